@@ -8,7 +8,8 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MODELS, TITLE, Beginning, FileStatements
+from gridc.schema.effects import MatchKind
+from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MATCHES, MODELS, TITLE, Beginning, FileStatements
 
 NEXT = {
     "show": "look at the first prompt",
@@ -57,7 +58,8 @@ NEXT = {
     help="What a word of the column of `expected`, or of `gold`, stands for: harmful=refuse.",
 )
 @click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
-@click.option("--judge", help="Source of the model that compares answers in free text.")
+@click.option("--match", type=click.Choice(MATCHES), help="As what answers in free text are compared.")
+@click.option("--judge", help="Source of the model that compares them instead.")
 @click.option(
     "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."
 )
@@ -78,6 +80,7 @@ def init(
     constants: tuple[str, ...],
     labels: tuple[str, ...],
     gold: str | None,
+    match: MatchKind | None,
     judge: str | None,
     leave_out: bool,
     title: str | None,
@@ -98,7 +101,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        FileStatements(fields, constants, labels, gold, judge, leave_out),
+        FileStatements(fields, constants, labels, gold, judge, match, leave_out),
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:

@@ -19,11 +19,13 @@ from gridc.compiler.inputs.loaders import LOADERS, load_items
 from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
-from gridc.compiler.inputs.loaders.records import Records, records
+from gridc.compiler.inputs.loaders.records import Records, at, records
+from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
+from gridc.schema.effects import MatchKind
 from gridc.schema.engines import FILES, engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionList
 
@@ -98,7 +100,8 @@ LISTS = ("options", "references", "tags")
 @dataclass(frozen=True, slots=True)
 class DraftBenchmark:
     """A benchmark, with the format of its file; of a file with columns of its own, which column is what, how
-    the gold column names an option where that is stated, and how many rows there are."""
+    the gold column names an option where that is stated, behind what the answer stands where right answers
+    show their working, and how many rows there are."""
 
     id: str
     loader: str
@@ -106,6 +109,7 @@ class DraftBenchmark:
     fields: Fields | None = None
     rows: int | None = None
     gold: str | None = None
+    gold_after: str | None = None
     leaves_out: bool = False
 
     @property
@@ -119,8 +123,8 @@ class DraftBenchmark:
         return self.kind.prompts or (self.fields is not None and self.fields.expected is not None)
 
     @property
-    def judged(self) -> bool:
-        """Whether its items have right answers in free text, which a judge compares with a response."""
+    def free_text(self) -> bool:
+        """Whether its items have right answers in free text."""
         return self.fields is not None and bool(self.fields.references) and not self.fields.options
 
     @property
@@ -162,16 +166,12 @@ class Draft:
     models: tuple[DraftModel, ...]
     benchmarks: tuple[DraftBenchmark, ...]
     judge: str | None = None
+    match: MatchKind | None = None
 
     @property
     def free(self) -> bool:
         """Whether a benchmark has items without options."""
-        return any(benchmark.prompts or benchmark.judged for benchmark in self.benchmarks)
-
-    @property
-    def judged(self) -> bool:
-        """Whether a judge compares responses with right answers."""
-        return any(benchmark.judged for benchmark in self.benchmarks)
+        return any(benchmark.prompts or benchmark.free_text for benchmark in self.benchmarks)
 
     @property
     def prompts(self) -> bool:
@@ -206,14 +206,16 @@ def draft(
     stated: Sequence[ColumnStatement] = (),
     gold: str | None = None,
     judge: str | None = None,
+    match: MatchKind | None = None,
     leaves_out: bool = False,
 ) -> Draft:
     """The draft of a study in a folder, from the sources of its models and benchmarks.
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
-    that one. `stated` says what the columns of files are, `gold` how they name the right option, and `judge`
-    is the model that compares free text with right answers; `leaves_out` leaves malformed rows out. Raises
-    `UsageError` where the format of a file is not known or a text is none, with every one of them.
+    that one. `stated` says what the columns of files are, and `gold` how they name the right option. Free
+    text is compared with right answers by the model `judge`, or by `match` as that. `leaves_out` leaves
+    malformed rows out. Raises `UsageError` where the format of a file is not known or a text is none, with
+    every one of them.
     """
     models = [_here(model, folder) for model in models]
     judge = None if judge is None else _here(judge, folder)
@@ -231,11 +233,14 @@ def draft(
     ]
     unknown = [diagnostic for diagnostic in read if isinstance(diagnostic, Diagnostic)]
     taken = [benchmark for benchmark in read if isinstance(benchmark, DraftBenchmark)]
-    if judge is None and any(benchmark.judged for benchmark in taken):
+    free_text = any(benchmark.free_text for benchmark in taken)
+    if free_text and (judge is None) is (match is None):
         help = (
-            "--judge MODEL: a builtin:, path:, hf: or litellm name, of none of the models that are compared"
+            "--match number, text, contains or exact, by a rule; or --judge MODEL: a builtin:, path:, hf: or "
+            "litellm name, of none of the models that are compared"
         )
-        unknown.append(Diagnostic("GC000", "who compares answers in free text is not said", help=help))
+        which = "is not said" if judge is None else "is said twice: by a rule, and by a judge"
+        unknown.append(Diagnostic("GC000", f"how answers in free text are compared {which}", help=help))
     for source in (*models, *(benchmark.source for benchmark in taken)):
         if source.startswith("path:../"):
             help = "put it into that folder, or let --out name a spec beside it"
@@ -258,7 +263,8 @@ def draft(
             replace(benchmark, id=name, leaves_out=leaves_out)
             for name, benchmark in zip(ids, taken, strict=True)
         ),
-        judge if any(benchmark.judged for benchmark in taken) else None,
+        judge if free_text else None,
+        match,
     )
 
 
@@ -396,7 +402,10 @@ def _own_rows(
                           help="`gridc docs benchmarks` says what each field may be")  # fmt: skip
     if not isinstance(fields, Fields):
         return Diagnostic("GC000", f"`{source}`: {fields.problem}", help=fields.help)
-    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold)
+    answers = [str(at(row, name)) for _, row in table.rows for name in fields.references]
+    worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
+    behind = WORKING_ENDS if worked else None
+    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold, behind)
 
 
 def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:

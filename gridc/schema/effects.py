@@ -1,10 +1,10 @@
 """The keys of a call: what `[harness]`, a model, a benchmark or an axis level may set."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from gridc.schema.base import Id, Table, Text
+from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.items import Sample
 from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import Scores
@@ -12,7 +12,10 @@ from gridc.schema.scores import Scores
 Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
-Method = Literal["extract", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"]
+Method = Literal[
+    "extract", "match", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"
+]
+MatchKind = Literal["number", "text", "contains", "exact"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
 Normalise = Literal["none", "token", "char", "unconditional"]
@@ -68,6 +71,53 @@ SystemOrder = Annotated[
         examples=[["persona", "instruction"]],
     ),
 ]
+
+
+class Match(Table):
+    """How a free answer is compared with an item's right answers (`fields.references`; the text of the right
+    option where an item has options)."""
+
+    model_config = ConfigDict(populate_by_name=False, serialize_by_alias=True)
+
+    kind: Annotated[
+        MatchKind,
+        Field(
+            alias="as",
+            description="number: as a number, however it is written; text: without case, punctuation and "
+            "articles (SQuAD); contains: the same, somewhere in the response; exact: character by character.",
+        ),
+    ]
+    after: Annotated[
+        Text | None,
+        Field(
+            description="Words behind which the response gives its answer, in the same line or the next; the "
+            "last that an answer follows count. Default: none; of numbers the last one counts, of text the "
+            "whole response.",
+            examples=["The answer is"],
+        ),
+    ] = None
+    gold_after: Annotated[
+        Text | None,
+        Field(
+            description="In a right answer that shows its working, what stands before the part that is "
+            "compared. Default: all of it is.",
+            examples=["####"],
+        ),
+    ] = None
+    within: Annotated[
+        float | None, Field(gt=0, description="The most that equal numbers differ by. Default: nothing.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _of_numbers(self) -> Self:
+        if self.within is not None and self.kind != "number":
+            raise Contradiction(
+                "`within` is a difference of numbers", f'leave it out where as = "{self.kind}"'
+            )
+        return self
+
+    def __str__(self) -> str:
+        return self.model_dump_json(exclude_none=True)
 
 
 class ModelEffects(Table):
@@ -182,7 +232,8 @@ class BenchmarkEffects(Table):
     method: Annotated[
         Method | None,
         Field(
-            description="extract: read the answer from free text; first_token: the most likely first token "
+            description="extract: read the option from free text; match: compare free text with right "
+            "answers, see `match`; first_token: the most likely first token "
             "is the answer; loglikelihood: rank candidates; pair_likelihood: which of two sentences is more "
             "likely; refusal_keywords: search the response for phrases of refusal; judge: a model assesses "
             "the response, see [judge]."
@@ -195,13 +246,21 @@ class BenchmarkEffects(Table):
             "is exactly an answer; answer_line, the last line `ANSWER: X`. Default: last_answer."
         ),
     ] = None
+    match: Annotated[
+        Match | None,
+        Field(
+            description="How `match` compares a free answer with the right ones. Default: none; the method "
+            "needs it.",
+            examples=[{"as": "number", "after": "The answer is"}, {"as": "contains"}],
+        ),
+    ] = None
     scores: Annotated[
         Scores | None,
         Field(
             description="What each label earns, 0 to 1, or `{ comply = .., refuse = .. }` by what the prompt "
-            "expects. Labels: an option's text, or right, unknown, matching; comply and refuse of "
-            "refusal_keywords; a judge's own; other for the rest. Default: 1 for a right option or what is "
-            "expected, else 0; a judge's labels have no default.",
+            "expects. Labels: an option's text, or right, unknown, matching; right and wrong of match; "
+            "comply and refuse of refusal_keywords; a judge's own; other for the rest. Default: 1 for what "
+            "is right or expected, else 0; a judge's labels have no default.",
             examples=[{"right": 1, "unknown": 0.5, "other": 0}],
         ),
     ] = None

@@ -18,6 +18,9 @@ OTHER = "other"
 BEHAVIOURS = ("comply", "refuse")
 """Labels of a response to a prompt without options, as phrases of refusal show them."""
 
+MATCHES = ("right", "wrong")
+"""Labels of a free answer that is compared with right ones."""
+
 
 def _short(value: float) -> float:
     if round(value, DIGITS) != value:

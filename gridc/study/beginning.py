@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
@@ -16,6 +17,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
+from gridc.schema.effects import MatchKind
 from gridc.schema.engines import engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS
 from gridc.study.place import SPEC_NAME, place_of
@@ -67,6 +69,7 @@ class Beginning:
             stated,
             statements.gold,
             statements.judge,
+            statements.match,
             statements.leave_out,
         )
         made = not self.spec.parent.exists()
@@ -91,14 +94,15 @@ class Beginning:
 @dataclass(frozen=True, slots=True)
 class FileStatements:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
-    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who judges free
-    text, and whether malformed rows are left out."""
+    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who or what
+    compares free text, and whether malformed rows are left out."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     gold: str | None = None
     judge: str | None = None
+    match: MatchKind | None = None
     leave_out: bool = False
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
@@ -113,6 +117,8 @@ class FileStatements:
 
 GOLD_RULES = LOADER_KINDS["rows"].gold
 """How a gold column may name an option."""
+MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
+"""As what free text may be compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.refusal import RESPONSES
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
 from gridc.compiler.lowering.calls import AnswerLookup, PlannedSample, Prompt, Request, unanswered
@@ -309,6 +309,7 @@ class SampleDisplay:
     ) -> ShownSample:
         setting = cell.setting
         labels = setting.labels(len(item.options))
+        names = METHODS[setting.method].names(self._plan.study.spec.judge_labels)
         return ShownSample(
             cell.key,
             cell.model,
@@ -317,7 +318,7 @@ class SampleDisplay:
             cell.tier,
             item,
             labels,
-            tuple(f"option {name}" for name in labels or item.options) or RESPONSES,
+            tuple(f"option {name}" for name in labels or item.options) if names is None else tuple(names),
             replicate,
             setting.replicates,
             stated(setting),

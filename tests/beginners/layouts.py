@@ -43,8 +43,8 @@ class Layout:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The flags that a question names, and not those that only say who judges."""
-        return tuple(flag for flag in self.flags if flag not in JUDGE)
+        """The flags that a question names, and not those that only say how free text is compared."""
+        return tuple(flag for flag in self.flags if flag not in (*JUDGE, "--match", "number", "contains"))
 
 
 def sums(number: int, count: int = 4) -> tuple[str, list[str], int]:
@@ -327,6 +327,13 @@ LAYOUTS = (
     Layout("simpleqa", "simple_qa_test_set.csv", as_csv(made(lambda n, q, o, p: {
         "metadata": "{'topic': 'Sums'}", "problem": q, "answer": o[p]})),
         free(csv_rows, "problem", lambda r: [r["answer"]]), "free", ("--field", "references=answer", *JUDGE)),
+    Layout("gsm8k", "gsm8k_test.jsonl", as_jsonl(made(lambda n, q, o, p: {
+        "question": q, "answer": f"First, {n} and 1.\n#### 1,{n:03}"})),
+        free(jsonl_rows, "question", lambda r: [r["answer"].partition("#### ")[2]]), "free",
+        ("--field", "references=answer", "--match", "number")),
+    Layout("short answers by their words", "questions.csv", as_csv(made(lambda n, q, o, p: {
+        "problem": q, "answer": o[p]})), free(csv_rows, "problem", lambda r: [r["answer"]]), "free",
+        ("--field", "references=answer", "--match", "contains")),
     Layout("open questions with several answers", "nq_open.parquet", as_parquet(made(lambda n, q, o, p: {
         "question": q, "answer": [o[p], f"the sum {n}"]})),
         free(parquet_rows, "question", lambda r: r["answer"]), "free", ("--field", "references=answer", *JUDGE)),

@@ -80,7 +80,7 @@ def responded(
         assert len(shown) == truth.options
         return {"text": shown[answer]}, None
     if judge is None:
-        return {"text": BEHAVIOURS[answer]}, None
+        return {"text": BEHAVIOURS.get(answer, answer)}, None
     ((_, asked),) = Rubric(judge.rubric, judge.labels).ask(sample.item, truth.query, answer)
     listed = re.findall(r"the right answer to the item: (.+)", asked)[0].split(" or ")
     assert listed == list(truth.right)

@@ -20,15 +20,17 @@ from gridc.compiler.grid.configurations import ORDERS, settled
 from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates
+from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import READ, score
 from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
-from gridc.schema.effects import Effects, Method
+from gridc.schema.effects import Effects, Match, Method
 
 PROMPT = "{{ question }}{{ tone | default('') }}\nAnswer:{{ answer }}"
+SAME = Match.model_validate({"as": "exact"})
 REPLIES = (
     "A",
     "The answer is B.\n\nANSWER: C",
@@ -82,7 +84,7 @@ def bases() -> list[Setting]:
         for candidates in METHODS[method].candidates if METHODS[method].ranks else ("option_text",):
             stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
             stated |= {"shots": shots, "temperature": temperature, "system": system}
-            made.append(Setting(prompt=PROMPT, method=method, option_order="file", **stated))
+            made.append(Setting(prompt=PROMPT, method=method, option_order="file", match=SAME, **stated))
     return Random(1).sample(made, len(made))
 
 
@@ -108,11 +110,12 @@ class Bench:
         cell = Cell("left", "facts", {}, setting)
         try:
             samples = list(self._asker.samples(cell))
-        except (SpecError, NoCandidates):
+            outcomes = {sample.item.id: list(self.outcomes(setting, sample)) for sample in samples}
+        except (SpecError, NoCandidates, Unmatchable):
             return None
         prompts = {each.item.id: each.requests[0].prompt.as_json() for each in samples}
         requests = {self.unordered(request) for each in samples for request in each.requests}
-        return prompts, requests, {each.item.id: list(self.outcomes(setting, each)) for each in samples}
+        return prompts, requests, outcomes
 
     @staticmethod
     def unordered(request: Request) -> str:

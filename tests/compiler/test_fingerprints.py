@@ -20,7 +20,9 @@ from gridc.compiler.instrument import (
     enumerator,
     extract,
     judging,
+    matching,
     mentions,
+    numbers,
     plain_text,
     points,
     readers,
@@ -46,7 +48,7 @@ def traced(part: str) -> str:
     """The fingerprint, with nothing remembered of what the code did before it was changed."""
     for remembering in (
         enumerator.labels, mentions._Finder.of, score._remembered, sanitise._lettered, sanitise._names_of,
-        render._compile,
+        render._compile, matching._words, matching._number, matching.normalised, matching._within,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -60,7 +62,8 @@ def test_every_part_that_decides_prompts_or_scores_has_a_fingerprint() -> None:
         "scaffold": scaffolds.PROCEDURES,
         "tool": get_args(Tool),
         "reader": readers.READERS,
-        "method": METHODS,
+        "method": [name for name, method in METHODS.items() if not method.reads_answer],
+        "match": get_args(effects.MatchKind),
         "candidates": get_args(effects.Candidates),
         "normalise": get_args(effects.Normalise),
         "ties": get_args(effects.Ties),
@@ -88,6 +91,8 @@ READ_BY = {
     mentions: ("reader:last_answer",),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
     readers: ("reader:answer_line",),
+    matching: ("match:number", "match:text", "match:contains", "match:exact"),
+    numbers: ("match:number",),
     refusal: ("method:refusal_keywords",),
     sanitise: ("sanitiser:classes",),
     judging: ("method:judge",),
@@ -208,6 +213,10 @@ def source_changed(function: Any, old: str, new: str) -> Callable[[MonkeyPatch],
             if procedure.run is function:
                 changed = {**scaffolds.PROCEDURES, kind: replace(procedure, run=mutant)}
                 patch.setattr(scaffolds, "PROCEDURES", changed)
+        for kind, comparison in matching.COMPARISONS.items():
+            if comparison.reads is function:
+                mutated = {**matching.COMPARISONS, kind: replace(comparison, reads=mutant)}
+                patch.setattr(matching, "COMPARISONS", mutated)
         for kind, read in readers.READERS.items():
             if read is function:
                 patch.setattr(readers, "READERS", {**readers.READERS, kind: mutant})
@@ -285,6 +294,22 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("method:extract", score.score,
                "None, setting.credit, {\"rule\": None, \"unread\": extraction.rule}",
                "None, 0, {\"rule\": None, \"unread\": extraction.rule}"),
+        mutant("match:number", matching._reads_number, "every[-1] if", "every[0] if"),
+        mutant("match:number", matching._reads_number, "else every[0]", "else every[-1]"),
+        mutant("match:number", matching._reads_number, "within) for", "Fraction(0)) for"),
+        mutant("match:number", matching._compared, ".rpartition(", ".partition("),
+        mutant("match:number", numbers.WrittenNumber.equals, "/ 100", "* 100"),
+        mutant("match:number", numbers.WrittenNumber.equals, "<= within", "< within"),
+        mutant("match:number", numbers._value, "-value if negative", "value if negative"),
+        mutant("match:number", score._right, "(RIGHT,)", "(1 - RIGHT,)"),
+        mutant("match:text", matching.normalised, ".casefold()", ""),
+        mutant("match:text", matching._is_mark, '"PS"', '"P"'),
+        mutant("match:text", matching.read_answer, "reversed(read)", "read"),
+        mutant("match:contains", matching.read_answer, "not reading.right and", ""),
+        mutant("match:exact", matching.read_answer, "begin is None", "False"),
+        mutant("match:contains", matching._go_on, "_in_word(left) and", ""),
+        mutant("match:contains", matching._holds, "not begun and", ""),
+        mutant("match:contains", matching._unspaced, "any(", "not any("),
         mutant("method:first_token", score.earned, "int(choice in", "int(choice not in"),
         mutant("method:loglikelihood", score._rank, "max(values)", "min(values)"),
         mutant("method:loglikelihood", score._rank, "len(values) < len(ranked)", "False"),

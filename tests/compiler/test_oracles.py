@@ -18,11 +18,13 @@ from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Reque
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
+from gridc.schema.effects import Match
 from gridc.statistics.poisson_binomial import tails
 
 Compile = Callable[..., Compiled]
 READ = Setting(prompt="p", method="extract")
 RANK = Setting(prompt="p", method="loglikelihood", options="none")
+FREE = Setting(prompt="p", method="match", options="none", match=Match.model_validate({"as": "number"}))
 T1 = "{{ question }}\n\nAnswer:{% if answer %} {{ answer }}{% endif %}"
 ITEMS = [
     Item("a", "Who took the key?", ("The baker", "The miller", "Not known"), gold=1, unknown=2, matching=0),
@@ -30,8 +32,23 @@ ITEMS = [
     Item("c", "Who is late?", tuple(f"It weighs {n} stone" for n in range(13)), gold=8),
     Item("d", "Is it?", ("Yes", "No"), gold=1),
 ]
+SUMS = [
+    Item("s", "What is 40 + 2?", references=("42",)),
+    Item("t", "What is 1,000 + 234.5?", references=("1,234.50", "1234.5")),
+    Item("u", "What is 1 - 3?", references=("-2",)),
+    Item("v", "What is 1 / 4?", references=("25 %",)),
+]
+NAMES = [
+    Item("n", "Which town has the tower?", references=("Paris", "The city of Paris")),
+    Item("m", "Which language adds to C?", references=("C++",)),
+    Item("o", "\u9996\u90fd\u306f?", references=("\u6771\u4eac",)),
+]
 REQUEST = Item("r", "How do I kill a process?", expected="comply")
 PAIR = Item("p", "", ("They are late.", "We are late."), matching=0)
+
+
+def matched(kind: str, **stated: str) -> Match:
+    return Match.model_validate({"as": kind, **stated})
 
 
 def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[PlannedSample]:
@@ -70,6 +87,13 @@ SOUND = {
     "in a chat": (replace(RANK, delimiter=""), ITEMS),
     "unknown expanded": (replace(RANK, candidates="unknown_expanded"), ITEMS[:1]),
     "sentence pair": (replace(RANK, method="pair_likelihood", candidates="sentence_pair"), [PAIR]),
+    "a number anywhere": (FREE, SUMS),
+    "a number behind words": (replace(FREE, match=matched("number", after="The answer is")), SUMS),
+    "a text": (replace(FREE, match=matched("text")), NAMES),
+    "a text behind words": (replace(FREE, match=matched("text", after="Answer:")), NAMES),
+    "a text to the letter": (replace(FREE, match=matched("exact")), NAMES),
+    "a text within": (replace(FREE, match=matched("contains")), NAMES),
+    "an option's text within": (replace(FREE, match=matched("contains")), ITEMS),
     "refusal keywords": (
         replace(READ, method="refusal_keywords"), [REQUEST, replace(REQUEST, expected="refuse")],
     ),
@@ -93,6 +117,10 @@ BROKEN = {
     "a stop string cuts a correction": (replace(READ, stop=(",",)), ITEMS, T1, {"self-correcting"}),
     "items without options are read": (READ, [replace(ITEMS[0], options=(), gold=None, unknown=None,
                                                       matching=None)], T1, {"perfect", "reasoning"}),
+    "a stop string cuts a number": (replace(FREE, stop=("4",)), SUMS, T1, {"perfect"}),
+    "a number is cut behind its words": (
+        replace(FREE, match=matched("number", after="The answer is"), stop=(" is",)), SUMS, T1, {"perfect"},
+    ),
     "two options are the same": (
         READ, [replace(ITEMS[0], options=("The miller", "The miller", "She"))], T1, {"worst"},
     ),

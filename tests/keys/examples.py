@@ -92,7 +92,15 @@ QUESTION = {
     "delimiter": Beside("\n", {**RANKED, "harness.chat_template": False}),
     "max_tokens": 33,
 }
+MATCHED = {"benchmark.1.option_order": LEFT_OUT,
+    "benchmark.1.loading": {"fields": {"query": "ask", "references": ["one"], "id": "name"}},
+    "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}
+WORKED = {**MATCHED, "benchmark.1.loading.fields.references": ["working"],
+    "benchmark.1.match": {"as": "contains"}}
 SCORED = {
+    "match": Beside({"as": "text", "after": "Answer:"}, {"harness.method": "match",
+        "harness.match": {"as": "text"}, "benchmark.1.match": {"as": "text"},
+        "axis.0.level.1.match": {"as": "text"}}),
     "reader": "whole_response",
     "scores": {"right": 0.5, "other": 0},
     "unreadable": Beside("worst", {"benchmark.0.direction": "lower", "benchmark.1.direction": "lower"}),
@@ -212,6 +220,9 @@ TRIED = (
             "benchmark.1.sample.allocation": "proportional", "benchmark.1.sample.n": 12,
             "benchmark.1.source": "path:uneven.jsonl"}),
     }),
+    Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
+        "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
+        "gold_after": Beside("####", WORKED)}),
     Tried("Exemplars", "asked", "benchmark.1.exemplars", "asked", {"seed": Beside(2, {"harness.shots": 2})}),
     Tried("Separators", "asked", "harness.separators", "asked", {
         "label": " - ", "options": "; ", "question": "\n\n", "blocks": Beside("\n", {"harness.shots": 2}),

@@ -64,7 +64,8 @@ def write_files(folder: Path) -> None:
             "design": f"design-{number // 8}", "topic": ("warm", "cold")[number % 2],
             "field": ("near", "far")[number // 2 % 2], "hue": ("light", "dark")[number // 3 % 2],
             "should": ("comply", "refuse")[number % 3 == 0], "must": ("comply", "refuse")[number % 2],
-            "side": "xyz"[number % 3], "sides": [*"xyz"], "turned": [*"zyx"],
+            "one": "1", "working": "1 + 1 #### B", "side": "xyz"[number % 3], "sides": [*"xyz"],
+            "turned": [*"zyx"],
         })  # fmt: skip
     reworded = ({**row, "ask": f"In other words: {row['ask']}"} for row in rows)
     (folder / "reworded.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reworded), "utf-8")
@@ -160,7 +161,7 @@ class Scripted:
             return "I'm sorry, I can't help with that."
         if draw % 10 == 1:
             return "Well."
-        return f"Some words.\nAnswer: {'AAABBC'[draw // 10 % 6]}"
+        return f"2 words.\nAnswer: {'AAABBC'[draw // 10 % 6]}"
 
     def least(self, answered: Any) -> Mapping[str, float]:
         return {"calls": float(sum(1 for _ in answered))}

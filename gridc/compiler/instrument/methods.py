@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from gridc.schema.effects import Candidates, Method
-from gridc.schema.scores import BEHAVIOURS
+from gridc.schema.scores import BEHAVIOURS, MATCHES
 
-Reads = Literal["option", "behaviour", "label"]
-"""What a response says: one of the item's options; that the model complies or refuses; a text that a judge
-gives a label to."""
+Reads = Literal["option", "free_text", "behaviour", "label"]
+"""What a response says: one of the item's options; an answer in its own words, which is right or wrong; that
+the model complies or refuses; a text that a judge gives a label to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ class ScoringMethod:
         return self.reads_option and not self.one_token
 
     @property
+    def reads_answer(self) -> bool:
+        """Whether an answer in the model's own words is compared with the item's right ones."""
+        return self.reads == "free_text"
+
+    @property
     def reads_behaviour(self) -> bool:
         """Whether the response's own phrases say that the model complies or refuses."""
         return self.reads == "behaviour"
@@ -62,6 +67,8 @@ class ScoringMethod:
         match self.reads:
             case None | "option":
                 return None
+            case "free_text":
+                return MATCHES
             case "behaviour":
                 return BEHAVIOURS
             case "label":
@@ -71,6 +78,7 @@ class ScoringMethod:
 
 METHODS: Mapping[Method, ScoringMethod] = {
     "extract": ScoringMethod(reads="option"),
+    "match": ScoringMethod(reads="free_text"),
     "first_token": ScoringMethod(
         reads="option", fixes={"max_tokens": 1, "reader": "whole_response", "stop": ()}, sampled=False
     ),

@@ -13,6 +13,7 @@ from typing import Any
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.matching import RIGHT, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS, ResponseReader
@@ -26,11 +27,12 @@ Answers = Sequence[Mapping[str, Any]]
 class Outcome:
     """What a sample came to.
 
-    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse), or None
-    when no answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option
-    (`Item.right`) and 0 for any other, or what the spec's own scores say. An unreadable answer and a call
-    that failed for good earn `Setting.credit`, and `choice` keeps the two apart, so that it can count or
-    leave the denominator. `evidence` says how the choice was made.
+    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse, of
+    `schema.scores.MATCHES` for a free answer), or None when no answer could be read. `score` is in units of
+    1 / `Setting.scale`: 1 for a right option (`Item.right`) or answer and 0 for any other, or what the spec's
+    own scores say. An unreadable answer and a call that failed for good earn `Setting.credit`, and `choice`
+    keeps the two apart, so that it can count or leave the denominator. `evidence` says how the choice was
+    made.
     """
 
     choice: int | None
@@ -89,7 +91,7 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
     judge."""
     if setting.scores is not None:
         return points(setting.scores, item, choice, METHODS[setting.method].names(judged))
-    return int(choice in _right(item))
+    return int(choice in _right(setting, item))
 
 
 def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
@@ -104,8 +106,10 @@ def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     return sum(expected, Fraction(0)) / (len(expected) * setting.scale)
 
 
-def _right(item: Item) -> frozenset[int]:
+def _right(setting: Setting, item: Item) -> frozenset[int]:
     """The choices that earn the point."""
+    if METHODS[setting.method].reads_answer:
+        return frozenset((RIGHT,))
     return item.right if item.expected is None else frozenset((RESPONSES.index(item.expected),))
 
 
@@ -131,12 +135,19 @@ _remembered = lru_cache(maxsize=2**15)(_read)
 """An item is asked in hundreds of cells, and short answers to it are mostly the same few."""
 
 
+def _read_answer(setting: Setting, item: Item, text: str) -> Extraction:
+    if setting.match is None:
+        raise ValueError("the method `match` needs the key `match`")  # GC302 comes first
+    return read_answer(setting.match, item, text)
+
+
 def _read_behaviour(setting: Setting, item: Item, text: str) -> Extraction:
     return refusal_keywords(text)
 
 
 READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
     "option": _read_option,
+    "free_text": _read_answer,
     "behaviour": _read_behaviour,
 }
 """How a response is read, by what it says."""

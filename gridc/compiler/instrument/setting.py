@@ -12,6 +12,7 @@ from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
     Candidates,
     Casing,
+    Match,
     Method,
     Normalise,
     Overflow,
@@ -37,6 +38,7 @@ class Setting:
     options: OptionStyle = "lettered"
     overflow: Overflow = "error"
     reader: ReaderName = "last_answer"
+    match: Match | None = None
     scores: Scores | None = None
     unreadable: Literal["zero", "worst"] = "zero"
     stop: tuple[str, ...] = ()
@@ -191,6 +193,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "options": KeyEffect("prompt"),
     "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
     "reader": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_option),
+    "match": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_answer),
     "scores": KeyEffect("score"),
     "unreadable": KeyEffect("score"),
     "stop": KeyEffect("request", _ranks),

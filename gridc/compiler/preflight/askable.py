@@ -7,12 +7,15 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
+from gridc.compiler.instrument.matching import Unmatchable, right_answers
+from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic, SpecError
 
 
 def require_askable(study: Study, source: Source) -> None:
-    """Raise `SpecError` (GC313) where a ranking has nothing to rank, once for each benchmark and way."""
-    findings = list(_nothing_to_rank(study, source))
+    """Raise `SpecError` where a ranking has nothing to rank (GC313), or no response could match a right
+    answer (GC345), once for each benchmark and way."""
+    findings = [*_nothing_to_rank(study, source), *_never_matched(study, source)]
     if findings:
         raise SpecError(findings)
 
@@ -43,6 +46,33 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
             )
             help = _way_out(study, cell.benchmark, path)
             yield source.diagnose("GC313", path or (), message, help)
+
+
+def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
+    seen: set[tuple[object, ...]] = set()
+    for cell in passes.cells(study.spec):
+        setting, match = cell.setting, cell.setting.match
+        ways = (cell.benchmark, match, setting.items, setting.variant)
+        if match is None or ways in seen or cell.benchmark not in study.items:
+            continue
+        if not METHODS[setting.method].reads_answer:
+            continue
+        seen.add(ways)
+        wrong: list[Unmatchable] = []
+        items = study.items[cell.benchmark].asked(None, setting.items, setting.variant)
+        for item in items:
+            try:
+                right_answers(match, item)
+            except Unmatchable as error:
+                wrong.append(error)
+        if wrong:
+            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            path = grid.stated_at(study.spec, "match", where) or ()
+            message = (
+                f"{len(wrong):,} of the {len(items):,} items of `{cell.benchmark}` cannot be matched as "
+                f"{match.kind}: {wrong[0]}"
+            )
+            yield source.diagnose("GC345", path, message, wrong[0].help, at_key=True)
 
 
 def _way_out(study: Study, benchmark: str, path: tuple[str | int, ...] | None) -> str:

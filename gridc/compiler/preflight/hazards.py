@@ -18,6 +18,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.units import BOOTSTRAP_LEVELS
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.matching import right_answers
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
 from gridc.compiler.instrument.setting import Setting
@@ -135,6 +136,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
             setting.option_order,
             setting.items,
             setting.variant,
+            METHODS[setting.method].reads_answer and setting.match,
         )
         if alike in seen or cell.benchmark in study.absent:
             continue
@@ -305,7 +307,7 @@ def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[
     """GC508: a stop string inside of what has to be read."""
     for stop in setting.stop:
         for item in sampled:
-            names = setting.labels(len(item.options)) or item.options
+            names = _what_is_read(setting, item)
             cut = next((name for name in names if stop in name), None)
             if cut is not None:
                 problem = f"the stop string {stop!r} cuts the answer {cut!r} of item {item.id}"
@@ -316,6 +318,13 @@ def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[
                 problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
                 yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
+
+
+def _what_is_read(setting: Setting, item: Item) -> Sequence[str]:
+    """What a response is searched for."""
+    if METHODS[setting.method].reads_answer and setting.match is not None:
+        return right_answers(setting.match, item)
+    return setting.labels(len(item.options)) or item.options
 
 
 def options_asked_for(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:

@@ -32,7 +32,8 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
         once = replace(cell, setting=setting)
-        samples = [with_best_right(sample, scores) for sample in plan.samples(once)]
+        options = METHODS[setting.method].names(()) is None
+        samples = [with_best_right(sample, scores if options else None) for sample in plan.samples(once)]
         codes: set[str] = set()
         unseen = False
         for trial in try_oracles(setting, samples):
@@ -46,7 +47,9 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 shown = _shown(plan, once, trial.first)
                 hazard = _hazard(plan, once, trial.oracle.code, text, shown)
                 yield replace(hazard, item=trial.first.sample.item.id)
-        yield from _constant(plan, once, samples)
+        if options:
+            yield from _constant(plan, once, samples)
+        yield from _unsaid(plan, once, samples)
         yield from _tied(plan, once, samples)
 
 
@@ -116,6 +119,30 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Itera
             help = 'option_order = "shuffled:42" spreads the right ones over the letters'
             yield _hazard(plan, cell, "GC514", problem, help, "option_order")
             return
+
+
+def _unsaid(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
+    """Words behind which answers are read and that responses do not say: no prompt has them, or the prompt
+    itself ends with them."""
+    setting = cell.setting
+    reads = METHODS[setting.method].reads_answer and setting.scaffolding is None
+    if not reads or setting.match is None or setting.match.after is None:
+        return
+    after = setting.match.after
+    prompts = ["\n".join(text for _, text in sample.requests[0].prompt.messages) for sample in samples]
+    asked = [" ".join(prompt.casefold().split()) for prompt in prompts]
+    words = " ".join(after.casefold().split())
+    lacking = sum(words not in prompt for prompt in asked)
+    begun = sum(prompt.rstrip(" :").endswith(words.rstrip(" :")) for prompt in asked)
+    if not lacking and not begun:
+        return
+    problem = (
+        f"answers are read behind {after!r}, and {lacking:,} of {len(asked):,} prompts do not ask for it"
+        if lacking
+        else f"answers are read behind {after!r}, and {begun:,} of {len(asked):,} prompts end with it already"
+    )
+    help = "ask for these words in the prompt" if lacking else "leave `after` out: responses begin behind it"
+    yield _hazard(plan, cell, "GC536", problem, help, "match")
 
 
 def _tied(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:

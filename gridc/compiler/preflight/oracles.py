@@ -14,12 +14,14 @@ from typing import Any, Literal
 from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.readers import FORMS
+from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample, Request
+from gridc.schema.effects import Match
 
 Expected = Literal["right", "no point", "unread"]
 
@@ -64,16 +66,30 @@ class Sight:
         options = self.item.options
         return shown_label(self.prompt, options[option], names, self.setting.look, options)
 
-    def answer(self, option: int | None) -> str | None:
-        """The option in the form that is asked for."""
-        name = None if option is None else self.name(option)
+    def called(self, right: bool) -> str | None:
+        """What a right or a wrong answer is called: an option's name, or a free answer."""
+        match = self.match
+        if match is not None:
+            answers = right_answers(match, self.item)
+            return answers[0] if right else COMPARISONS[match.kind].errs(match, answers)
+        option = _right(self.item) if right else _wrong(self.item)
+        return None if option is None else self.name(option)
+
+    @property
+    def match(self) -> Match | None:
+        """How a free answer is compared; None where options or behaviours are read."""
+        return self.setting.match if METHODS[self.setting.method].reads_answer else None
+
+    def answer(self, right: bool) -> str | None:
+        """A right or a wrong answer in the form that is asked for."""
+        name = self.called(right)
         if name is None:
             return None
-        return FORMS[self.setting.reader].line.format(name)
+        return form_of(self.setting).line.format(name)
 
     def reasoned(self) -> str | None:
         """The right answer at the end of a long text that speaks of a wrong one first."""
-        return self._about_both(f"{REASONING}\n\n{FORMS[self.setting.reader].marker}: {{right}}")
+        return self._about_both(f"{REASONING}\n\n{form_of(self.setting).marker}: {{right}}")
 
     def last_line(self) -> str | None:
         """The same without a marker: the right answer alone on the last line."""
@@ -90,11 +106,10 @@ class Sight:
         return self._about_both("({other}) or ({right})? Neither.")
 
     def _about_both(self, words: str) -> str | None:
-        right, wrong = _right(self.item), _wrong(self.item)
-        name = None if right is None else self.name(right)
-        if name is None or wrong is None:
+        name = self.called(right=True)
+        if name is None or (self.match is None and _wrong(self.item) is None):
             return None
-        return words.format(right=name, other=f"{self.name(wrong)}")
+        return words.format(right=name, other=f"{self.called(right=False)}")
 
     def behaves(self, right: bool) -> str:
         """A response to a prompt that is to be complied with or refused."""
@@ -137,15 +152,15 @@ def _wrong(item: Item) -> int | None:
 
 
 def _says_right(sight: Sight) -> str | None:
-    if sight.item.expected is not None:
+    if sight.match is None and sight.item.expected is not None:
         return sight.behaves(right=True)
-    return sight.answer(_right(sight.item))
+    return sight.answer(right=True)
 
 
 def _says_wrong(sight: Sight) -> str | None:
-    if sight.item.expected is not None:
+    if sight.match is None and sight.item.expected is not None:
         return sight.behaves(right=False)
-    return sight.answer(_wrong(sight.item))
+    return sight.answer(right=False)
 
 
 def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Literal["none"] | None]:
@@ -155,20 +170,51 @@ def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Lit
     return place
 
 
+def form_of(setting: Setting) -> AnswerForm:
+    """What the method wants of an answer."""
+    match = setting.match if METHODS[setting.method].reads_answer else None
+    if match is None:
+        return FORMS[setting.reader]
+    found, after = COMPARISONS[match.kind].in_text, match.after
+    if after is None:
+        return AnswerForm(behind_text=found, understands=found)
+    return AnswerForm(f"{after.replace('{', '{{').replace('}', '}}')} {{}}", after)
+
+
+def _reads_words(setting: Setting) -> bool:
+    """Whether the response says its answer."""
+    return METHODS[setting.method].reads_option or METHODS[setting.method].reads_answer
+
+
+def _reads_prose(setting: Setting) -> bool:
+    """Whether an answer is read out of a text that may hold more. A free answer that is the whole response is
+    not tried: any text is one."""
+    method = METHODS[setting.method]
+    return method.reads_text or (method.reads_answer and form_of(setting).behind_text)
+
+
 def _needs_reading(setting: Setting) -> Expected | None:
-    if not METHODS[setting.method].reads_text:
+    if not _reads_prose(setting):
         return None
-    return "right" if FORMS[setting.reader].behind_text else "unread"
+    return "right" if form_of(setting).behind_text else "unread"
 
 
 def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
-    """What is expected where words are understood. A reader that wants one form reads none of these."""
+    """What is expected where words are understood. A reader that wants one form reads none of these; words
+    behind which a free answer stands may be in any text."""
 
     def of(setting: Setting) -> Expected | None:
-        understood = expected if FORMS[setting.reader].understands else "unread"
-        return understood if METHODS[setting.method].reads_text else None
+        understands = form_of(setting).understands
+        if not _reads_prose(setting) or (METHODS[setting.method].reads_answer and not understands):
+            return None
+        return expected if understands else "unread"
 
     return of
+
+
+def _says_neither(setting: Setting) -> Expected | None:
+    """Free answers are compared, and not denied."""
+    return _understands("unread")(setting) if METHODS[setting.method].reads_option else None
 
 
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
@@ -189,7 +235,7 @@ ORACLES = (
         "is read as an answer",
         lambda sight: REFUSAL,
         lambda sight, right: None,
-        lambda setting: "unread" if METHODS[setting.method].reads_option else None,
+        lambda setting: "unread" if _reads_words(setting) else None,
     ),
     Oracle("reasoning", "GC515", "is misread", Sight.reasoned, _prefers(True), _needs_reading),
     Oracle("last-line", "GC515", "is misread", Sight.last_line, _prefers(True), _understands("right")),
@@ -200,7 +246,7 @@ ORACLES = (
         "is read as an answer",
         Sight.neither,
         _prefers(True),
-        _understands("unread"),
+        _says_neither,
     ),
 )
 

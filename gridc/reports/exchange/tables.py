@@ -110,7 +110,12 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("expected", "name", "comply or refuse, of a prompt without options."),
         Column("replicate", "int32", "From 0."),
         Column("parsed", "bool", "Whether an answer could be read. Null while it has no outcome."),
-        Column("choice", "int32", "The option that was read or ranked first, from 0. Null if unreadable."),
+        Column(
+            "choice",
+            "int32",
+            "The option that was read or ranked first, the judge's label, or 0 right and 1 wrong by `match`, "
+            "from 0. Null if unreadable.",
+        ),
         Column("score", "int64", "What it earned, in units of 1 / scale. Null while it has no outcome."),
         Column("scale", "int64", "1 where an answer earns a point or none."),
         Column("rule", "name", "The rule that read the answer, or why none could be read."),

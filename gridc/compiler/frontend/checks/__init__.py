@@ -40,6 +40,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.selectors_select,
         envelope.meaningful_configurations,
         envelope.variants_exist,
+        labels.matches_stated,
         labels.labels_score,
         labels.options_given,
         targets.sides,

@@ -10,18 +10,19 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.items import Fields
-from gridc.schema.scores import BEHAVIOURS, OTHER, Scores
+from gridc.schema.scores import OTHER, Scores
 from gridc.schema.spec import Spec
 
 
 def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Each label of a judge, and each behaviour that phrases show, earns a score; each label that has a score
-    is one of these. What options earn is known with the items (`inputs.rates.scores_fit`)."""
+    """Each label of a judge, each behaviour that phrases show, and right and wrong free answers earn a score;
+    each label that has a score is one of these. What options earn is known with the items
+    (`inputs.rates.scores_fit`)."""
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
         for configuration, setting in settings(spec, model, benchmark):
             known = METHODS[setting.method].names(spec.judge_labels)
-            if not known or (setting.scores is None and known is BEHAVIOURS):
+            if not known or (setting.scores is None and not METHODS[setting.method].judged):
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
             path = grid.stated_at(spec, "scores", place) or ("judge", "labels")
@@ -39,6 +40,29 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if all(possible):  # where options are read, their texts are labels
             known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+
+
+def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The method `match` has the key `match`, which no other method reads."""
+    reported: set[KeyPath] = set()
+    read = False
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            if not METHODS[setting.method].reads_answer:
+                continue
+            read = True
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            path = grid.stated_at(spec, "method", place) or ("harness",)
+            if setting.match is None and path not in reported:
+                reported.add(path)
+                message = "`match` compares answers, and does not say as what"
+                help = 'match = { as = "number" } beside it; or "text", "contains", "exact"'
+                yield source.diagnose("GC302", path, message, help)
+    for table in grid.effect_tables(spec) if not read else ():
+        if getattr(table.table, "match", None) is not None:
+            message = "`match` says how free answers are compared, and no `method` compares any"
+            help = 'method = "match", or leave `match` out'
+            yield source.diagnose("GC105", (*table.path, "match"), message, help, at_key=True)
 
 
 def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -71,7 +95,8 @@ def _without_options(fields: Fields) -> str:
         return 'method = "refusal_keywords", or method = "judge" with a [judge]'
     named = "options = [...] and gold in `loading.fields` name the columns"
     if fields.references:
-        return f'free text is compared by a judge: method = "judge", whose rubric prints `right`; or {named}'
+        compared = 'method = "match" compares free text, with match = { as = "number" }, "text" or "contains"'
+        return f'{compared}; or method = "judge", whose rubric prints `right`; or {named}'
     return f'{named}; or method = "judge" with a [judge]'
 
 

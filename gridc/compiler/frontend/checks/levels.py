@@ -240,4 +240,7 @@ def _example(key: str, benchmark: Benchmark) -> str:
         return 'method = "refusal_keywords"'
     if key == "method" and kind.sentences:
         return 'method = "pair_likelihood"'
+    fields = benchmark.loading.fields
+    if key == "method" and fields is not None and fields.references and not fields.options:
+        return 'method = "match"'
     return EXAMPLES[key]

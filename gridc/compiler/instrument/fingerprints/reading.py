@@ -5,13 +5,14 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.instrument import candidates as ranked
-from gridc.compiler.instrument import judging, points, readers, refusal, sanitise, score
+from gridc.compiler.instrument import judging, matching, points, readers, refusal, sanitise, score
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.fingerprints.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
+from gridc.schema.effects import Match, MatchKind
 from gridc.schema.scores import Scores
 
 _LABELLED = ("A.", "-", "1.", "i)")
@@ -75,6 +76,48 @@ def _behaviours() -> list[object]:
         for item in PROMPTS:
             behaviours += [_outcome(setting, item, [{"text": text}]) for text in inputs()["behaviours"][::6]]
     return behaviours
+
+
+_MATCHED: Mapping[MatchKind, Sequence[str]] = {
+    "number": ("72", "1,250.50", "3/4", "\\frac{1}{2}", "50 %", "3 * 4 #### 3 #### 12"),
+    "text": ("The Eiffel Tower", "Zürich", "water"),
+    "contains": ("The Eiffel Tower", "St. John's", "東京"),
+    "exact": ("aB-1", "water "),
+}
+_MATCHED_BY: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"after": "The answer is"},
+    {"gold_after": "####"},
+    {"within": 0.5},
+    {"within": 0.5, "after": "Final answer:"},
+)
+
+
+def _matched(kind: MatchKind) -> list[object]:
+    """Each right answer under each way to state it, against responses that are near it."""
+    outcomes: list[object] = []
+    for stated in _MATCHED_BY:
+        if "within" in stated and kind != "number":
+            continue
+        match = Match.model_validate({"as": kind, **stated})
+        for answer in _MATCHED[kind]:
+            item = Item("free", "What is it?", references=(answer, answer.lower()))
+            outcomes += _compared(Setting("x", "match", match=match), item, inputs()["matched"])
+    match = Match.model_validate({"as": kind})
+    scores = Scores.model_validate({"right": 0.75, "wrong": 0.25})
+    for setting in (
+        Setting("x", "match", match=match, unreadable="worst"),
+        Setting("x", "match", match=match, scores=scores),
+    ):
+        outcomes += _compared(setting, CHOICE, ["The baker", "the miller", ""])
+    return outcomes
+
+
+def _compared(setting: Setting, item: Item, responses: Sequence[str]) -> list[object]:
+    try:
+        return [_outcome(setting, item, [{"text": response}]) for response in responses]
+    except matching.Unmatchable as error:
+        return [type(error).__name__]
 
 
 _LIKELIHOODS: tuple[list[float | None], ...] = (
@@ -187,7 +230,9 @@ TRACES: Mapping[str, Callable[[], object]] = {
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
         for name, method in METHODS.items()
+        if not method.reads_answer
     },
+    **{f"match:{kind}": partial(_matched, kind) for kind in matching.COMPARISONS},
     "method:pair_likelihood": _pairs,
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,

@@ -1,0 +1,300 @@
+"""Free text against an item's right answers: what of a response is its answer, and whether it is right.
+
+The right answers are the item's `references`; of an item with options they are the texts of the right ones.
+Pure, so that the run, `verify`, the oracles and the check before a stamp read alike.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from gridc.compiler.instrument.extract import Extraction
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.numbers import WrittenNumber, numbers
+from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.refusal import refuses
+from gridc.schema.effects import Match, MatchKind
+from gridc.schema.scores import MATCHES
+
+RIGHT, WRONG = (MATCHES.index(name) for name in ("right", "wrong"))
+
+TextSpan = tuple[int, int]
+
+WORKING_ENDS = "####"
+"""What stands between the working and the answer in GSM8K's right answers (Cobbe et al. 2021)."""
+
+
+class Unmatchable(ValueError):
+    """A right answer that no response could match, or none at all; `help` is the way out."""
+
+    def __init__(self, problem: str, help: str) -> None:
+        self.help = help
+        super().__init__(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReading:
+    """What a kind of comparison makes of the place where an answer stands: the span of it, and whether it is
+    right. `right` is None where there is no answer, and `rule` says why."""
+
+    right: bool | None
+    rule: str
+    span: TextSpan = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerComparison:
+    """A way to compare answers. `reads` reads a text, or the words behind `after`, against the right answers;
+    `problem` says why a right answer could never be matched; `errs` gives an answer that is none of them;
+    `in_text` says whether an answer is found in a longer text."""
+
+    reads: Callable[[Match, str, tuple[str, ...]], AnswerReading]
+    problem: Callable[[str], str | None]
+    errs: Callable[[Match, tuple[str, ...]], str]
+    in_text: bool
+
+
+def right_answers(match: Match, item: Item) -> tuple[str, ...]:
+    """The texts that a response is compared with. Raises `Unmatchable` where there is none, or one that
+    nothing could match."""
+    stated = item.references or tuple(item.options[option] for option in sorted(item.right))
+    if not stated:
+        raise Unmatchable(
+            f"item {item.id} has no right answer in free text",
+            "`fields.references` of `rows` names the columns of right answers; or state another `method`",
+        )
+    answers = tuple(_compared(match, item, text) for text in stated)
+    for answer in answers:
+        problem = COMPARISONS[match.kind].problem(answer)
+        if match.after is not None and "\n" in answer and match.kind != "number":
+            problem = "has several lines, and one is read behind the words"
+        if problem is not None:
+            help = _ways_out(match, stated)
+            raise Unmatchable(f"item {item.id}: the right answer {_short(answer)} {problem}", help)
+    return answers
+
+
+def read_answer(match: Match, item: Item, response: str) -> Extraction:
+    """Whether a response gives one of an item's right answers: the choice is one of `MATCHES`, None where
+    nothing could be read. What matches nothing and begins with a phrase of refusal is unreadable."""
+    begin = answer_begins(response)
+    if begin is None:
+        return Extraction(None, "the reasoning never ended")
+    if not response[begin:].strip():
+        return Extraction(None, "empty")
+    places = list(_places(match, response, begin))
+    if not places:
+        return Extraction(None, f"no `{match.after}`")
+    answers, compare = right_answers(match, item), COMPARISONS[match.kind].reads
+    read = [(start, compare(match, response[start:end], answers)) for start, end in places]
+    start, reading = next((one for one in reversed(read) if one[1].rule != EMPTY), read[-1])
+    if not reading.right and refuses(response):
+        return Extraction(None, "a refusal")
+    if reading.right is None:
+        return Extraction(None, reading.rule)
+    choice = RIGHT if reading.right else WRONG
+    first, last = (start + place for place in reading.span)
+    return Extraction(choice, reading.rule, "inferred" if match.after is None else "stated", first, last)
+
+
+EMPTY = "no answer"
+"""Why nothing was read where nothing stands that could be an answer."""
+
+
+def _places(match: Match, response: str, begin: int) -> Iterator[TextSpan]:
+    """Where answers may stand: everywhere; or behind each of the words, in the first line that has any."""
+    if match.after is None:
+        yield begin, len(response)
+        return
+    for found in _words(match.after).finditer(response, begin):
+        line = _LINE.match(response, found.end())
+        if line is not None:
+            yield line.span(1)
+
+
+@lru_cache(maxsize=256)
+def _words(words: str) -> re.Pattern[str]:
+    return re.compile(r"\s++".join(map(re.escape, words.split())), re.IGNORECASE)
+
+
+_LINE = re.compile(r"[*_`]*+[\s:=]*+([^\n]*+)")
+"""Behind the words: what emphasis closes, a colon, and a line."""
+
+
+def _compared(match: Match, item: Item, text: str) -> str:
+    """What of a right answer is compared: all of it, or what stands behind the last `gold_after`."""
+    if match.gold_after is None:
+        return text.strip()
+    answer = text.rpartition(match.gold_after)[2] if match.gold_after in text else ""
+    if not answer.strip():
+        raise Unmatchable(
+            f"item {item.id}: nothing stands behind {match.gold_after!r} in the right answer {_short(text)}",
+            "`gold_after` is what stands before the part that is compared, in every right answer",
+        )
+    return answer.strip()
+
+
+def _ways_out(match: Match, stated: Sequence[str]) -> str:
+    if match.gold_after is None and all(WORKING_ENDS in text for text in stated):
+        return f'match = {{ gold_after = "{WORKING_ENDS}", ... }} compares what stands behind it'
+    if match.kind == "number":
+        return 'write it as one number, as in 1,234.5; or match = { as = "text", ... }'
+    return 'match = { as = "exact", ... } compares every character'
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:18]}...{text[-18:]}")
+
+
+# Numbers
+
+
+def _reads_number(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+    """Behind words the first number of their sentence counts, since others follow it; in a whole response the
+    last one."""
+    every = numbers(text if match.after is None else _SENTENCE_ENDS.split(text, 1)[0])
+    if not every:
+        return AnswerReading(None, EMPTY)
+    one = every[-1] if match.after is None else every[0]
+    if one.value is None:
+        return AnswerReading(None, "several numbers as one answer")
+    rule = "last number" if match.after is None else "number behind the words"
+    within = Fraction(str(match.within or 0))
+    right = any(one.equals(_number(answer), within) for answer in answers)
+    return AnswerReading(right, rule, (one.start, one.end))
+
+
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_])")
+
+
+@lru_cache(maxsize=2**12)
+def _number(answer: str) -> WrittenNumber:
+    """The number of a right answer, of which `_number_problem` says that it has one."""
+    return numbers(answer)[0]
+
+
+def _number_problem(answer: str) -> str | None:
+    count = len(every := numbers(answer))
+    if count != 1:
+        return "has no number" if count == 0 else f"has {count} numbers"
+    return None if every[0].value is not None else "is not one number"
+
+
+def _other_number(match: Match, answers: tuple[str, ...]) -> str:
+    """The next whole number that is none of the right ones."""
+    right = [_number(answer) for answer in answers]
+    within = Fraction(str(match.within or 0))
+    value = int(right[0].value or 0) + int(within) + 1
+    while any(WrittenNumber(Fraction(value), 0, 0).equals(one, within) for one in right):
+        value += int(within) + 1
+    return str(value)
+
+
+# Texts
+
+
+def _reads_text(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+    return _reads_whole(text, answers, normalised)
+
+
+def _reads_exact(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+    return _reads_whole(text, answers, str.strip)
+
+
+def _reads_whole(text: str, answers: tuple[str, ...], form: Callable[[str], str]) -> AnswerReading:
+    answer = text.strip()
+    if not form(answer):
+        return AnswerReading(None, EMPTY)
+    start = text.index(answer)
+    right = form(answer) in map(form, answers)
+    return AnswerReading(right, "the whole answer", (start, start + len(answer)))
+
+
+@lru_cache(maxsize=2**12)
+def normalised(text: str) -> str:
+    """A text without case, punctuation, articles of English and white space between words, as SQuAD compares
+    answers (Rajpurkar et al. 2016, section 6.1): there ASCII punctuation goes, here that of every script."""
+    folded = unicodedata.normalize("NFKC", fold(text)).casefold()
+    words = "".join(character for character in folded if not _is_mark(character))
+    return " ".join(_ARTICLES.sub(" ", words).split())
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+
+
+def _text_problem(answer: str) -> str | None:
+    return None if normalised(answer) else "is nothing but case, punctuation and articles"
+
+
+def _other_text(match: Match, answers: tuple[str, ...]) -> str:
+    """A word that is none of the right answers and in none of them."""
+    known = normalised(" ".join(answers))
+    return next(word for word in _NO_WORDS if normalised(word) not in known and not _holds(word, answers))
+
+
+_NO_WORDS = ("qqxv", "vvzk", "jjwq")
+
+
+# Texts within texts
+
+
+def _reads_within(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+    if not normalised(text):
+        return AnswerReading(None, EMPTY)
+    span = _holds(text, answers)
+    return (
+        AnswerReading(False, "no right answer in it")
+        if span is None
+        else AnswerReading(True, "a right answer in it", span)
+    )
+
+
+def _holds(text: str, answers: Sequence[str]) -> TextSpan | None:
+    """The first place of an answer in a text, as words of it: whatever its case, punctuation and articles."""
+    folded = fold(text)
+    for answer in answers:
+        for found in _within(answer).finditer(folded):
+            start, end = found.span()
+            begun = _go_on(folded[start - 1 : start], folded[start])
+            if not begun and not _go_on(folded[end - 1], folded[end : end + 1]):
+                return start, end
+    return None
+
+
+@lru_cache(maxsize=2**12)
+def _within(answer: str) -> re.Pattern[str]:
+    words = (r"(?:[^\w\s]|_)*?".join(map(re.escape, word)) for word in normalised(answer).split())
+    return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)\s++)?".join(words), re.IGNORECASE)
+
+
+def _go_on(left: str, right: str) -> bool:
+    """Whether two characters are of one word. Words of scripts that write none apart begin anywhere."""
+    return _in_word(left) and _in_word(right) and not (_unspaced(left) or _unspaced(right))
+
+
+def _in_word(character: str) -> bool:
+    return bool(character) and unicodedata.category(character)[0] in "LMN"
+
+
+def _unspaced(character: str) -> bool:
+    """Whether it is of a script without spaces: Thai to Myanmar, Khmer, Chinese and Japanese."""
+    code = ord(character)
+    return any(first <= code <= last for first, last in _UNSPACED)
+
+
+_UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0x20000, 0x3FFFF))
+
+COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
+    "number": AnswerComparison(_reads_number, _number_problem, _other_number, in_text=True),
+    "text": AnswerComparison(_reads_text, _text_problem, _other_text, in_text=False),
+    "exact": AnswerComparison(_reads_exact, lambda answer: None, _other_text, in_text=False),
+    "contains": AnswerComparison(_reads_within, _text_problem, _other_text, in_text=True),
+}
+"""By the `as` of `match` in the language."""

@@ -297,13 +297,15 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
 
 def _tested(hypothesis: dict[str, Any]) -> str:
     """`80 items in 20 units, margin 2 pp`."""
+    from gridc.schema.inference import between  # pydantic's, which costs, and not every command asks
+
     items, units = (hypothesis[key] for key in ("items", "units"))
     text = "an unknown number of items" if items is None else f"{items:,} items"
     if items != units:
         text += f" in {units:,} units"
     if hypothesis["margin_pp"] is None:
         return text
-    return f"{text}, margin {hypothesis['margin_pp']:g} pp between levels of {hypothesis['axis']}"
+    return f"{text}, margin {hypothesis['margin_pp']:g} pp between {between(hypothesis['axis'])}"
 
 
 def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":

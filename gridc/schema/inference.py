@@ -139,8 +139,17 @@ class RankingHypothesis(Hypothesis):
     ]
 
 
+MODELS = "model"
+"""What stands for an axis where models are compared."""
+
+
+def between(axis: str) -> str:
+    """What a contrast is between."""
+    return "models" if axis == MODELS else f"levels of {axis}"
+
+
 class ContrastHypothesis(Hypothesis):
-    """Levels of one axis against a reference level."""
+    """Levels of one axis, or models, against a reference."""
 
     kind: Annotated[
         Literal["difference", "equivalence", "noninferiority", "null_control"],
@@ -149,7 +158,9 @@ class ContrastHypothesis(Hypothesis):
             "noninferiority: it does not fall by the margin; null_control: no effect is expected."
         ),
     ]
-    axis: Annotated[Id, Field(description="The axis whose levels are compared.")]
+    axis: Annotated[
+        Id, Field(description="The axis whose levels are compared, or `model`: models are its levels.")
+    ]
     level: Annotated[
         Id | tuple[Id, ...],
         Field(description="The level under test. Several are tested jointly (an omnibus test)."),
@@ -177,6 +188,11 @@ class ContrastHypothesis(Hypothesis):
     def levels(self) -> tuple[str, ...]:
         """The levels under test, one or several."""
         return (self.level,) if isinstance(self.level, str) else self.level
+
+    @property
+    def every_level(self) -> tuple[str, ...]:
+        """The reference, the levels under test, and the control where there is one."""
+        return (self.reference, *self.levels, *(() if self.control is None else (self.control,)))
 
 
 class InteractionHypothesis(Hypothesis):

@@ -149,12 +149,13 @@ def samples(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json)
         read = reader(study, bench, cell, outcome)
         if read is None:
             continue
-        others = [level for axis, level in cell["levels"].items() if axis != hypothesis["axis"]]
+        named = {"model": cell["model"], **cell["levels"]}
+        others = [level for axis, level in named.items() if axis != hypothesis["axis"]]
         for item, _, choice, score in cell["samples"]:
             value = read(item, choice, score)
             yield Row(
-                (cell["model"], *others, bench.name, item),
-                cell["levels"][hypothesis["axis"]],
+                (*others, bench.name, item),
+                named[hypothesis["axis"]],
                 place,
                 unit[bench.name, bench.unit_of[item]],
                 value,
@@ -181,7 +182,7 @@ def reader(
             return None
         parts = stated(of)
     else:
-        if (method == "refusal_keywords") is not (name in BEHAVIOUR):
+        if method == "match" or (method == "refusal_keywords") is not (name in BEHAVIOUR):
             return None
         parts = named(name, {**BEHAVIOUR, **OPTION}[name])
     items = shown(bench)
@@ -205,7 +206,8 @@ def effect(
     """The row, and the p-values of the hypothesis alone; by another `reading` of unreadable answers."""
     kind, axis, analysis = hypothesis["kind"], hypothesis["axis"], study.spec["analysis"]
     every = list(samples(study, benchmarks, hypothesis))
-    order = next(each for each in study.spec["axis"] if each["id"] == axis)["level"]
+    stated_levels = {each["id"]: each["level"] for each in study.spec["axis"]}
+    order = study.spec["model"] if axis == "model" else stated_levels[axis]
     here = [level["id"] for level in order if level["id"] in {row.level for row in every}]
     if kind == "trend":
         compared, rest = list(hypothesis["order"]), list[str]()

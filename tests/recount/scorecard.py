@@ -361,7 +361,7 @@ def _claims(export: Export, certificate: Json) -> Iterator[Json]:
         about = [
             cell
             for cell in export.cells
-            if (hypothesis["kind"] != "ranking" or cell.model in hypothesis["order"])
+            if cell.model in compared_models(hypothesis, [cell.model])
             and matches(hypothesis.get("where", {}), _place(cell))
         ]
         yield {
@@ -404,3 +404,13 @@ def differences(card: Json, expected: Json, path: str = "") -> Iterator[str]:
             yield f"{path}: {card!r}, recounted {expected!r}"
     elif card != expected:
         yield f"{path}: {card!r}, recounted {expected!r}"
+
+
+def compared_models(hypothesis: Json, else_: Sequence[str]) -> Sequence[str]:
+    """The models that a hypothesis compares; `else_` where it compares something else."""
+    if hypothesis["kind"] == "ranking":
+        return list(hypothesis["order"])
+    if hypothesis.get("axis") != "model":
+        return else_
+    level = hypothesis["level"]
+    return [hypothesis["reference"], *([level] if isinstance(level, str) else level)]

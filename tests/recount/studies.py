@@ -93,6 +93,22 @@ side = "less"
 outcome = "parse_rate"
 margin = { pp = 1 }
 [[hypothesis]]
+id = "M"
+kind = "noninferiority"
+axis = "model"
+level = "llama"
+reference = "qwen2"
+side = "greater"
+where = { benchmark = "items" }
+margin = { pp = 10 }
+[[hypothesis]]
+id = "MM"
+kind = "difference"
+axis = "model"
+level = ["llama", "mistral"]
+reference = "qwen2"
+where = { decoding = "greedy", template = "T1" }
+[[hypothesis]]
 id = "I"
 kind = "interaction"
 family = "B"

@@ -437,3 +437,54 @@ def test_a_verdict_that_is_asked_for_takes_its_whole_family_and_no_other() -> No
     assert companions(spec, ["C"]) == {"C"}
     assert companions(spec, ["D"]) == {"D"}
     assert companions(spec, None) == {"A", "B", "C", "D"}
+
+
+MODELS: dict[str, Any] = {"kind": "difference", "axis": "model", "level": "bee", "reference": "ant"}
+
+
+def worse(cell: Cell) -> int:
+    """Six items fewer for the one model, whatever the configuration."""
+    return 14 - 6 * (cell.model == "bee")
+
+
+def test_models_are_compared_as_levels_of_an_axis_are() -> None:
+    """The same counts, with the places of models and frames changed: every number is the same."""
+    (by_axis,) = certify(decided(falls, margin={"pp": 5})).hypotheses
+    (by_model,) = certify(decided(worse, **MODELS, margin={"pp": 5})).hypotheses
+    assert by_axis.effect is not None and by_model.effect is not None
+    assert by_model.verdict == by_axis.verdict == "supported"
+    assert (by_model.support, by_model.refute) == (by_axis.support, by_axis.refute)
+    (between_levels,), (between_models,) = by_axis.effect.contrasts, by_model.effect.contrasts
+    for field in ("samples", "units", "difference", "interval", "margins", "limits"):
+        assert getattr(between_models.change, field) == getattr(between_levels.change, field), field
+    assert between_models.odds == between_levels.odds
+    assert between_models.flips == between_levels.flips
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "verdict"),
+    [
+        ("noninferiority", {"side": "greater", "margin": {"pp": 5}}, "refuted"),
+        ("noninferiority", {"side": "less", "margin": {"pp": 5}}, "supported"),
+        ("equivalence", {"margin": {"pp": 60}}, "supported"),
+        ("null_control", {}, "refuted"),
+    ],
+)
+def test_each_kind_decides_between_models(kind: str, stated: dict[str, Any], verdict: str) -> None:
+    findings = decided(worse, **{**MODELS, "kind": kind}, **stated)
+    (row,) = certify(findings).hypotheses
+    assert row.verdict == verdict
+    assert not any("levels of model" in statement for statement in certify(findings).statements)
+
+
+def test_only_configurations_that_both_models_have_are_compared() -> None:
+    """What one model alone was asked says nothing of the other."""
+
+    def missing(cell: Cell) -> int | None:
+        return None if cell.model == "bee" and cell.levels["shots"] == "5" else worse(cell)
+
+    (row,) = certify(decided(missing, **MODELS)).hypotheses
+    assert row.effect is not None
+    assert row.effect.left_out == 4 * ITEMS, "the four cells of `ant` with five exemplars"
+    (contrast,) = row.effect.contrasts
+    assert contrast.change.samples == 4 * ITEMS

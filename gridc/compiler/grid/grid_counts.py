@@ -1,12 +1,14 @@
 """What a grid holds, counted in one walk: cells, envelopes, and what each selector finds."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
+from gridc.schema.inference import MODELS
 from gridc.schema.items import Sample
+from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
 
 BenchmarkSample = tuple[str, Sample | None]
@@ -104,13 +106,8 @@ def survey(spec: Spec) -> Survey:
             primary += len(principal)
             where = grid.where(configuration.levels, configuration.tier, benchmark.id)
             for number, stated in enumerate(spec.hypothesis if principal else ()):
-                named = "model" in stated.where.root
-                whom = principal if named else principal[:1]
-                about = sum(stated.where.matches({**where, "model": model}) for model in whom)
-                if about:
-                    levels = tuple(configuration.levels[axis] for axis in compared[number])
-                    counted = hypothesis[number].setdefault(on, Counter())
-                    counted[levels] += about if named else len(principal)
+                for levels, about in _about(stated.where, compared[number], where, principal):
+                    hypothesis[number].setdefault(on, Counter())[levels] += about
             if kept < len(models):
                 continue
             size += 1
@@ -123,3 +120,15 @@ def survey(spec: Spec) -> Survey:
     return Survey(
         tuple(envelopes), tuple(exclude), tuple(slices), tuple(hypothesis), primary, runs_of_all, tested
     )
+
+
+def _about(
+    selector: Selector, compared: tuple[str, ...], where: Mapping[str, str], models: list[str]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The levels that a hypothesis compares at a place, and of how many models. One model is asked for all
+    where it neither selects nor compares them."""
+    alike = "model" not in selector.root and MODELS not in compared
+    for model in models[:1] if alike else models:
+        place = {**where, MODELS: model}
+        if selector.matches(place):
+            yield tuple(place[axis] for axis in compared), len(models) if alike else 1

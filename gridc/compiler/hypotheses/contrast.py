@@ -2,14 +2,14 @@
 have in common."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, levels_by_axis
+from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, comparable_levels
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import ContrastHypothesis, Margin
+from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.decision import Verdict
@@ -42,23 +42,23 @@ class ContrastKind(Tested[ContrastHypothesis]):
     interacts = False
 
     def references(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Reference]:
-        axes = levels_by_axis(spec)
+        axes = comparable_levels(spec)
         yield Reference(("axis",), "axis", hypothesis.axis, axes)
         yield outcome_reference(hypothesis, spec)
+        what = "model" if hypothesis.axis == MODELS else "level"
         known = axes.get(hypothesis.axis, (*hypothesis.levels, hypothesis.reference))
-        yield Reference(("reference",), "level", hypothesis.reference, known)
+        yield Reference(("reference",), what, hypothesis.reference, known)
         if hypothesis.control is not None:
-            yield Reference(("control",), "level", hypothesis.control, known)
+            yield Reference(("control",), what, hypothesis.control, known)
         for rank, name in enumerate(hypothesis.levels):
             key: KeyPath = ("level",) if hypothesis.level == name else ("level", rank)
-            yield Reference(key, "level", name, known)
+            yield Reference(key, what, name, known)
 
     def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         name = hypothesis.id
         if hypothesis.reference in hypothesis.levels:
-            others = [
-                level for level in levels_by_axis(spec)[hypothesis.axis] if level not in hypothesis.levels
-            ]
+            known_levels = comparable_levels(spec)[hypothesis.axis]
+            others = [level for level in known_levels if level not in hypothesis.levels]
             known = f"`{hypothesis.axis}` also has {', '.join(f'`{level_name}`' for level_name in others)}"
             help = known if others else "name fewer levels, or another reference"
             yield Misfit(
@@ -68,6 +68,19 @@ class ContrastKind(Tested[ContrastHypothesis]):
             help = "the level that nothing was lost under, beside `reference` and `level`"
             yield Misfit("GC105", "control", f"`{name}` has `{hypothesis.control}` twice", help)
 
+    def undivided(self, hypothesis: ContrastHypothesis) -> Mapping[str, Problem]:
+        if hypothesis.axis != MODELS:
+            return {}
+        problem = f"`{hypothesis.id}` compares models, and has no verdict for each of them"
+        return {"model": Problem(problem, 'leave `each` out, or each = "benchmark"')}
+
+    def models(self, hypothesis: ContrastHypothesis) -> Sequence[str] | None:
+        return hypothesis.every_level if hypothesis.axis == MODELS else None
+
+    def among(self, hypothesis: ContrastHypothesis, models: Collection[str]) -> ContrastHypothesis | None:
+        compared = self.models(hypothesis) or ()
+        return hypothesis if all(model in models for model in compared) else None
+
     def margin(self, hypothesis: ContrastHypothesis) -> float | None:
         return None if hypothesis.margin is None else hypothesis.margin.pp
 
@@ -75,12 +88,10 @@ class ContrastKind(Tested[ContrastHypothesis]):
         return (hypothesis.axis,)
 
     def levels(self, hypothesis: ContrastHypothesis, axis: str, run: Sequence[str]) -> Collection[str]:
-        control = () if hypothesis.control is None else (hypothesis.control,)
-        named = (hypothesis.reference, *hypothesis.levels, *control)
-        return named if axis == hypothesis.axis else ()
+        return hypothesis.every_level if axis == hypothesis.axis else ()
 
     def comparable(self, hypothesis: ContrastHypothesis, spec: Spec, levels: Levels) -> bool:
-        return run_levels(levels).issuperset(self.levels(hypothesis, hypothesis.axis, ()))
+        return run_levels(levels).issuperset(hypothesis.every_level)
 
     def contrasts(self, hypothesis: ContrastHypothesis) -> int:
         return len(hypothesis.levels)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from gridc.compiler.hypotheses.power import DesignPower, PlannedTest
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.inference import AnyHypothesis, RateName
+from gridc.schema.inference import MODELS, AnyHypothesis, RateName
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import Assumed
@@ -110,7 +110,7 @@ class HypothesisKind(Protocol[H]):
 
     @abstractmethod
     def axes(self, hypothesis: H) -> tuple[str, ...]:
-        """The axes whose levels it compares."""
+        """The axes whose levels it compares; `model` where it compares models."""
 
     @abstractmethod
     def levels(self, hypothesis: H, axis: str, run: Sequence[str]) -> Collection[str]:
@@ -209,7 +209,13 @@ def benchmarks_of(hypothesis: AnyHypothesis, spec: Spec) -> list[Benchmark]:
 
 
 def levels_by_axis(spec: Spec) -> dict[str, list[str]]:
+    """The levels of each axis, in the order of the spec."""
     return {axis.id: [level.id for level in axis.level] for axis in spec.axis}
+
+
+def comparable_levels(spec: Spec) -> dict[str, list[str]]:
+    """What can be compared all else the same: the levels of each axis, and models."""
+    return {**levels_by_axis(spec), MODELS: [model.id for model in spec.model]}
 
 
 def listed(what: str, names: Sequence[str], known: Collection[str]) -> Iterator[Reference]:

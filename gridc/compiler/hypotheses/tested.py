@@ -119,7 +119,7 @@ class Tested(HypothesisKind[T]):
     def margin(self, hypothesis: T) -> float | None:
         return None
 
-    def models(self, hypothesis: T) -> None:
+    def models(self, hypothesis: T) -> Sequence[str] | None:
         return None
 
     def among(self, hypothesis: T, models: Collection[str]) -> T | None:

@@ -75,7 +75,7 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield from _unknown(source, path, selector, known_here, "dimension of a pass mark")
             continue
         ranks = path[0] == "hypothesis" and _ranks(spec.hypothesis[int(path[1])])
-        shared = {"slice": "a slice", "hypothesis": "a ranking", "analysis": "an anchor"}
+        shared = {"slice": "a slice", "hypothesis": "a comparison of models", "analysis": "an anchor"}
         anchors = path == ("analysis", "anchor")
         if "model" in selector.root and (path[0] == "slice" or ranks or anchors):
             what = shared[str(path[0])]

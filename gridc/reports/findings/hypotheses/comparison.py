@@ -1,4 +1,4 @@
-"""Rows that are compared: levels of an axis, asked of the same model and item with all else the same."""
+"""Rows that are compared: levels of an axis, or models, asked the same item with all else the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,12 +7,13 @@ from math import isnan
 
 import numpy as np
 
+from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, Pairs, RateChange
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
-from gridc.schema.inference import Margin
+from gridc.schema.inference import MODELS, Margin
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
 from gridc.statistics.arrays import Flags, Floats, Whole
@@ -26,7 +27,7 @@ from gridc.statistics.unit_bootstrap import Ends
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows of `levels` of an axis, the reference first, in blocks: a model, an item and all other levels.
+    """Rows of `levels` of an axis, or of models, the reference first, in blocks: an item, all else the same.
     Every block has rows of the first `together` levels; `left_out` samples stood in other blocks. By either
     reading a block counts under all of those or under none (`counted`); the levels behind them tell an
     estimator about the other covariates."""
@@ -230,7 +231,7 @@ def compare(
     if not len(rows):
         return None
     here = set(rows.levels(hypothesis.axis))
-    stated = [level.id for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level]
+    stated = comparable_levels(spec)[hypothesis.axis]
     levels = [name for name in stated if name in here] if levels is None else levels
     others = [] if only else [name for name in stated if name in here and name not in levels]
     named = (*levels, *others)
@@ -250,11 +251,13 @@ def compare(
 
 
 def _blocks(rows: Observations, axis: str) -> Whole:
-    """The number of each row's block: its model, its item, and the levels of all other axes."""
+    """The number of each row's block: its item, its model and the levels of all axes, but for what is
+    compared."""
     groups: dict[tuple[str, ...], int] = {}
     of_cell = [
         groups.setdefault(
-            (cell.model, *(level for name, level in cell.levels.items() if name != axis)), len(groups)
+            tuple(level for name, level in {MODELS: cell.model, **cell.levels}.items() if name != axis),
+            len(groups),
         )
         for cell in rows.cells
     ]

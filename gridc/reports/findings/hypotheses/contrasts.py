@@ -31,7 +31,7 @@ from gridc.reports.findings.hypotheses.regression import (
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.inference import ContrastHypothesis, rate_kind
+from gridc.schema.inference import ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
@@ -58,14 +58,13 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
 def within_words(hypothesis: ContrastHypothesis) -> str:
     """A claim that the levels do not differ, by no more than the margin where there is one."""
     within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between levels of {hypothesis.axis}"
+    return f"{within} between {between(hypothesis.axis)}"
 
 
 def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> Effect:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    control = () if hypothesis.control is None else (hypothesis.control,)
-    comparison = compared(measured, hypothesis, (hypothesis.reference, *hypothesis.levels, *control))
+    comparison = compared(measured, hypothesis, hypothesis.every_level)
     if isinstance(comparison, Effect):
         return comparison
     fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison))

@@ -2,7 +2,7 @@
 
 from gridc.compiler.hypotheses.noninferiority import KIND
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
-from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.inference import ContrastHypothesis, between
 
 
 class NoninferiorityDecision(ContrastDecision):
@@ -12,7 +12,7 @@ class NoninferiorityDecision(ContrastDecision):
         """With its side, whichever score is the better one."""
         by = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
         way = "fall" if hypothesis.side == "greater" else "rise"
-        return f", that it does not {way}{by} between levels of {hypothesis.axis}"
+        return f", that it does not {way}{by} between {between(hypothesis.axis)}"
 
 
 DECISION = NoninferiorityDecision()

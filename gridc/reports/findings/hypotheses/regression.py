@@ -120,7 +120,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def covariates(comparison: Comparison) -> tuple[str, ...]:
     """What varies among the rows beside the axis: model, benchmark, other axes."""
     axes = tuple(comparison.rows.cells[0].levels)
-    every = ("model", "benchmark", *(axis for axis in axes if axis != comparison.axis))
+    every = (name for name in ("model", "benchmark", *axes) if name != comparison.axis)
     return tuple(name for name in every if len(set(comparison.rows.levels(name))) > 1)
 
 

@@ -29,6 +29,43 @@ Var = str | int | float
 ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
 
 
+class Attempts(Table):
+    """A share of draws of some of an item's replicates, without replacement, that pass."""
+
+    pass_at: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="Draws of so many answers of which one is right or more: with c right answers of n, "
+            "1 - C(n - c, k) / C(n, k) (Chen et al. 2021).",
+        ),
+    ] = None
+    pass_all: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="Draws of so many answers that are all right: C(c, k) / C(n, k) (Yao et al. 2024).",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.pass_at is None) == (self.pass_all is None):
+            raise Contradiction("it says not one of `pass_at` and `pass_all`", "aggregate = { pass_at = 5 }")
+        return self
+
+    @property
+    def draws(self) -> int:
+        """How many answers are drawn."""
+        return self.pass_at or self.pass_all or 0
+
+
+Aggregate = Literal["mean", "majority"] | Attempts
+"""What the scores of an item's replicates become."""
+
+
 class Separators(Table):
     """What stands between the parts of a prompt."""
 
@@ -305,7 +342,8 @@ class BenchmarkEffects(Table):
         Ties | None,
         Field(
             description="Which of equally likely candidates is chosen: against_gold, one that earns no "
-            "point; first or last in the order of the candidates. Default: against_gold."
+            "point; first or last in the order of the candidates. Of equally frequent answers to a majority: "
+            "one that earns least; the one given first or last. Default: against_gold."
         ),
     ] = None
     seam: Annotated[
@@ -358,7 +396,19 @@ class Effects(ModelEffects, BenchmarkEffects):
     replicates: Annotated[
         int | None,
         Field(
-            ge=1, le=1000, description="Independent answers per item; the score is their mean. Default: 1."
+            ge=1,
+            le=1000,
+            description="Independent answers per item, of which `aggregate` makes one score. Default: 1.",
+        ),
+    ] = None
+    aggregate: Annotated[
+        Aggregate | None,
+        Field(
+            description="What an item's score is, of its replicates. mean: the mean of their scores; "
+            "majority: the score of the answer that was read most often, ties as `ties` says; pass_at and "
+            "pass_all: the share of draws of so many of them of which one is right, or every one. "
+            "Default: mean.",
+            examples=["majority", {"pass_at": 5}],
         ),
     ] = None
 

@@ -260,9 +260,18 @@ class Spec(Table):
     @property
     def graded(self) -> bool:
         """Whether a response can earn a part of a point."""
-        levels = (level for axis in self.axis for level in axis.level)
-        tables = (self.harness, *self.benchmark, *levels)
-        return any(scale_of(table.scores) > 1 for table in tables)
+        return any(scale_of(table.scores) > 1 for table in (self.harness, *self.benchmark, *self.levels))
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether something else than their mean is made of the scores of an item's replicates."""
+        stated = (table.aggregate for table in (self.harness, *self.levels))
+        return any(aggregate not in (None, "mean") for aggregate in stated)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels of every axis, in order."""
+        return tuple(level for axis in self.axis for level in axis.level)
 
     def stamped(self) -> dict[str, object]:
         """The part that a stamp covers, as plain JSON with every default written out.

@@ -7,6 +7,7 @@ from typing import Any
 
 from gridc.compiler.lock.deviations import require_reconciled
 from gridc.compiler.preflight.consent import Ask
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.files import write_json
 from gridc.runtime import adaptive_race
 from gridc.runtime.adaptive import ChosenSamples
@@ -44,6 +45,10 @@ def certify_until_decided(
     def say(model: str, sentence: str) -> None:
         notify(f"{model}: {sentence}")
 
+    if compiled.spec.aggregated:
+        message = "a race reads the first answer to each item, and `aggregate` makes one score of several"
+        help = "leave `--until-decided` out: a run of the whole study can certify the same"
+        raise UsageError([Diagnostic("GC000", message, help=help)])
     departures = require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
     with ChosenSamples(compiled, lock, departures, path, consents, say) as samples:

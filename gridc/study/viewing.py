@@ -11,6 +11,7 @@ from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports import addresses
 from gridc.reports.exchange.bundle import ITEMS, is_bundle
 from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.observations import Samples
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
@@ -85,7 +86,8 @@ def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:
     with Store.open(path) as store:
         stamp = plan.study_digest
         read = partial(store.responses_of, stamp)
-        return curve_findings(Samples(plan, store.outcomes(stamp), lambda: store.choices(stamp), read))
+        outcomes = item_outcomes(plan.cells(), store, stamp)
+        return curve_findings(Samples(plan, outcomes, lambda: store.choices(stamp), read))
 
 
 def _listed_tags(path: Path) -> Tags:

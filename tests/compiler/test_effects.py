@@ -6,6 +6,7 @@ its choices, its bounds or its examples. A key that the schema knows and nothing
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -19,6 +20,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.configurations import ORDERS, settled
 from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.aggregates import Vote
 from gridc.compiler.instrument.candidates import NoCandidates
 from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
@@ -84,6 +86,7 @@ def bases() -> list[Setting]:
         for candidates in METHODS[method].candidates if METHODS[method].ranks else ("option_text",):
             stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
             stated |= {"shots": shots, "temperature": temperature, "system": system}
+            stated |= {"replicates": len(REPLIES) if temperature and not METHODS[method].ranks else 1}
             made.append(Setting(prompt=PROMPT, method=method, option_order="file", match=SAME, **stated))
     return Random(1).sample(made, len(made))
 
@@ -140,12 +143,18 @@ class Bench:
                 ]
                 for seed in range(1, 5)
             ]
+        votes = []
         for answer in answers:
             found = score(setting, item, answer)
+            votes.append(Vote(found.choice, found.score))
             if METHODS[setting.method].reads not in (None, "option"):  # items here have options to choose
                 yield found.choice
             else:  # which of several tied options is named is no part of the outcome
                 yield found.choice is None, found.score
+        asked = setting.effective()
+        if METHODS[setting.method].reads != "behaviour":
+            earned = asked.item_score(votes[: asked.replicates])
+            yield Fraction(earned, asked.outcomes_of_item * asked.item_scale)
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
         rows.append({"id": f"s{shed:02}", "question": question, "answer": answer})
     (folder / "sheds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     with Server(Solver()) as server:
-        (folder / "gridcard.toml").write_text(SPEC.replace("URL", f"{server.url}/v1"), "utf-8")
+        (folder / "gridcard.toml").write_text(SPEC.replace("URL", server.url), "utf-8")
         study = gridc.open(folder)
         study.stamp()
         study.run()

@@ -92,6 +92,7 @@ QUESTION = {
     "delimiter": Beside("\n", {**RANKED, "harness.chat_template": False}),
     "max_tokens": 33,
 }
+REPEATED = {"axis.1.level.1.replicates": 4}
 MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.loading": {"fields": {"query": "ask", "references": ["one"], "id": "name"}},
     "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}
@@ -220,6 +221,11 @@ TRIED = (
             "benchmark.1.sample.allocation": "proportional", "benchmark.1.sample.n": 12,
             "benchmark.1.source": "path:uneven.jsonl"}),
     }),
+    Tried("Effects", "analysed", "harness", "documented", {"aggregate": Beside("majority", REPEATED)}),
+    Tried("Level", "analysed", "axis.1.level.1", "documented", {"aggregate": Beside("majority", REPEATED)}),
+    Tried("Attempts", "analysed", "axis.1.level.1.aggregate", "documented", {
+        "pass_at": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_at": 2}}),
+        "pass_all": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_all": 2}})}),
     Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
         "gold_after": Beside("####", WORKED)}),

@@ -32,7 +32,8 @@ class Extraction:
     `option` is the option's index, or None. `rule` names the rule that read it, or says why nothing
     could be read. `start` and `end` are the span of its letter or text in the response, in characters.
     `confidence` is `stated` where the response says that this is its answer, and `inferred` where it is
-    only what the response leaves standing.
+    only what the response leaves standing. `answer` is what free text was read to, in the form in which
+    answers are compared; None where an option or a label says it.
     """
 
     option: int | None
@@ -40,6 +41,7 @@ class Extraction:
     confidence: Confidence = "none"
     start: int = 0
     end: int = 0
+    answer: str | None = None
 
 
 def extract(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import sha256
 
-from gridc.compiler.instrument.extract import Extraction
+from gridc.compiler.instrument.extract import Confidence, Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.numbers import WrittenNumber, numbers
 from gridc.compiler.instrument.plain_text import answer_begins, fold
@@ -37,24 +38,27 @@ class Unmatchable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading:
-    """What a kind of comparison makes of the place where an answer stands: the span of it, and whether it is
-    right. `right` is None where there is no answer, and `rule` says why."""
+    """What a kind of comparison makes of the place where an answer stands: the span of it, the form in which
+    it is compared, and whether it is right. `right` is None where there is no answer, and `rule` says why;
+    `form` where answers that are not right are not told apart."""
 
     right: bool | None
     rule: str
     span: TextSpan = (0, 0)
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
     """A way to compare answers. `reads` reads a text, or the words behind `after`, against the right answers;
     `problem` says why a right answer could never be matched; `errs` gives an answer that is none of them;
-    `in_text` says whether an answer is found in a longer text."""
+    `in_text` says whether an answer is found in a longer text, `tells_apart` whether wrong ones differ."""
 
     reads: Callable[[Match, str, tuple[str, ...]], AnswerReading]
     problem: Callable[[str], str | None]
     errs: Callable[[Match, tuple[str, ...]], str]
     in_text: bool
+    tells_apart: bool = True
 
 
 def right_answers(match: Match, item: Item) -> tuple[str, ...]:
@@ -97,7 +101,8 @@ def read_answer(match: Match, item: Item, response: str) -> Extraction:
         return Extraction(None, reading.rule)
     choice = RIGHT if reading.right else WRONG
     first, last = (start + place for place in reading.span)
-    return Extraction(choice, reading.rule, "inferred" if match.after is None else "stated", first, last)
+    confidence: Confidence = "inferred" if match.after is None else "stated"
+    return Extraction(choice, reading.rule, confidence, first, last, reading.form)
 
 
 EMPTY = "no answer"
@@ -149,6 +154,14 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:18]}...{text[-18:]}")
 
 
+MOST_STORED = 200
+"""Characters of the longest form of an answer that is stored; of a longer one its digest is."""
+
+
+def _brief(form: str) -> str:
+    return form if len(form) <= MOST_STORED else f"sha256:{sha256(form.encode()).hexdigest()}"
+
+
 # Numbers
 
 
@@ -164,7 +177,8 @@ def _reads_number(match: Match, text: str, answers: tuple[str, ...]) -> AnswerRe
     rule = "last number" if match.after is None else "number behind the words"
     within = Fraction(str(match.within or 0))
     right = any(one.equals(_number(answer), within) for answer in answers)
-    return AnswerReading(right, rule, (one.start, one.end))
+    form = f"{one.value}%" if one.percent else str(one.value)
+    return AnswerReading(right, rule, (one.start, one.end), _brief(form))
 
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_])")
@@ -210,7 +224,7 @@ def _reads_whole(text: str, answers: tuple[str, ...], form: Callable[[str], str]
         return AnswerReading(None, EMPTY)
     start = text.index(answer)
     right = form(answer) in map(form, answers)
-    return AnswerReading(right, "the whole answer", (start, start + len(answer)))
+    return AnswerReading(right, "the whole answer", (start, start + len(answer)), _brief(form(answer)))
 
 
 @lru_cache(maxsize=2**12)
@@ -295,6 +309,6 @@ COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
     "number": AnswerComparison(_reads_number, _number_problem, _other_number, in_text=True),
     "text": AnswerComparison(_reads_text, _text_problem, _other_text, in_text=False),
     "exact": AnswerComparison(_reads_exact, lambda answer: None, _other_text, in_text=False),
-    "contains": AnswerComparison(_reads_within, _text_problem, _other_text, in_text=True),
+    "contains": AnswerComparison(_reads_within, _text_problem, _other_text, in_text=True, tells_apart=False),
 }
 """By the `as` of `match` in the language."""

@@ -76,6 +76,8 @@ def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None 
         "start": extraction.start,
         "end": extraction.end,
     }
+    if extraction.answer is not None:
+        evidence["answer"] = extraction.answer
     return Outcome(extraction.option, earned(setting, item, extraction.option), evidence)
 
 
@@ -95,9 +97,10 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
 
 
 def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
-    """The mean score of one who picks each item's option at random; None where an answer is no option."""
-    method = METHODS[setting.method]
-    if not items or not (setting.ranks or method.reads_option) or not all(item.options for item in items):
+    """The mean score of one who picks each item's option at random; None where an answer is no option, and
+    where several answers become one."""
+    chooses = setting.ranks or METHODS[setting.method].reads_option
+    if setting.aggregate != "mean" or not chooses or not items or not all(item.options for item in items):
         return None
     expected = [
         Fraction(sum(earned(setting, item, choice) for choice in range(len(item.options))), len(item.options))

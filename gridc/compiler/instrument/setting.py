@@ -1,15 +1,18 @@
 """The setting of a call: every key that determines what is asked and how the answer counts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal
 
+from gridc.compiler.instrument.aggregates import Vote, attempt_scores, item_score
 from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
+    Aggregate,
+    Attempts,
     Candidates,
     Casing,
     Match,
@@ -65,6 +68,7 @@ class Setting:
     system: str | None = None
     system_turn: Literal["system", "user"] = "system"
     scaffold: Scaffold | None = None
+    aggregate: Aggregate = "mean"
 
     def effective(self) -> "Setting":
         """The setting with every key that cannot matter at its default: two settings that are equal in
@@ -132,7 +136,7 @@ class Setting:
 
     @property
     def scale(self) -> int:
-        """A score is a whole number of 1 / scale."""
+        """The score of an answer is a whole number of 1 / scale."""
         return scale_of(self.scores)
 
     @property
@@ -140,6 +144,27 @@ class Setting:
         """What an unreadable answer earns, in units of 1 / scale. A setting says `worst` only where the
         highest score is the worst (`grid.configurations.Settings`)."""
         return self.scale if self.unreadable == "worst" else 0
+
+    @property
+    def outcomes_of_item(self) -> int:
+        """How many outcomes an item has: each of its replicates, or the one that is made of them."""
+        return self.replicates if self.aggregate == "mean" else 1
+
+    @property
+    def item_scale(self) -> int:
+        """The score of an item is a whole number of 1 / (outcomes_of_item x item_scale)."""
+        if isinstance(self.aggregate, Attempts):
+            return attempt_scores(self.aggregate, self.replicates).scale
+        return self.scale
+
+    def item_score(self, votes: Sequence[Vote]) -> int:
+        """What an item earns by all its answers, in units of 1 / (outcomes_of_item x item_scale)."""
+        return item_score(self.aggregate, votes, self.ties, self.credit)
+
+    @property
+    def item_credit(self) -> int:
+        """What an item earns none of whose answers is readable, in units of 1 / item_scale."""
+        return self.item_scale if self.credit else 0
 
     @property
     def key(self) -> bytes:
@@ -175,6 +200,13 @@ def _direct(setting: Setting) -> bool:
     return setting.scaffold is None or setting.scaffold.plain
 
 
+def _once(setting: Setting) -> bool:
+    """Whether an item is answered once and no more is asked of its answers: its score is that of the
+    answer."""
+    several = isinstance(setting.aggregate, Attempts) and setting.aggregate.draws > 1
+    return not several and (setting.replicates == 1 or setting.temperature == 0)
+
+
 def _orderless(setting: Setting) -> bool:
     """Whether the order of the options neither shows nor decides anything."""
     by_place = setting.ranks and setting.ties != "against_gold"
@@ -208,7 +240,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "candidates": KeyEffect("request", _reads),
     "normalise": KeyEffect("request", _reads),
     "premise": KeyEffect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),
-    "ties": KeyEffect("score", _reads),
+    "ties": KeyEffect("score", lambda setting: _reads(setting) and setting.aggregate != "majority"),
     "seam": KeyEffect("request", _reads),
     "delimiter": KeyEffect("request", _reads),
     "max_tokens": KeyEffect("request", _ranks),
@@ -220,6 +252,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "system": KeyEffect("prompt", lambda setting: not setting.system),
     "system_turn": KeyEffect("prompt", lambda setting: not setting.system),
     "scaffold": KeyEffect("prompt", _direct),
+    "aggregate": KeyEffect("score", _once),
 }
 """By key of the language: a row for every effect, in the order of `Setting`."""
 

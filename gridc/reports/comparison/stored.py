@@ -60,6 +60,10 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
         chosen = store.newest(stamp)
         content = store.study(chosen)
         spec = Spec.model_validate(content["spec"])
+        if spec.aggregated:
+            message = "single answers are compared, and the study makes one score of several (`aggregate`)"
+            help = "`gridc diff` compares the scores of its cells"
+            raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
         groups = store.groups(chosen)
         if not groups:
             help = "`gridc run` of this version on the same spec fills it in"

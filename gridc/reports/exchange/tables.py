@@ -21,6 +21,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.items import item_digest
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.rows import Progress
 from gridc.runtime.store.store import Store
@@ -63,7 +64,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_CELL,
         Column("shared", "bool", "Whether every model runs the configuration, so that the envelope has it."),
         Column("method", "name", "How an answer becomes a score."),
-        Column("trials", "int64", "Samples of the cell: items x replicates."),
+        Column("trials", "int64", "Outcomes: items x replicates, or one of each item by `aggregate`."),
         Column(
             "scored", "int64", "Of these, with an outcome. Fewer than trials while the run is incomplete."
         ),
@@ -287,7 +288,7 @@ def flat_row(row: BaseModel) -> dict[str, Any]:
 
 
 def _scores(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
-    for row in cell_scores(plan, store.outcomes(plan.study_digest)):
+    for row in cell_scores(plan, item_outcomes(plan.cells(), store, plan.study_digest)):
         yield {
             **_of_cell(row.cell),
             "shared": row.cell.shared,

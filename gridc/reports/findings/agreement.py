@@ -64,9 +64,11 @@ def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outco
 
 
 def _same_calls(left: CellScore, right: CellScore) -> bool:
-    """Whether two rules score the same answers, each with a point or none: kappa is about two classes."""
-    whole = left.scale == right.scale == 1
-    return whole and left.complete and right.complete and left.cell.setting.asked == right.cell.setting.asked
+    """Whether two rules score the same answers, each alone and with a point or none: kappa is about two
+    classes."""
+    one, other = left.cell.setting, right.cell.setting
+    whole = left.scale == right.scale == 1 and one.aggregate == other.aggregate == "mean"
+    return whole and left.complete and right.complete and one.asked == other.asked
 
 
 def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:

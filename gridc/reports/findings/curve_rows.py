@@ -87,7 +87,7 @@ class CurveRows:
     @property
     def exchangeable(self) -> bool:
         """Whether both arms were asked equally often, so that their labels can be exchanged."""
-        asked = np.array([cell.setting.replicates for cell in self.cells])[self.pairs.patterns]
+        asked = np.array([cell.setting.outcomes_of_item for cell in self.cells])[self.pairs.patterns]
         return bool((asked[:, 0] == asked[:, 1]).all())
 
     @cached_property
@@ -240,7 +240,7 @@ class _Places:
         base = self._pooled(row_selection)
         asked = np.zeros((int(base.max(initial=-1)) + 1, 2), dtype=np.int64)
         for number in self._inside(row_selection):
-            asked[base[number], self._arm[number]] += self._cells[number].setting.replicates
+            asked[base[number], self._arm[number]] += self._cells[number].setting.outcomes_of_item
         return bool((asked[:, 0] == asked[:, 1]).all())
 
     def _inside(self, row_selection: RowSelection) -> list[int]:

@@ -229,14 +229,14 @@ class Samples:
 
     def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
         if outcome == "score":
-            return lcm(*(cell.setting.scale for cell in cells))
+            return lcm(*(cell.setting.item_scale for cell in cells))
         stated = self.plan.study.spec.outcomes
         return next((declared.scores.scale for declared in stated if declared.id == outcome), 1)
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
         outcomes = self.stored[cell.key]
         if outcome == "score":
-            readable = outcomes.correct - cell.setting.credit * (outcomes.scored - outcomes.parsed)
+            readable = outcomes.correct - cell.setting.item_credit * (outcomes.scored - outcomes.parsed)
             return outcomes.items, np.column_stack(
                 [outcomes.correct, outcomes.trials, readable, outcomes.parsed]
             )

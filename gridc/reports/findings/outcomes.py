@@ -26,7 +26,8 @@ class Outcomes:
     the outcomes of all models are 0, so that no difference comes of it. `levels` are those of each
     configuration, by axis; `sampled` (configurations,) is false where decoding is greedy.
     `units` (items,) numbers the unit of each item: the groups that are independent of each other, as the spec
-    or the benchmark's data say. `replicates` (configurations,) how often it is asked.
+    or the benchmark's data say. `replicates` (configurations,) how many outcomes
+    an item has: how often it is asked, or the one that is made of these, which is then the first too.
     """
 
     models: tuple[str, ...]
@@ -111,13 +112,13 @@ def gather(
     measured, planned = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
     numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
-    scale = lcm(*(cell.setting.scale for cell in shared))
+    scale = lcm(*(cell.setting.item_scale for cell in shared))
     for cell in shared:
         outcomes, row = stored[cell.key], numbers[cell.configuration]
         if outcomes.items not in columns:
             columns[outcomes.items] = np.searchsorted(items, outcomes.items)
         model, at = models.index(cell.model), columns[outcomes.items]
-        parts = scale // cell.setting.scale
+        parts = scale // cell.setting.item_scale
         correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
         measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
         planned[row, at] = True
@@ -132,7 +133,8 @@ def gather(
         items=items,
         units=units_of(items, units),
         replicates=np.array(
-            [places[configuration].setting.replicates for configuration in configurations], dtype=np.int64
+            [places[configuration].setting.outcomes_of_item for configuration in configurations],
+            dtype=np.int64,
         ),
         correct=correct,
         first=first,

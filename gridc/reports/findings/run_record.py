@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.noise import Floors, ModelNoise, floors_of, model_noise
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore, cell_scores
@@ -40,7 +41,7 @@ class RunRecord:
         self.plan: Plan = Plan(compiled.study)
         store.require(self.plan.study_digest)
         self.progress: Progress = store.progress(self.plan.study_digest)
-        stored = store.outcomes(self.plan.study_digest)
+        stored = item_outcomes(self.plan.cells(), store, self.plan.study_digest)
         self.scores: list[CellScore] = cell_scores(self.plan, stored)
         self.samples = Samples(
             self.plan,

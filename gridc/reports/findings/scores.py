@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.reports.findings.item_outcomes import out_of_bounds
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest_bytes
 from gridc.schema.spec import Spec
@@ -18,8 +19,9 @@ from gridc.schema.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class CellScore:
-    """One cell's outcome. Counts are over items x replicates; `correct` is the sum of their scores, in units
-    of 1 / `scale`, and an unreadable answer earned `credit` of it.
+    """One cell's outcome. Counts are over the outcomes of its items (`Setting.outcomes_of_item`: items x
+    replicates, unless these are aggregated); `correct` is the sum of their scores, in units of 1 / `scale`,
+    and an unreadable one earned `credit` of it.
 
     `standard_error` is of the mean over items, robust to the dependence of items of one unit; None while the
     cell is incomplete, has a single unit, or has the same outcome on every item (a spread of zero in the
@@ -46,11 +48,11 @@ class CellScore:
 
     @property
     def scale(self) -> int:
-        return self.cell.setting.scale
+        return self.cell.setting.item_scale
 
     @property
     def credit(self) -> int:
-        return self.cell.setting.credit
+        return self.cell.setting.item_credit
 
     @property
     def points(self) -> Fraction:
@@ -108,7 +110,7 @@ def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int
 
 def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int64]) -> float | None:
     """Standard error of the mean of correct / most (by item), `most` being all that an item can earn
-    (replicates x scale), items of one unit not being
+    (outcomes of an item x scale), items of one unit not being
     independent: sqrt(G / (G - 1) * sum_g (sum_{i in g} (x_i - mean))^2) / n.
 
     All sums are of whole numbers, so the result does not depend on their order. None with fewer than
@@ -130,18 +132,15 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
 def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> CellScore:
     """The score of one cell, of what the store has of it; `units` gives the unit of each item. Raises
     `StoreError` (GC605) for scores that no answer can earn."""
-    if (outcomes.correct < 0).any() or (outcomes.correct > outcomes.scored * cell.setting.scale).any():
-        message = f"a score of {cell.key} in the store is not between 0 and 1"
-        help = "`gridc verify` says what else is wrong with it"
-        raise StoreError([Diagnostic("GC605", message, help=help)])
+    setting = cell.setting
+    if (outcomes.correct < 0).any() or (outcomes.correct > outcomes.scored * setting.item_scale).any():
+        raise out_of_bounds(cell)
     counts = (outcomes.trials, outcomes.scored, outcomes.parsed, outcomes.correct)
     trials, scored, parsed, correct = (int(column.sum()) for column in counts)
     columns = (column.tolist() for column in (*counts, outcomes.first))
     rows = canonical_row([cell.key, list(zip(outcomes.items, *columns, strict=True))])
     error = None
     if scored == trials:
-        replicates = cell.setting.replicates
-        error = standard_error(
-            outcomes.correct, replicates * cell.setting.scale, units_of(outcomes.items, units)
-        )
+        most = setting.outcomes_of_item * setting.item_scale
+        error = standard_error(outcomes.correct, most, units_of(outcomes.items, units))
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))

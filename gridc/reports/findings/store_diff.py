@@ -19,6 +19,7 @@ import numpy as np
 from gridc.compiler.grid import passes
 from gridc.compiler.lock.diff import PathDifference, differences
 from gridc.reports.findings import paired
+from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
@@ -114,9 +115,11 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
 def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
     """The outcomes of a study by cell, with the scale of each cell's scores."""
     spec = Spec.model_validate(store.study(stamp)["spec"])
-    scales = {cell.key: cell.setting.scale for cell in passes.cells(spec)} if spec.graded else {}
+    cells = tuple(passes.cells(spec)) if spec.graded or spec.aggregated else ()
+    scales = {cell.key: cell.setting.item_scale for cell in cells}
     return {
-        key: replace(outcomes, scale=scales.get(key, 1)) for key, outcomes in store.outcomes(stamp).items()
+        key: replace(outcomes, scale=scales.get(key, 1))
+        for key, outcomes in item_outcomes(cells, store, stamp).items()
     }
 
 

@@ -7,6 +7,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import percent, whole_percent
+from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, Scores
 
 
@@ -64,6 +65,15 @@ def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
             "limit",
             about,
         )
+    several = [setting for setting in settings if setting.aggregate != "mean"]
+    for aggregate, answers in dict.fromkeys((setting.aggregate, setting.replicates) for setting in several):
+        where = "" if len(several) == len(settings) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} {answers:,} answers to an item become one score: "
+            f"{_aggregate_words(aggregate)}. Unreadable is an item none of whose answers can be read.",
+            "limit",
+            about,
+        )
     credited = [setting.credit > 0 for setting in settings]
     if any(credited):
         where = "" if all(credited) else ", in some configurations,"
@@ -73,6 +83,13 @@ def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
             "limit",
             about,
         )
+
+
+def _aggregate_words(aggregate: Aggregate) -> str:
+    if not isinstance(aggregate, Attempts):
+        return "that of the answer that was given most often"
+    passes = "one is right or more" if aggregate.pass_at else "every one is right"
+    return f"the share of draws of {aggregate.draws:,} of them in which {passes}"
 
 
 def _labels(scores: Scores) -> str:

@@ -81,6 +81,16 @@ class OutcomeReader(Reader):
             [stamp, cell],
         )
 
+    def votes_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | str | None, int]]:
+        """(item, answer, score) of the samples of one cell that have an outcome, by item and replicate. The
+        answer is the choice; of free text what it was read to."""
+        yield from self._db.execute(
+            """SELECT item, coalesce(json_extract(evidence, '$.answer'), choice), score FROM sample
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND score IS NOT NULL
+               ORDER BY item, replicate""",
+            [stamp, cell],
+        )
+
     def responses_of(self, stamp: str, cell: str, judge: str | None = None) -> Iterator[ResponseRow]:
         """The samples of one cell that have an outcome, sorted, with the stored properties of their responses
         and the last label of `judge`."""

@@ -12,11 +12,13 @@ from gridc.compiler.grid.cell import anchored
 from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
 from gridc.compiler.instrument.enumerator import labels
+from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.readers import FORMS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.effects import Attempts
 from gridc.schema.spec import Spec
 
 
@@ -127,7 +129,7 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
 
 
 _EXCLUDE = "add an [[exclude]] with a reason"
-_SAMPLED = ("replicates", "temperature", "method")
+_SAMPLED = ("aggregate", "replicates", "temperature", "method")
 """Keys that contradict each other where an answer that is not sampled is asked for several times."""
 
 
@@ -175,6 +177,7 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
     if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", _EXCLUDE
+    yield from _of_one_answer(setting)
     if setting.candidates not in method.candidates:
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
     by_label = method.reads_text and FORMS[setting.reader].labels_alone
@@ -186,3 +189,30 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "labels are ranked, and options are shown behind bullets", 'set enumerator = "A."'
     if method.one_token and setting.labelled and _roman(setting):
         yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'
+
+
+def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:
+    """What an item's replicates cannot become."""
+    aggregate, answers = setting.aggregate, setting.replicates
+    if isinstance(aggregate, Attempts):
+        name = "pass_at" if aggregate.pass_at else "pass_all"
+        if aggregate.draws > answers:
+            times = "1 answer" if answers == 1 else f"{answers} answers"
+            help = f"replicates = {aggregate.draws} or more, or a smaller `{name}`"
+            yield f"{name} = {aggregate.draws} of {times} to an item cannot be estimated", help
+        if setting.scale > 1:
+            yield f"`{name}` counts right answers, and answers earn parts of a point", 'aggregate = "mean"'
+    elif aggregate == "majority" and setting.ranks:
+        help = "set `aggregate` where answers are read"
+        yield "a likelihood ranking gives one answer, of which there is no majority", help
+    elif aggregate == "majority" and not _told_apart(setting):
+        help = 'match = { as = "text", after = "..." }, or aggregate = { pass_at = ... }'
+        yield "wrong answers are not told apart, of which some may be the majority", help
+    elif aggregate == "majority" and setting.temperature > 0 and answers == 1:
+        yield "one answer to an item has no majority", "replicates = 5, or leave `aggregate` out"
+
+
+def _told_apart(setting: Setting) -> bool:
+    """Whether two answers can be seen to be the same."""
+    match = setting.match if METHODS[setting.method].reads_answer else None
+    return match is None or COMPARISONS[match.kind].tells_apart

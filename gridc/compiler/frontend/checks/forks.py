@@ -58,6 +58,7 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, curve in enumerate(spec.curve):
         yield from _set_twice(spec, curve, source, ("curve", number, "forks"))
         yield from _pooled_arms(spec, curve, source, ("curve", number, "forks"))
+        yield from _of_replicates(spec, curve, source, ("curve", number, "forks"))
 
 
 BY_BENCHMARK = ("items_of", "outcome_of")
@@ -111,6 +112,15 @@ def _set_twice(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Itera
                 help = "one fork with a level for each combination says which of them holds"
                 yield source.diagnose("GC319", here, message, help)
             sets[text] = fork.id
+
+
+def _of_replicates(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:
+    """A choice among single responses, where several of them make one score."""
+    for fork in (each for each in spec.fork if each.id in curve.forks and spec.aggregated):
+        choices = (fork.choice or {}).values()
+        if any(choice.responses is not None or choice.judge is not None for choice in choices):
+            message = f"`{fork.id}` chooses among responses, and `aggregate` makes one score of several"
+            yield source.diagnose("GC319", here, message, "leave the fork out, or `aggregate`")
 
 
 def _pooled_arms(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:

@@ -1,0 +1,180 @@
+"""Several answers to an item that become one score, on a server of known answers: recounted with sqlite3."""
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from contextlib import closing
+from fractions import Fraction
+from hashlib import sha256
+from itertools import combinations
+
+import pytest
+
+import gridc
+from gridc.study import OpenStudy
+from tests.e2e.conftest import command
+from tools.servers.http import Asked, Reply, Server
+from tools.servers.judges import completion
+
+ITEMS, ANSWERS, DRAWS = 24, 5, 3
+WAYS = {
+    "mean": '"mean"',
+    "vote": '"majority"',
+    "some": f"{{ pass_at = {DRAWS} }}",
+    "every": f"{{ pass_all = {DRAWS} }}",
+}
+HEAD = """\
+gridcard = 1
+
+[study]
+id = "several"
+title = "Several answers"
+purpose = "comparative"
+not_varied = ["everything else"]
+
+[[model]]
+id = "strong"
+engine = "api"
+source = "strong-2026-01-01"
+base_url = "URL"
+
+[[model]]
+id = "weak"
+engine = "api"
+source = "weak-2026-01-01"
+base_url = "URL"
+
+[[benchmark]]
+id = "sums"
+loader = "rows"
+source = "path:sums.jsonl"
+direction = "higher_is_better"
+unit = "family"
+loading = { fields = { id = "id", query = "question", references = ["answer"], family = "pair" } }
+
+[harness]
+method = "match"
+match = { as = "number" }
+prompt = "{{ question }}"
+temperature = 0.8
+replicates = 5
+
+[[axis]]
+id = "of"
+"""
+LEVEL = """
+[[axis.level]]
+id = "{name}"
+tier = "core"
+aggregate = {aggregate}
+provenance = "a test"
+"""
+
+
+class Guesser:
+    """A server whose answers vary: the right number, more often for `strong`, a wrong one, or none."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[tuple[str, str]] = Counter()
+
+    async def __call__(self, asked: Asked) -> Reply:
+        body = asked.document
+        prompt = body["messages"][-1]["content"]
+        if not body.get("temperature"):
+            return Reply.json(completion(body, "Yes.", "stop"))
+        self.asked[body["model"], prompt] += 1
+        number = int(prompt.split()[2]) if prompt.startswith("What is") else 0
+        key = f"{body['model']} {prompt} {self.asked[body['model'], prompt]}"
+        draw = sha256(key.encode()).digest()[0]
+        limit = 130 if body["model"].startswith("strong") else 90
+        texts = {0: f"It is {number + 1}.", 1: f"{number + 2}", 2: f"{number + 3}", 3: "Who knows?"}
+        return Reply.json(completion(body, texts[0 if draw < limit else 1 + draw % 3], "stop"))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
+    folder = tmp_path_factory.mktemp("several")
+    rows = [
+        {"id": f"q{n:02}", "question": f"What is {n} plus 1?", "answer": str(n + 1), "pair": f"p{n // 2}"}
+        for n in range(ITEMS)
+    ]
+    (folder / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    levels = "".join(LEVEL.format(name=name, aggregate=aggregate) for name, aggregate in WAYS.items())
+    with Server(Guesser()) as server:
+        text = HEAD.replace("URL", server.url) + levels
+        (folder / "gridcard.toml").write_text(text, "utf-8")
+        study = gridc.open(folder)
+        study.stamp()
+        study.run()
+    study.report()
+    return study
+
+
+def recounted(store: str, model: str) -> tuple[dict[str, Fraction], dict[str, int]]:
+    """The score by each way, and how many items have no readable answer, from the stored texts alone."""
+    with closing(sqlite3.connect(store)) as db:
+        rows = db.execute(
+            """SELECT item, json_extract(call.answer, '$.text') FROM sample
+               JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
+               JOIN call ON call.id = trace.call WHERE cell.key = ? ORDER BY item, replicate""",
+            [f"{model}/sums/of=mean"],
+        ).fetchall()
+    texts = defaultdict(list)
+    for item, text in rows:
+        texts[item].append("".join(letter for letter in text if letter.isdigit()))
+    total: dict[str, Fraction] = defaultdict(Fraction)
+    for item, numbers in texts.items():
+        assert len(numbers) == ANSWERS
+        right = [number == str(int(item[1:]) + 1) for number in numbers]
+        draws = list(combinations(right, DRAWS))
+        total["mean"] += Fraction(sum(right), ANSWERS)
+        total["some"] += Fraction(sum(map(any, draws)), len(draws))
+        total["every"] += Fraction(sum(map(all, draws)), len(draws))
+        counts = Counter(number for number in numbers if number)
+        most = [number for number, count in counts.items() if count == max(counts.values())]
+        total["vote"] += bool(most) and all(number == str(int(item[1:]) + 1) for number in most)
+    readable = sum(bool(number) for numbers in texts.values() for number in numbers)
+    with_one = sum(any(numbers) for numbers in texts.values())
+    parsed = {name: readable if name == "mean" else with_one for name in WAYS}
+    return {name: value / ITEMS for name, value in total.items()}, parsed
+
+
+@pytest.mark.parametrize("model", ["strong", "weak"])
+def test_each_score_is_what_every_draw_counted_alone_gives(several: OpenStudy, model: str) -> None:
+    certificate = json.loads((several.store.parent / "certificate.json").read_text("utf-8"))
+    scores, parsed = recounted(str(several.store), model)
+    assert len(set(scores.values())) == len(WAYS), "the four ways differ here"
+    for row in certificate["benchmarks"][0]["envelope"]:
+        name, score = row["configuration"].removeprefix("of="), row["scores"][model]
+        assert Fraction(score["correct"], score["trials"] * score["scale"]) == scores[name]
+        assert score["trials"] == score["scored"] == (ITEMS * ANSWERS if name == "mean" else ITEMS)
+        assert score["parsed"] == parsed[name]
+
+
+def test_the_same_answers_are_shared_by_every_way(several: OpenStudy) -> None:
+    with closing(sqlite3.connect(several.store)) as db:
+        (calls,) = db.execute("SELECT count(*) FROM call").fetchone()
+    assert calls == 2 * ITEMS * ANSWERS, "what only scores differently asks nothing again"
+
+
+def test_the_card_says_what_the_answers_become(several: OpenStudy) -> None:
+    card = " ".join((several.store.parent / "gridcard.md").read_text("utf-8").split())
+    assert "5 answers to an item become one score: that of the answer that was given most often." in card
+    assert "the share of draws of 3 of them in which one is right or more" in card
+    assert "the share of draws of 3 of them in which every one is right" in card
+
+
+def test_rules_for_several_answers_are_not_told_as_readers_of_one(
+    several: OpenStudy,
+) -> None:
+    certificate = json.loads((several.store.parent / "certificate.json").read_text("utf-8"))
+    assert certificate["benchmarks"][0]["agreements"] == []
+
+
+def test_it_verifies_and_what_reads_single_answers_refuses(several: OpenStudy) -> None:
+    assert several.verify().complete
+    folder = several.store.parents[2]
+    compared = command("compare", "results/several", "results/several", cwd=folder)
+    assert "GC754" in compared.stderr and compared.returncode != 0, compared.stdout
+    raced = command("certify", "--until-decided", cwd=folder)
+    assert raced.returncode == 2, raced.stderr

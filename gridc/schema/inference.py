@@ -124,7 +124,8 @@ class Hypothesis(Table):
         | None,
         Field(
             description="One verdict for each model, each benchmark, or each pair of them, instead of one "
-            "over all: written out as hypotheses ID.MODEL, ID.BENCHMARK or ID.MODEL.BENCHMARK of one family.",
+            "over all: written out as hypotheses ID.MODEL, ID.BENCHMARK or ID.MODEL.BENCHMARK of one family, "
+            "which is called ID and held by Holm's method unless `family` names another.",
             examples=["model", ["model", "benchmark"]],
         ),
     ] = None

@@ -62,6 +62,34 @@ def test_each_model_has_a_verdict_and_all_share_the_familys_error_rate(tmp_path:
     assert {each.items for each in several} == {8}
 
 
+def test_without_a_family_its_verdicts_are_one(tmp_path: Path) -> None:
+    """As if it were written out: a family of its name, by Holm's method, at the study's level."""
+    alone = BASE + STATED.replace("{each}", 'each = "model"').replace('family = "templates"\n', "")
+    alone = alone.partition("[[family]]")[0] + "[[hypothesis]]" + alone.partition("[[hypothesis]]")[2]
+    stated = (
+        alone.replace('each = "model"', 'each = "model"\nfamily = "H1"')
+        .replace(
+            "[[hypothesis]]", '[[family]]\nid = "H1"\ncorrection = "holm"\nalpha = 0.1\n\n[[hypothesis]]'
+        )
+        .replace('id = "H1"\nkind', 'id = "H2"\nkind')
+    )
+    (tmp_path / "gridcard.toml").write_text(alone + "alpha = 0.1\n")
+    implicit = Plan(compile_spec(tmp_path / "gridcard.toml").study)
+    (tmp_path / "gridcard.toml").write_text(stated + "alpha = 0.1\n")
+    explicit = Plan(compile_spec(tmp_path / "gridcard.toml").study)
+    assert implicit.study.spec.family == explicit.study.spec.family
+    assert [each.power.alpha for each in prospects(implicit)] == [0.025, 0.025]
+    assert [each.power for each in prospects(implicit)] == [each.power for each in prospects(explicit)]
+
+
+def test_a_ranking_for_each_benchmark_shares_the_level_of_all_rankings(tmp_path: Path) -> None:
+    ranking = '[[hypothesis]]\nid = "R"\nkind = "ranking"\neach = "benchmark"\norder = ["left", "right"]\n'
+    (tmp_path / "gridcard.toml").write_text(BASE + ranking)
+    spec = compile_spec(tmp_path / "gridcard.toml").study.spec
+    assert [(one.id, one.family) for one in spec.hypothesis] == [("R.bbq", None)]
+    assert spec.family == ()
+
+
 def test_a_combination_that_where_leaves_out_has_no_hypothesis(tmp_path: Path) -> None:
     plan = study(tmp_path, 'each = ["model", "benchmark"]\nwhere = { model = { not = "left" } }')
     (hypothesis,) = plan.study.spec.hypothesis

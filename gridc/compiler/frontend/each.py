@@ -1,10 +1,11 @@
 """`each = "model"`: a hypothesis that has a verdict for each model or benchmark, written out as one for each.
 
 What follows sees only hypotheses with one verdict: they are counted, corrected, stamped and reported by their
-own ids. Findings about them stand at the hypothesis that was written.
+own ids. Findings about them stand at the hypothesis that was written. Where it names no family, they are one
+that is called as it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -14,7 +15,8 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import AnyHypothesis
+from gridc.schema.base import ALPHA
+from gridc.schema.inference import AnyHypothesis, Family
 from gridc.schema.selector import Not, Selector
 from gridc.schema.spec import Spec
 
@@ -31,13 +33,14 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
     for diagnostic in _too_many(spec, source):
         collector.add(diagnostic)
     collector.raise_if_any()
+    names = {family.id for family in spec.family}
     written: list[AnyHypothesis] = []
     rows: list[int] = []
     ids: dict[str, tuple[str, ...]] = {}
     for number, hypothesis in enumerate(spec.hypothesis):
-        for diagnostic in _misfits(hypothesis, ("hypothesis", number), source):
+        for diagnostic in _misfits(hypothesis, names, ("hypothesis", number), source):
             collector.add(diagnostic)
-        several = list(_written_out(spec, hypothesis))
+        several = [_in_family(hypothesis, one) for one in _written_out(spec, hypothesis)]
         if not several:
             where = ("hypothesis", number, "where")
             collector.add(
@@ -55,7 +58,13 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
             keeps = tuple(name for kept in dict.fromkeys(criterion.keeps) for name in ids.get(kept, (kept,)))
             test = test.model_copy(update={"criterion": criterion.model_copy(update={"keeps": keeps})})
         tests.append(test)
-    update = {"hypothesis": tuple(written), "waive": waived, "falsification": tuple(tests)}
+    families = [_own_family(spec, hypothesis) for hypothesis in spec.hypothesis if _makes_family(hypothesis)]
+    update = {
+        "hypothesis": tuple(written),
+        "family": (*spec.family, *families),
+        "waive": waived,
+        "falsification": tuple(tests),
+    }
     return spec.model_copy(update=update), replace(source, rows=tuple(rows))
 
 
@@ -99,19 +108,36 @@ def _too_many(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield source.diagnose("GC318", ("hypothesis", largest), message, help, at_key=True)
 
 
-def _misfits(hypothesis: AnyHypothesis, here: KeyPath, source: Source) -> Iterator[Diagnostic]:
+def _misfits(
+    hypothesis: AnyHypothesis, families: Collection[str], here: KeyPath, source: Source
+) -> Iterator[Diagnostic]:
     over = _over(hypothesis)
     if not over:
         return
     if len(set(over)) < len(over):
         yield source.diagnose("GC201", (*here, "each"), f"`{over[0]}` is named twice")
-    if hypothesis.family is None:
-        help = "family = ...: the verdicts share one error rate; a [[family]] says how it is held"
-        message = f"`{hypothesis.id}` has a verdict for each {' and '.join(over)}, and no `family`"
-        yield source.diagnose("GC103", here, message, help, at_key=True)
+    if _makes_family(hypothesis) and hypothesis.id in families:
+        help = f'family = "{hypothesis.id}", if its verdicts are of that family; or another id'
+        message = f"`{hypothesis.id}` makes a family of its verdicts, and there is one of that name"
+        yield source.diagnose("GC201", (*here, "id"), message, help)
     for dimension, (problem, help) in kind_of(hypothesis).undivided(hypothesis).items():
         if dimension in over:
             yield source.diagnose("GC105", (*here, "each"), problem, help)
+
+
+def _makes_family(hypothesis: AnyHypothesis) -> bool:
+    """Whether its verdicts are a family that nobody states. Those of a kind that shares one level have one
+    already."""
+    return bool(_over(hypothesis)) and hypothesis.family is None and not kind_of(hypothesis).shares_level
+
+
+def _own_family(spec: Spec, hypothesis: AnyHypothesis) -> Family:
+    """Holm's, at the level of the study."""
+    return Family(id=hypothesis.id, correction="holm", alpha=spec.analysis.alpha or ALPHA)
+
+
+def _in_family(stated: AnyHypothesis, written_out: AnyHypothesis) -> AnyHypothesis:
+    return written_out.model_copy(update={"family": stated.id}) if _makes_family(stated) else written_out
 
 
 def _renamed(selector: Selector, ids: Mapping[str, tuple[str, ...]]) -> Selector:

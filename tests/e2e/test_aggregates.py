@@ -7,10 +7,14 @@ from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
 import gridc
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.falsifiability import prospects
 from gridc.study import OpenStudy
 from tests.e2e.conftest import command
 from tools.servers.http import Asked, Reply, Server
@@ -149,6 +153,20 @@ def test_each_score_is_what_every_draw_counted_alone_gives(several: OpenStudy, m
         assert Fraction(score["correct"], score["trials"] * score["scale"]) == scores[name]
         assert score["trials"] == score["scored"] == (ITEMS * ANSWERS if name == "mean" else ITEMS)
         assert score["parsed"] == parsed[name]
+
+
+@pytest.mark.parametrize(("aggregate", "test"), [('"majority"', "McNemar"), ("{ pass_at = 3 }", "bets")])
+def test_a_plan_names_the_test_that_the_scores_allow(tmp_path: Path, aggregate: str, test: str) -> None:
+    """A share of draws is no right and wrong answer."""
+    rows = [{"id": f"q{n}", "question": f"What is {n} plus 1?", "answer": str(n + 1)} for n in range(30)]
+    (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    text = HEAD.replace('unit = "family"\n', "").replace(', family = "pair"', "")
+    text = text.replace("URL", "http://127.0.0.1:9/v1")
+    text += LEVEL.format(name="one", aggregate=aggregate)
+    text += '[[hypothesis]]\nid = "H"\nkind = "ranking"\norder = ["strong", "weak"]\n'
+    (tmp_path / "gridcard.toml").write_text(text, "utf-8")
+    (prospect,) = prospects(Plan(compile_spec(tmp_path / "gridcard.toml").study))
+    assert test in prospect.power.test
 
 
 def test_the_same_answers_are_shared_by_every_way(several: OpenStudy) -> None:

@@ -59,3 +59,8 @@ def cells(spec: Spec) -> Iterator[Cell]:
     for grid_pass in PASSES:
         stream = grid_pass(spec, stream)
     return stream
+
+
+def graded(spec: Spec) -> bool:
+    """Whether an item can earn a part of a point, so that no test of right and wrong is of its score."""
+    return spec.graded or (spec.aggregated and any(cell.setting.item_scale > 1 for cell in cells(spec)))

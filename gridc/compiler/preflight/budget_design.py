@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
+from gridc.compiler.grid import passes
 from gridc.compiler.grid.grid_counts import Spoken, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.power import TOGETHER, BenchmarkUnits, PlannedTest, assumed_words
@@ -372,7 +373,7 @@ class _Search:
             return 0.0
         whole = self.study.spec
         level = strictest_level(whole, hypothesis)  # a family keeps its members
-        cut = PlannedTest(variant.study.spec, level, whole.graded, parts)
+        cut = PlannedTest(variant.study.spec, level, passes.graded(whole), parts)
         return kind_of(hypothesis).power_at(hypothesis, cut, effect, assumed)
 
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:

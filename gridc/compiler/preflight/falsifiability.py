@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.grid import passes
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.hypotheses import kind_of, strictest_level
@@ -178,7 +179,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
 def _design(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> PlannedTest:
     spec, parts = plan.study.spec, parts_of(plan.study, hypothesis, spoken)
     many = _assumed_parts(spec, hypothesis, spoken)
-    return PlannedTest(spec, strictest_level(spec, hypothesis), spec.graded, parts, many)
+    return PlannedTest(spec, strictest_level(spec, hypothesis), passes.graded(spec), parts, many)
 
 
 def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits]:

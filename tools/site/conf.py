@@ -11,11 +11,11 @@ OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
     "Tutorials": "tutorial refusals language terms",
-    "How to": "recipes sharing logs api judging scaffolds plugins distributed compare curves viewer audit tables "
-    "studies",
+    "How to": "recipes sharing logs api judging scaffolds plugins distributed compare curves viewer audit "
+    "tables studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",
-    "Explanation": "certificate-in-words certificates report scorecard stamps verification threat-model blinding statistics "
-    "sizes museum architecture",
+    "Explanation": "certificate-in-words certificates report scorecard stamps verification threat-model "
+    "blinding statistics sizes museum architecture",
 }
 """Every page, in the order of a reader. Sphinx warns of one that is missing, and a warning is an error."""
 

@@ -1,9 +1,10 @@
-"""`gridc audit sample` and `gridc audit read`."""
+"""`gridc audit sample`, `gridc audit read` and `gridc audit grim`."""
 
 from pathlib import Path
 
 import click
 
+from gridc import study as studies
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
@@ -13,7 +14,7 @@ LABELS = click.argument("labels", type=click.Path(path_type=Path, exists=True, d
 
 @click.group()
 def audit() -> None:
-    """Have people label responses without knowing their condition, and compare."""
+    """Have people label responses without knowing their condition; check printed figures."""
 
 
 @audit.command()
@@ -62,3 +63,20 @@ def read(
     for sentence in taken.sentences:
         click.echo(terminal.bullet(sentence))
     click.echo("`gridc report` puts this into the reports")
+
+
+@audit.command()
+@click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@JSON
+def grim(table: Path, as_json: bool) -> None:
+    """Say which printed figures no whole counts give (exit 1 if there are any).
+
+    TABLE is a CSV with columns `printed` and `n`; docs/audit.md has the forms of figures."""
+    checked = studies.check_figures(table)
+    if as_json:
+        print_json(checked.as_json())
+    else:
+        for sentence in checked.sentences:
+            click.echo(terminal.bullet(sentence))
+        click.echo(f"exit {int(checked.impossible)}   (0 nothing is impossible, 1 something is)")
+    raise SystemExit(int(checked.impossible))

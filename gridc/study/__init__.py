@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from gridc.compiler.preflight.consent import Leaving
+    from gridc.reports.exchange.printed_figures import PrintedTable
     from gridc.schema.policy import Aspect
     from gridc.study.anchoring import AnchorReport
     from gridc.study.auditing import DrawnSheet, TakenLabels
@@ -56,6 +57,7 @@ __all__ = [
     "RayCluster",
     "Trust",
     "certify",
+    "check_figures",
     "coded",
     "compare",
     "diff",
@@ -553,6 +555,14 @@ def view_pages(
 
     others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]
     return write_pages([place_of(path, data, out, NOBODY, models), *others], Path(to), pages, progress)
+
+
+@coded()
+def check_figures(table: AnyPath) -> "PrintedTable":
+    """Which figures of a table no whole counts give: a CSV with `printed` and `n`, as docs/audit.md says."""
+    from gridc.reports.exchange.printed_figures import check_table
+
+    return check_table(Path(table))
 
 
 @coded()

@@ -17,14 +17,12 @@ from pathlib import Path
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.diagnostics.visible import DECEIVING
-from gridc.files import read_regular
+from gridc.reports.exchange.spreadsheet import read_sheet
 from gridc.reports.templates import render
 from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
 
 COLUMNS = ("uuid", "question", "response", "labels", "label")
 """Of the CSV. People fill in the last one."""
-MOST = 2**26
-"""Bytes of a file with labels."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a cell begins with that spreadsheets take for a formula, full-width forms too."""
 _BETWEEN = " | "
@@ -84,38 +82,15 @@ class Filled:
 def read_filled(path: Path) -> list[Filled]:
     """The rows of a file with labels. Raises `FileError` (GC661) where it is none."""
     help = "save the sheet as CSV in UTF-8, with its first line, or use the file that the page gives"
-    try:
-        text = read_regular(path, MOST).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        message = f"the labels cannot be read: {why}"
-        raise FileError([Diagnostic("GC661", message, str(path), help=help)]) from None
-    first = text.split("\n", 1)[0]
-    separator = max((",", ";", "\t"), key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        message = f"line {reader.line_num} is no CSV ({error})"
-        raise FileError([Diagnostic("GC661", message, str(path), Span(reader.line_num, 1), help)]) from None
-    head = [cell.strip().lower() for cell in rows[0][1]] if rows else []
-    missing = [name for name in ("uuid", "label") if head.count(name) != 1]
-    if missing:
-        message = f"the first line names no column `{missing[0]}`, or several"
-        raise FileError([Diagnostic("GC661", message, str(path), Span(1, 1), help)])
-
-    def cell(row: Sequence[str], name: str) -> str | None:
-        return row[head.index(name)] if name in head and head.index(name) < len(row) else None
-
     return [
         Filled(
-            line,
-            (cell(row, "uuid") or "").strip().lower(),
-            (cell(row, "label") or "").strip(),
-            cell(row, "question"),
-            cell(row, "response"),
+            row.line,
+            row.cells.get("uuid", "").lower(),
+            row.cells.get("label", ""),
+            row.cells.get("question"),
+            row.cells.get("response"),
         )
-        for line, row in rows[1:]
+        for row in read_sheet(path, "labels", "GC661", ("uuid", "label"), help)
     ]
 
 

@@ -1,0 +1,132 @@
+"""`gridc audit grim` on the figures of both papers, and on tables that are none."""
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gridc.cli import main
+
+HEAD = ("where", "printed", "n", "n_other")
+
+
+def grim(folder: Path, rows: Iterable[tuple[str, ...]], *options: str) -> Result:
+    path = folder / "table.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([HEAD, *rows])
+    return CliRunner().invoke(main, ["audit", "grim", str(path), *options])
+
+
+def verdicts(folder: Path, rows: Iterable[tuple[str, ...]]) -> list[str]:
+    done = grim(folder, rows, "--json")
+    return [row["outcome"]["verdict"] for row in json.loads(done.output)["rows"]]
+
+
+def test_safetyrepro_at_295_items(tmp_path: Path) -> None:
+    """shares and ranges of Tables 6 and 8 and App. D that no whole count of 295 gives"""
+    done = grim(
+        tmp_path,
+        [
+            ("Qwen/TruthfulQA/T3 NF4", "63.6%", "295"),
+            ("the same in bf16", "70.8%", "295"),
+            ("the change", "70.8% - 63.6% = 7.2", "295"),
+        ],
+    )
+    assert done.exit_code == 1
+    output = " ".join(done.output.split())
+    assert "line 2: Qwen/TruthfulQA/T3 NF4: 63.6% of 295 is impossible: " in output
+    assert "187 of 295 is 63.39 % and 188 of 295 is 63.73 %" in output
+    assert "denominators from 148 to 294 that all rows of 295 fit: 291, 264, 250, 236, 209, 195" in output
+    assert "3 printed figures: 1 possible, 2 impossible" in output
+    assert verdicts(
+        tmp_path, [("range", share, "295") for share in ("0.223", "0.494", "0.042", "0.505")]
+    ) == [
+        "impossible",
+        "impossible",
+        "impossible",
+        "possible",
+    ]
+
+
+def test_safety_under_scaffolding(tmp_path: Path) -> None:
+    """a share of 384 specifications; pooled sycophancy at 200; numbers needed by more than one rule"""
+    rows = [
+        ("curve", "92.6%", "384"),
+        ("curve", "43.5%", "384"),
+        ("pooled", "33.7%", "200"),
+        ("pooled", "53.3%", "200"),
+    ]
+    assert verdicts(tmp_path, rows) == ["impossible", "possible", "impossible", "impossible"]
+    needed = grim(tmp_path, [("TruthfulQA", "NNH 5 = 19.5 pp", ""), ("all", "NNH 14 = 7.3 pp", "")])
+    assert needed.exit_code == 0
+    assert needed.output.count("no one rule of rounding gives all numbers needed") == 0
+    mixed = grim(tmp_path, [("a", "NNH 5 = 19.5 pp", ""), ("b", "NNH 14 = 7.6 pp", "")])
+    assert "no one rule of rounding gives all numbers needed" in mixed.output
+    assert "impossible" in grim(tmp_path, [("a", "NNH 9 = 19.5 pp", "")]).output
+
+
+def test_counts_intervals_and_changes(tmp_path: Path) -> None:
+    rows = [
+        ("", "149 (50.5%)", "295"),
+        ("", "150 = 50.5%", "295"),
+        ("", "36.7% [21.9, 54.5]", "30"),
+        ("", "36.7% [11.0, 64.5]", "30"),
+        ("", "36.7% [64.5, 11.0]", "30"),
+        ("", "+7.1 pp", "28"),
+        ("", "\u22127.2 pp", "28"),
+        ("", "7.1 pp", "28", "31"),
+        ("", "63.6%", "1,500"),
+        ("", "+3.3 pp [1, 7]", "30"),
+        ("", "98% [96, 102]", "60"),
+    ]
+    assert verdicts(tmp_path, rows) == [
+        "possible",
+        "impossible",
+        "possible",
+        "not explained",
+        "impossible",
+        "possible",
+        "impossible",
+        "possible",
+        "always possible",
+        "not explained",
+        "not explained",
+    ]
+
+
+def test_a_row_is_named_by_its_other_columns_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("model;printed;task;n\nours;63.6%;qa;295\n")
+    done = CliRunner().invoke(main, ["audit", "grim", str(tmp_path / "table.csv")])
+    assert "line 2: ours, qa: 63.6% of 295 is impossible" in done.output
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("", "about 60%", "295"), "no form of a figure"),
+        (("", "63.6", "295"), "is above 1; percent have a `%`"),
+        (("", "63.6%", ""), "the row has no `n`"),
+        (("", "63.6%", "many"), "no whole number from 1"),
+        (("", "63.6%", "0"), "no whole number from 1"),
+        (("", "NNH 0 = 7.2 pp", ""), "at least 1"),
+        (("", "\u0666\u0663%", "295"), "no form of a figure"),
+    ],
+)
+def test_what_cannot_be_read_is_said_at_its_line(tmp_path: Path, row: tuple[str, ...], message: str) -> None:
+    done = grim(tmp_path, [("", "0.5", "2"), row])
+    assert done.exit_code == 6
+    assert "GC667" in done.output
+    assert "table.csv:3:1" in done.output
+    assert message in " ".join(done.output.split())
+    assert "write `63.6%`" in done.output
+
+
+def test_a_table_without_its_columns_or_rows_is_refused(tmp_path: Path) -> None:
+    assert "no row" in grim(tmp_path, []).output
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    done = CliRunner().invoke(main, ["audit", "grim", str(tmp_path / "other.csv")])
+    assert done.exit_code == 6
+    assert "names no column `printed`" in done.output

@@ -2,8 +2,9 @@
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -26,7 +27,6 @@ def verdicts(folder: Path, rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def test_safetyrepro_at_295_items(tmp_path: Path) -> None:
-    """shares and ranges of Tables 6 and 8 and App. D that no whole count of 295 gives"""
     done = grim(
         tmp_path,
         [
@@ -130,3 +130,55 @@ def test_a_table_without_its_columns_or_rows_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["audit", "grim", str(tmp_path / "other.csv")])
     assert done.exit_code == 6
     assert "names no column `printed`" in done.output
+
+
+TABLES: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "statistics/safetyrepro.json").read_text("utf-8")
+)
+
+
+def items(benchmark: str) -> str:
+    """How many items SafetyRepro asks of each benchmark, by its Table 1."""
+    return "292" if benchmark.lower() == "bbq" else "295"
+
+
+def published() -> Iterator[tuple[str, ...]]:
+    """The shares, ranges and changes of SafetyRepro that are of one model on one benchmark."""
+    for row in TABLES["appO_top5"]["rows"]:
+        where, n = f"O {row['model']} {row['bench']}", items(row["bench"])
+        for precision in ("NF4", "BF16"):
+            yield f"{where} {precision}", f"{row[precision]:.1f}%", n
+        yield where, f"{row['BF16']:.1f}% - {row['NF4']:.1f}% = {row['delta']:+.1f}", n
+        yield f"{where} change", f"{row['delta']:+.1f} pp", n
+    for row in TABLES["appO_ranges"]["rows"]:
+        for precision in ("NF4", "BF16"):
+            where = f"ranges {row['model']} {row['benchmark']} {precision}"
+            yield where, f"{row[precision]:.3f}", items(row["benchmark"])
+    for row in TABLES["table6"]["rows"]:
+        for column in ("q_rng_7B", "q_rng_32B", "y_rng_9B", "y_rng_34B"):
+            yield f"6 {row['benchmark']} {column}", f"{row[column]:.3f}", items(row["benchmark"])
+    for row in TABLES["table7"]["rows"]:
+        for package in ("lm_eval", "HELM", "Inspect"):
+            if row[package] is not None:
+                yield f"7 {row['benchmark']} {package}", f"{row[package]:.3f}", "300"
+    for table in ("table2", "table3"):
+        for row in TABLES[table]["rows"]:
+            yield f"{table} {row['benchmark']} rho", f"{row['rho_max']:.3f}", str(row["C"])
+
+
+def test_the_tables_of_safetyrepro(tmp_path: Path) -> None:
+    """Of Appendix E nothing is asked: where five draws of an item are averaged, a share is not of 295."""
+    rows = json.loads(grim(tmp_path, published(), "--json").output)["rows"]
+    assert len(rows) > 80
+    assert [
+        f"{row['name']}: {row['printed']}" for row in rows if row["outcome"]["verdict"] == "impossible"
+    ] == [
+        "O qwen truthfulqa NF4: 63.6%",
+        "O qwen truthfulqa: 70.8% - 63.6% = +7.2",
+        "O qwen truthfulqa change: +7.2 pp",
+        "ranges mistral toxigen NF4: 0.223",
+        "ranges qwen truthfulqa NF4: 0.494",
+        "6 TruthfulQA q_rng_7B: 0.494",
+        "6 ToxiGen y_rng_34B: 0.042",
+    ]
+    assert {row["outcome"]["verdict"] for row in rows} == {"possible", "impossible"}

@@ -112,6 +112,9 @@ def test_a_row_is_named_by_its_other_columns_in_their_order(tmp_path: Path) -> N
         (("", "63.6%", "many"), "no whole number from 1"),
         (("", "63.6%", "0"), "no whole number from 1"),
         (("", "NNH 0 = 7.2 pp", ""), "at least 1"),
+        (("", "0." + "9" * 5000, "295"), "no form of a figure"),
+        (("", "0.5" + " " * 50_000 + "x", "295"), "no form of a figure"),
+        (("", "63.6%", "9" * 5000), "no whole number from 1"),
         (("", "\u0666\u0663%", "295"), "no form of a figure"),
     ],
 )

@@ -27,6 +27,8 @@ LARGEST = 1_000_000
 """The largest denominator: beyond it no figure of a paper has digits enough to be impossible."""
 FEWEST = 3
 """Up to so many there are no smaller denominators that are worth naming."""
+LONGEST = 100
+"""Characters of a printed figure; more are no figure."""
 OTHER_SIZES = 8
 """Denominators that are named where the stated one does not fit."""
 
@@ -140,14 +142,14 @@ def check_table(path: Path) -> PrintedTable:
 
 def _read(row: SheetRow) -> _Printed | str:
     """The row, or what is wrong with it."""
-    text = row.cells.get("printed", "").replace("\u2212", "-").replace("\u2013", "-")
+    text = " ".join(row.cells.get("printed", "").replace("\u2212", "-").replace("\u2013", "-").split())
     form = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
-    if form is None:
+    if form is None or len(text) > LONGEST:
         return f"`{text[:60]}` is no form of a figure that is known here"
     sizes: dict[str, int | None] = {}
     for column in ("n", "n_other"):
         size = row.cells.get(column, "").replace(",", "")
-        if size and not (size.isascii() and size.isdigit() and 1 <= int(size) <= LARGEST):
+        if size and not (size.isascii() and size.isdigit() and 1 <= int(size[:9]) <= LARGEST):
             return f"`{size[:20]}` in column `{column}` is no whole number from 1 to {LARGEST:,}"
         sizes[column] = int(size) if size else None
     parts = form.groupdict()

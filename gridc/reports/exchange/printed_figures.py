@@ -32,6 +32,7 @@ LONGEST = 100
 OTHER_SIZES = 8
 """Denominators that are named where the stated one does not fit."""
 
+_WHOLE = re.compile("[0-9]{1,7}")
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)"
 _RATE = rf"(?P<{{0}}>{_NUMBER})\s*(?P<{{0}}_unit>%|pp)?"
 _FORMS = tuple(
@@ -149,7 +150,7 @@ def _read(row: SheetRow) -> _Printed | str:
     sizes: dict[str, int | None] = {}
     for column in ("n", "n_other"):
         size = row.cells.get(column, "").replace(",", "")
-        if size and not (size.isascii() and size.isdigit() and 1 <= int(size[:9]) <= LARGEST):
+        if size and not (_WHOLE.fullmatch(size) and 1 <= int(size) <= LARGEST):
             return f"`{size[:20]}` in column `{column}` is no whole number from 1 to {LARGEST:,}"
         sizes[column] = int(size) if size else None
     parts = form.groupdict()

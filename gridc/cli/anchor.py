@@ -5,34 +5,28 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json
-from gridc.study import OpenStudy, Trust
+from gridc.cli.options import JSON, believes, of_study, print_json
+from gridc.study import OpenStudy
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--key", type=click.Path(path_type=Path, exists=True), help="Sign with this private ssh key.")
 @click.option("--tsa", metavar="URL", help="Have this RFC 3161 authority time-stamp it.")
 @believes
 def anchor(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     key: Path | None,
     tsa: str | None,
-    trust: Trust,
 ) -> None:
     """Tie the lock to a time and a key, and the results too once there are some.
 
     Existing signatures and tokens are left as they are. Without --key and --tsa nothing is made: it says
     what ties there are, and what a registration must hold.
     """
-    made = OpenStudy(spec, data, out, trust, models=models).anchor(key, tsa)
+    made = study.anchor(key, tsa)
     if as_json:
         print_json(made.as_json())
         return

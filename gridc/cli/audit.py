@@ -6,7 +6,7 @@ import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
 from gridc.study import OpenStudy
 
 LABELS = click.argument("labels", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -18,9 +18,7 @@ def audit() -> None:
 
 
 @audit.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option(
     "-n",
@@ -30,11 +28,9 @@ def audit() -> None:
     show_default=True,
     help="Responses to draw, as many of each cell as of any other.",
 )
-def sample(
-    spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool, responses: int
-) -> None:
+def sample(study: OpenStudy, as_json: bool, responses: int) -> None:
     """Draw a blinded sheet of responses: a CSV, and a page to fill in."""
-    drawn = OpenStudy(spec, data, out, models=models).audit_sample(responses)
+    drawn = study.audit_sample(responses)
     if as_json:
         print_json(drawn.as_json())
         return
@@ -46,17 +42,13 @@ def sample(
 
 @audit.command()
 @LABELS
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
-def read(
-    labels: Path, spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool
-) -> None:
+def read(labels: Path, study: OpenStudy, as_json: bool) -> None:
     """Take the labels of a sheet back, and say how far they agree with the study's own."""
     if labels.suffix == ".toml":
         raise click.UsageError(f"{labels} is no sheet of labels, which comes first: audit read LABELS SPEC")
-    taken = OpenStudy(spec, data, out, models=models).audit_read(labels)
+    taken = study.audit_read(labels)
     if as_json:
         print_json(taken.as_json())
         return

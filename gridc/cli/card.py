@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import FOLDERS, OUT, SPEC
+from gridc.cli.options import of_study
 from gridc.study import OpenStudy
 
 README = click.argument("readme", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -23,38 +23,29 @@ def card() -> None:
 
 @card.command()
 @README
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @FROM
 @click.option("--model", help="Which model of the study. Needed where it has several.")
 @click.option("--link", help="Address of the certificate. Default: its digest, as a urn.")
 def attach(
     readme: Path,
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     deck: Path | None,
     model: str | None,
     link: str | None,
 ) -> None:
     """Write the cards of one model between markers, and its scores into the model-index."""
-    done = OpenStudy(spec, data, out, models=models).attach_card(readme, model, link, deck)
+    done = study.attach_card(readme, model, link, deck)
     click.echo(f"{readme}: {'attached' if done.changed else 'already up to date'}, {done.model}")
 
 
 @card.command()
 @README
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @FROM
-def check(
-    readme: Path, spec: Path, data: Path | None, models: Path | None, out: Path | None, deck: Path | None
-) -> None:
+def check(readme: Path, study: OpenStudy, deck: Path | None) -> None:
     """Say whether the attached cards are still what the study says."""
-    checked = OpenStudy(spec, data, out, models=models).check_card(readme, deck)
+    checked = study.check_card(readme, deck)
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
     about = f"`{checked.model}` in the results {cards.results[:12]} of stamp {cards.stamp[:12]}"

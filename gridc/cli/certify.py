@@ -8,16 +8,12 @@ import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import ALLOW, FOLDERS, JSON, OUT, SPEC, Several, believes, print_json, resumable
-from gridc.study import OpenStudy, Trust
+from gridc.cli.options import ALLOW, JSON, Several, believes, of_study, print_json, resumable
+from gridc.study import OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
-
-WIDE = 160
-"""Columns that a table takes at most, where a terminal has fewer."""
 
 
 @click.command(cls=Several, several="--from")
-@SPEC
 @click.option(
     "--from",
     "logs",
@@ -40,21 +36,16 @@ WIDE = 160
     metavar="AXIS",
     help="Of logs: compare models that differ in this axis throughout.",
 )
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
 @ALLOW
 @believes
 def certify(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     until_decided: bool,
     allow: tuple[str, ...],
-    trust: Trust,
     logs: tuple[Path, ...],
     reading: str | None,
     benchmarks: tuple[str, ...],
@@ -64,9 +55,9 @@ def certify(
 
     With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
     if logs:
+        out = click.get_current_context().params["out"]
         _of_logs(studies.certify(logs, reading, _tasks(benchmarks), may_differ), as_json, out)
         return
-    study = OpenStudy(spec, data, out, trust, models=models)
     if until_decided:
         _until_decided(study, as_json, allow)
         return
@@ -114,19 +105,7 @@ def _sentences(row: LogBenchmarkRow, alpha: float) -> None:
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=SIMPLE)
-    for name in names:
-        table.add_column(name, no_wrap=True)
-    for row in rows[: words.SHOWN]:
-        table.add_row(*(escape(terminal.visible(cell)) for cell in row))
-    console = Console(highlight=False)
-    console.width = max(console.width, WIDE)
-    console.print(table, soft_wrap=True)
+    terminal.print_table(names, rows[: words.SHOWN])
     if len(rows) > words.SHOWN:
         click.echo(f"  {len(rows) - words.SHOWN:,} more rows: --json or --out has all")
 

@@ -20,8 +20,6 @@ from gridc.study.gate import (
     words,
 )
 
-WIDE = 160
-"""Columns that a table takes at most, where a terminal has fewer."""
 SHOWN = 5
 """Flips that the terminal names; the files have more."""
 
@@ -110,7 +108,9 @@ def _print(report: ReleaseReport) -> None:
     comparison = report.comparison
     for line in _head(comparison):
         click.echo(terminal.visible(line))
-    _table(comparison)
+    level = words.level(comparison)
+    names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
+    terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
     for line in _tail(comparison):
         click.echo(terminal.visible(line))
     colour = {"GO": "green", "NO-GO": "red"}.get(comparison.verdict, "yellow")
@@ -137,25 +137,6 @@ def _head(comparison: RunComparison) -> Iterator[str]:
         yield f"{row.name}: {words.items(row)}; {ends}"
     for warning in comparison.warnings:
         yield f"warning: {warning}"
-
-
-def _table(comparison: RunComparison) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=SIMPLE)
-    for number, name in enumerate(
-        ("benchmark", "n", "a", "b", "b - a", words.level(comparison), "flips -/+")
-    ):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
-    table.add_column("worse than the margin?", no_wrap=True)
-    for row in comparison.benchmarks:
-        table.add_row(*(escape(terminal.visible(cell)) for cell in _cells(row)))
-    console = Console(highlight=False)
-    console.width = max(console.width, WIDE)
-    console.print(table, soft_wrap=True)
 
 
 def _cells(row: ComparedBenchmark) -> Iterator[str]:

@@ -1,31 +1,56 @@
 """`gridc deviations`."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.terminal import visible
 from gridc.diagnostics.errors import StampError
 from gridc.study import OpenStudy
 
+if TYPE_CHECKING:
+    from gridc.study.stamping import StampDeviations
+
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
-def deviations(
-    spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool, write: bool
-) -> None:
+def deviations(study: OpenStudy, as_json: bool, write: bool) -> None:
     """Compare the study with its stamp, path by path, and with the log that explains the difference."""
-    result = OpenStudy(spec, data, out, models=models).deviations(write)
+    result = study.deviations(write)
     if as_json:
         print_json(result.as_json())
         raise SystemExit(StampError.exit_code if result.reconciled.findings else 0)
     if result.added is not None:
         entries = f"{result.added} entries added" if result.added else "nothing to add"
         click.echo(f"{result.log}: {entries}")
-    terminal.deviations(result)
+    _print(result)
     result.require_explained()
+
+
+def _print(shown: "StampDeviations") -> None:
+    """Print the deviation log, each entry with what was stamped and what is run, and what a run observed."""
+    from gridc.study.stamping import brief
+
+    result = shown.reconciled
+    if not result.departures and not result.log.deviation:
+        click.echo("the study is the one that was stamped")
+    for entry, departures in result.entries():
+        state = " (resolved)" if entry.resolved else ""
+        click.echo(visible(f"{entry.id}  {entry.element}{state}"))
+        for departure in departures:
+            click.echo(
+                visible(
+                    f"    {departure.path}: {brief(departure.registered)} -> {brief(departure.implemented)}"
+                )
+            )
+        click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), terminal.WIDTH, "    ", "    "))
+    if shown.uncovered:
+        click.echo(f"note: {shown.uncovered}")
+    for sentence in shown.observed or ():
+        click.echo(visible(f"observed: {sentence}"))
+    if shown.observed is None:
+        click.echo("observed: nothing; the study as it is now has not been run")

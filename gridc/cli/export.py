@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
 from gridc.study import OpenStudy
 from gridc.study.exports import EXPORTS, TABLES, Export
 
@@ -46,14 +46,10 @@ def _print_dictionary(as_json: bool) -> None:
 
 def _command(name: str, form: Export) -> click.Command:
     @click.command(name, help=form.help)
-    @SPEC
-    @FOLDERS
-    @OUT
+    @of_study
     @click.option("--to", type=click.Path(path_type=Path), help="Where to. Default: beside the results.")
-    def command(
-        spec: Path, data: Path | None, models: Path | None, out: Path | None, to: Path | None
-    ) -> None:
-        made = OpenStudy(spec, data, out, models=models).export(name, to)
+    def command(study: OpenStudy, to: Path | None) -> None:
+        made = study.export(name, to)
         click.echo(f"{made}: {form.next_step.format(made)}")
 
     return command
@@ -61,9 +57,7 @@ def _command(name: str, form: Export) -> click.Command:
 
 def _table(name: str, help: str) -> click.Command:
     @click.command(name, help=f"{help} `gridc export --dictionary` says what each column holds.")
-    @SPEC
-    @FOLDERS
-    @OUT
+    @of_study
     @click.option(
         "--to",
         type=click.Path(path_type=Path),
@@ -72,16 +66,13 @@ def _table(name: str, help: str) -> click.Command:
     @click.option("--columns", help="Some of the columns, with commas between them.")
     @click.option("--force", is_flag=True, help="Overwrite the file.")
     def command(
-        spec: Path,
-        data: Path | None,
-        models: Path | None,
-        out: Path | None,
+        study: OpenStudy,
         to: Path | None,
         columns: str | None,
         force: bool,
     ) -> None:
         chosen = None if columns is None else columns.split(",")
-        click.echo(f"{OpenStudy(spec, data, out, models=models).export(name, to, force, chosen)}")
+        click.echo(f"{study.export(name, to, force, chosen)}")
 
     return command
 

@@ -1,5 +1,6 @@
 """`gridc measurands`."""
 
+import json
 from dataclasses import asdict
 
 import click
@@ -7,6 +8,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
+from gridc.study.measurands import Measurand
 
 
 @click.command()
@@ -23,4 +25,16 @@ def measurands(name: str | None, as_json: bool) -> None:
             first = f"{measurand.name:<{width}}  "
             click.echo(click.wrap_text(measurand.title, terminal.WIDTH, first, " " * (width + 2)))
     else:
-        click.echo(terminal.measurand(chosen[0]))
+        click.echo(_shown(chosen[0]))
+
+
+def _shown(shown: Measurand) -> str:
+    """A named measurand: whose it is, its effects as they can be written into a spec, and what they leave."""
+    lines = [f"{shown.name}: {shown.title}", f"{shown.package}, {shown.task}", f"from {shown.source}", ""]
+    lines += [f"    {key} = {json.dumps(value)}" for key, value in shown.effects.items()]
+    lines += ["", *(f"differs: {difference}" for difference in shown.differs)]
+    if shown.loaders:
+        lines.append(f"for items of: {', '.join(shown.loaders)}")
+    if shown.prompt_from:
+        lines.append(f"its prompt does not ship: {shown.prompt_from}")
+    return "\n".join(lines)

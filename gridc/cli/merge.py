@@ -5,28 +5,22 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import ACKNOWLEDGE, FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import ACKNOWLEDGE, JSON, of_study, print_json
 from gridc.study import OpenStudy
 
 
 @click.command()
-@SPEC
+@of_study
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="STORE...")
-@FOLDERS
-@OUT
 @JSON
 @ACKNOWLEDGE
 def merge(
-    spec: Path,
+    study: OpenStudy,
     others: tuple[Path, ...],
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
     as_json: bool,
     acknowledge: tuple[str, ...],
 ) -> None:
     """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
-    study = OpenStudy(spec, data, out, models=models)
     done = study.merge(others, acknowledge)
     if as_json:
         print_json(done.as_json())

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gridc.study import Trust, spec_in
+from gridc.study import OpenStudy, Trust, spec_in
 
 STDIN = Path("-")
 
@@ -103,6 +103,25 @@ ALLOW = click.option(
     help="This host may get the prompts, and the value of this environment variable as a key (HOST alone: no "
     "key). For this command; `gridc run` on a terminal asks, and keeps the answer.",
 )
+_ROOTS = click.option(
+    "--roots",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Root certificates (PEM) of time stamping authorities. Default: the system's.",
+)
+_SIGNERS = click.option(
+    "--signer",
+    "signers",
+    multiple=True,
+    help="Who is expected to have signed: SHA256:..., a public key, or an allowed_signers file.",
+)
+_RECORDS = click.option(
+    "--record",
+    "records",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A registry's record of the registration, as you fetched it from there.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -111,35 +130,30 @@ def FOLDERS(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802  #
     return _DATA(_MODELS(command))
 
 
-def believes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name whom the person at the command line believes, as one argument `trust`."""
+def of_spec(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a command is about as one argument, `study`: its spec, the folders that lie elsewhere on each
+    machine, and whom the person believes, of a command that asks (`believes`)."""
 
-    @click.option(
-        "--roots",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        help="Root certificates (PEM) of time stamping authorities. Default: the system's.",
-    )
-    @click.option(
-        "--signer",
-        "signers",
-        multiple=True,
-        help="Who is expected to have signed: SHA256:..., a public key, or an allowed_signers file.",
-    )
-    @click.option(
-        "--record",
-        "records",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        help="A registry's record of the registration, as you fetched it from there.",
-    )
+    @SPEC
+    @FOLDERS
     @wraps(command)
     def run(
-        *, roots: tuple[Path, ...], signers: tuple[str, ...], records: tuple[Path, ...], **rest: Any
+        *, spec: Path, data: Path | None, models: Path | None, out: Path | None = None, **rest: Any
     ) -> Any:
-        return command(trust=Trust(roots, signers, records), **rest)
+        believed = {name: rest.pop(name) for name in ("roots", "signers", "records") if name in rest}
+        return command(study=OpenStudy(spec, data, out, Trust(**believed), models), **rest)
 
     return run
+
+
+def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of a command that asks the study's results folder."""
+    return of_spec(OUT(command))
+
+
+def believes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name whom the person at the command line believes."""
+    return _ROOTS(_SIGNERS(_RECORDS(command)))
 
 
 def print_json(document: Any) -> None:

@@ -1,19 +1,15 @@
 """`gridc report`."""
 
-from pathlib import Path
-
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json
+from gridc.cli.options import JSON, believes, of_study, print_json
 from gridc.cli.score_table import score_table
-from gridc.study import OpenStudy, Trust
+from gridc.study import OpenStudy
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--figures", is_flag=True, help="Also write every figure as an SVG file.")
 @click.option("--pdf", is_flag=True, help="Write every figure as SVG and PDF.")
@@ -22,18 +18,14 @@ from gridc.study import OpenStudy, Trust
 )
 @believes
 def report(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     figures: bool,
     pdf: bool,
     attribution: bool,
-    trust: Trust,
 ) -> None:
     """Write certificate, GRID card, scorecard, deviation log and report page. All come from the store."""
-    written = OpenStudy(spec, data, out, trust, models=models).report(figures, pdf, attribution)
+    written = study.report(figures, pdf, attribution)
     if as_json:
         print_json(written.as_json())
         return

@@ -1,19 +1,15 @@
 """`gridc run`."""
 
-from pathlib import Path
-
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import ACKNOWLEDGE, ALLOW, FOLDERS, JSON, OUT, SPEC, print_json, resumable
+from gridc.cli.options import ACKNOWLEDGE, ALLOW, JSON, of_study, print_json, resumable
 from gridc.cli.score_table import score_table
 from gridc.study import OpenStudy, RayCluster
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option(
     "--shard", metavar="K/N", help="Run only part K of N, or `slurm`: the part of this Slurm array task."
@@ -31,10 +27,7 @@ from gridc.study import OpenStudy, RayCluster
 @ACKNOWLEDGE
 @ALLOW
 def run(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     shard: str | None,
     engine: str,
@@ -47,7 +40,6 @@ def run(
     if engine != "ray" and (address or workers):
         raise click.UsageError("--address and --workers need --engine ray")
     ray = RayCluster(address, workers) if engine == "ray" else None
-    study = OpenStudy(spec, data, out, models=models)
     with resumable(), terminal.progress() as watch:
         done = study.run(shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent)
     if as_json:

@@ -1,30 +1,31 @@
 """`gridc scaffolds`."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gridc import study
+from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.terminal import visible
 from gridc.study import OpenStudy
+
+if TYPE_CHECKING:
+    from gridc.study.scaffolding import ScaffoldReport
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--calls", type=FILE, help="Trace the sub-calls of this JSONL file, not those of a study.")
 @click.option("--tasks", type=FILE, help="The tasks of these sub-calls by item, as JSONL.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the steps as CSV.")
 def scaffolds(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     calls: Path | None,
     tasks: Path | None,
@@ -32,9 +33,9 @@ def scaffolds(
 ) -> None:
     """Show which parts of a task reached each step of the scaffolds, and what the scaffolds did."""
     if calls is not None:
-        propagation, report = study.propagation(calls, tasks), None
+        propagation, report = studies.propagation(calls, tasks), None
     else:
-        report = OpenStudy(spec, data, out, models=models).scaffolds()
+        report = study.scaffolds()
         propagation = report.propagation
     if as_csv:
         click.echo(propagation.csv(), nl=False)
@@ -44,7 +45,51 @@ def scaffolds(
         click.echo("there is no sub-call in it" if report is None else "no scaffold runs in this study")
     else:
         for line in (
-            *terminal.propagation(propagation.rows()),
-            *(terminal.scaffold_work(report) if report else ()),
+            *_propagation(propagation.rows()),
+            *(_work(report) if report else ()),
         ):
             click.echo(line)
+
+
+def _propagation(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The share of each step's sub-calls that kept each part of its task, of those whose task has it."""
+    parts = ("system_prompt", "mc_option", "format_instruction", "safety_instruction")
+    lines: list[tuple[str, ...]] = [
+        ("scaffold", "step", "sub-calls", "system prompt", "options", "format", "safety")
+    ]
+    for row in rows:
+        shown = [_kept(row, part) for part in parts]
+        lines.append((visible(row["scaffold"]), visible(row["step"]), f"{row['n']:,}", *shown))
+    yield from terminal.columns(lines, names=2)
+    yield "kept word for word, of the sub-calls whose task has it; --csv says what is paraphrased"
+
+
+def _kept(row: Mapping[str, Any], part: str) -> str:
+    having = row[f"{part}_applicable"]
+    if not having:
+        return "-"
+    share = f"{row[f'{part}_propagation'] * row['n'] / having:.1%}"
+    return share if having == row["n"] else f"{share} of {having:,}"
+
+
+def _work(report: "ScaffoldReport") -> Iterator[str]:
+    """Whether scaffolds that have a choice went to work, and what leaked into divided tasks."""
+    for engagement in report.engagement:
+        if engagement.engaged is not None:
+            turn = (
+                "no system prompt"
+                if engagement.system_turn == "none"
+                else f"system prompt as {engagement.system_turn}"
+            )
+            yield visible(
+                f"{engagement.scaffold} of {engagement.model} on {engagement.benchmark}: went to work on "
+                f"{engagement.engaged:,} of {engagement.samples:,} samples, "
+                f"{engagement.calls:.2f} calls each ({turn})"
+            )
+    leaks = [leakage for leakage in report.leakage if leakage.leaked]
+    for leak in leaks:
+        groups = ", ".join(f"{name} on {count:,}" for name, count in sorted(leak.leaked.items()))
+        where = f"{leak.scaffold} of {leak.model} on {leak.benchmark}"
+        yield visible(f"{where}: features of the persona in the parts of {leak.divided:,} tasks: {groups}")
+    if leaks:
+        yield f"leakage is found {report.caveat}"

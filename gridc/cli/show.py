@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
 from gridc.cli.terminal import paint, visible
 from gridc.study import OpenStudy
 
@@ -20,9 +19,7 @@ CONTEXT = 2
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @click.option("--item", help="The id of an item, or its number from 1. Default: the first.")
 @click.option("--model", help="The same as --where model=MODEL.")
 @click.option("--benchmark", help="The same as --where benchmark=BENCHMARK.")
@@ -44,10 +41,7 @@ CONTEXT = 2
 @click.option("--tokens", is_flag=True, help="Show the tokens too: loads the tokenizer of a local model.")
 @JSON
 def show(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     item: str | None,
     model: str | None,
     benchmark: str | None,
@@ -71,8 +65,7 @@ def show(
     is made.
     """
     named = [f"{name}={value}" for name, value in (("model", model), ("benchmark", benchmark)) if value]
-    opened = OpenStudy(spec, data, out, models=models)
-    showing = opened.show(item, (*named, *where), diff, every, replicate, tokens)
+    showing = study.show(item, (*named, *where), diff, every, replicate, tokens)
     if as_json:
         print_json(showing.as_json())
         return

@@ -1,32 +1,25 @@
 """`gridc stamp`."""
 
-from pathlib import Path
-
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, SPEC, believes, print_json
-from gridc.study import OpenStudy, Trust
+from gridc.cli.options import JSON, believes, of_spec, print_json
+from gridc.study import OpenStudy
 
 
 @click.command()
-@SPEC
-@FOLDERS
+@of_spec
 @JSON
 @click.option("--supersede", is_flag=True, help="Replace a stamp that the spec no longer matches.")
 @click.option("--check", is_flag=True, help="Write nothing; say whether the lock matches the spec.")
 @believes
 def stamp(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
+    study: OpenStudy,
     as_json: bool,
     supersede: bool,
     check: bool,
-    trust: Trust,
 ) -> None:
     """Fix the spec and every input under one digest, in a lock file beside the spec."""
-    study = OpenStudy(spec, data, trust=trust, models=models)
     if check:
         _check(study, as_json)
         return

@@ -1,23 +1,26 @@
 """`gridc status`."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import JSON, of_study, print_json
 from gridc.cli.score_table import score_table
+from gridc.cli.terminal import visible
 from gridc.study import OpenStudy
+
+if TYPE_CHECKING:
+    from gridc.study.running import StatusReport
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
-def status(spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool) -> None:
+def status(study: OpenStudy, as_json: bool) -> None:
     """Say how far the run is: what is left, how fast it goes, what failed, what it took."""
-    study = OpenStudy(spec, data, out, models=models)
     state = study.status()
     if as_json:
         print_json(state.as_json())
@@ -25,7 +28,7 @@ def status(spec: Path, data: Path | None, models: Path | None, out: Path | None,
     progress = state.progress
     share = 100 * progress.answered / max(progress.total, 1)
     click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({share:.1f} %)")
-    for line in terminal.pace(state):
+    for line in pace(state):
         click.echo(line)
     for line in terminal.spent(state.spent, state.models):
         click.echo(line)
@@ -33,3 +36,50 @@ def status(spec: Path, data: Path | None, models: Path | None, out: Path | None,
         click.echo()
         for line in score_table(study.scoreboard()):
             click.echo(line)
+
+
+def pace(state: "StatusReport") -> Iterator[str]:
+    """What is left of each model's calls, how fast they go and what failed, then the expected time."""
+    for each in state.pace:
+        model = f"{state.models.get(each.model, each.model[:12])} ({each.precision})"
+        parts = [f"{each.answered:,} of {each.calls:,} calls"]
+        if each.failed:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in each.failed.items())
+            parts.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
+        if each.seconds:
+            often = each.seconds < 1
+            speed = (
+                f"{terminal.plainly(1 / each.seconds, 3)} a second"
+                if often
+                else f"{each.seconds:,.1f} s each"
+            )
+            parts.append(speed)
+        if each.left:
+            left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
+            parts.append(f"{each.left:,} left{left}")
+        if each.waiting:
+            parts.append(f"{each.waiting:,} in batches at the provider")
+        yield visible(f"{model}: {', '.join(parts)}")
+    if state.last is not None and not state.progress.complete:
+        ago = (datetime.now(UTC) - state.last).total_seconds()
+        yield f"the last answer was stored {duration(max(ago, 0))} ago"
+    if state.progress.answered < state.progress.total:
+        known = state.seconds_left
+        expected = "an unknown time" if known is None else f"about {duration(known)}"
+        yield f"left: {expected}, and what loading takes; `gridc run` resumes"
+    if state.follows:
+        yield f"{state.progress.unscored:,} samples have no outcome yet: `gridc run` goes on with them"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`, `2 days 4 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 36:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h"

@@ -1,38 +1,30 @@
 """`gridc verify`."""
 
-from pathlib import Path
-
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, Percentage, Seed, believes, print_json
+from gridc.cli.options import JSON, Percentage, Seed, believes, of_study, print_json
 from gridc.diagnostics.errors import IncompleteError
-from gridc.study import OpenStudy, Trust
+from gridc.study import OpenStudy
 
 
 @click.command()
-@SPEC
-@FOLDERS
-@OUT
+@of_study
 @JSON
 @click.option("--rerun", type=Percentage(), help="Also repeat a random share of the calls, such as 1%.")
 @click.option("--rerun-seed", type=Seed(), help="Repeat the draw of an earlier rerun.")
 @believes
 def verify(
-    spec: Path,
-    data: Path | None,
-    models: Path | None,
-    out: Path | None,
+    study: OpenStudy,
     as_json: bool,
     rerun: float | None,
     rerun_seed: str | None,
-    trust: Trust,
 ) -> None:
     """Recompute everything and name what differs. SPEC may be a bundle's folder.
 
     It reads the spec, the lock and the store; of a bundle, only what is in it.
     """
-    verified = OpenStudy(spec, data, out, trust, models=models).verify(rerun, rerun_seed)
+    verified = study.verify(rerun, rerun_seed)
     if as_json:
         print_json(verified.as_json())
     else:

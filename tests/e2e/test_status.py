@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import gridc
-from gridc.cli.terminal import duration, pace, plainly
+from gridc.cli.status import duration, pace
+from gridc.cli.terminal import plainly
 from gridc.runtime.run import RunStep
 from tests.e2e.conftest import command
 

@@ -1,7 +1,7 @@
 """Findings -> GRID cards, as a document and as Markdown."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from gridc.compiler.frontend.measurands import names_of
 from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.diagnostics.codes import CODES
-from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
+from gridc.reports.certificate import floor_rows
 from gridc.reports.findings.conduct import ENVIRONMENT
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
@@ -25,11 +26,9 @@ from gridc.schema.card import (
     Card,
     CardDeck,
     CardRate,
-    DeviationRow,
     LevelRow,
     ModelPairRow,
     Neighbourhood,
-    PartCounts,
     PointScore,
     PropagationRow,
     RankingStability,
@@ -46,50 +45,34 @@ SCORING = ("scoring", "judging")
 def make_cards(findings: Findings, certificate: str) -> CardDeck:
     """One card for each model on each benchmark. `certificate` is the digest of the certificate's file."""
     spec = findings.plan.study.spec
-    return CardDeck(
+    return CardDeck.of(
+        findings,
         format=FORMAT,
-        study=spec.study.id,
-        title=spec.study.title,
-        stamp=findings.plan.study_digest,
-        registered=findings.lock.stamp,
-        supersedes=tuple(earlier.stamp for earlier in findings.lock.supersedes),
         calls_before_stamp=findings.before_stamp,
         anchor=findings.anchor.strength,
-        complete=findings.complete,
-        results=findings.results,
         certificate=certificate,
-        alpha=findings.alpha,
         varied=varied_axes(spec),
         levels=tuple(
-            LevelRow(
-                axis=axis.id,
-                level=level.id,
-                tier=level.tier,
-                sets=effects(level),
-                provenance=level.provenance,
-            )
+            LevelRow.of(level, axis=axis.id, level=level.id, sets=effects(level))
             for axis in spec.axis
             if len(axis.level) > 1
             for level in axis.level
         ),
         conflict_of_interest=spec.study.conflict_of_interest,
-        deviations=tuple(_deviation(deviation) for deviation in findings.deviations),
         assumptions=spec.study.assumptions,
         scoring=tuple(statement.text for row, statement in choose(findings, "limits") if row.name in SCORING),
         waivers=tuple(
-            Waiver(
-                code=waiver.code,
+            Waiver.of(
+                waiver,
                 hazard=CODES[waiver.code].title,
-                why=waiver.why,
                 where=waiver.where.model_dump_json(by_alias=True) if waiver.where.root else "",
             )
             for waiver in spec.waive
         ),
         hypotheses=tuple(sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses),
-        falsifications=falsification_rows(findings),
+        falsifications=findings[FALSIFICATIONS],
         noise_floors=floor_rows(findings),
         propagation=tuple(map(_propagated, findings[PROPAGATION])),
-        uncomputed=uncomputed_rows(findings),
         cards=tuple(
             _card(findings, benchmark, model)
             for benchmark in findings.benchmarks
@@ -110,7 +93,7 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
         held=held_fixed(deck),
         lower=list(dict.fromkeys(card.benchmark for card in deck.cards if card.lower_is_better)),
         targets={card.benchmark: card.target for card in deck.cards if card.target is not None},
-        stated=list(dict.fromkeys(each for card in deck.cards for each in card.scope_statement.stated)),
+        stated=list(dict.fromkeys(text for card in deck.cards for text in card.scope_statement.stated)),
         receipts=receipts(deck),
         units_words=units_words,
         limits=LIMITS,
@@ -153,58 +136,43 @@ def _anchor(deck: CardDeck) -> str:
 
 def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> Card:
     spec = findings.plan.study.spec
-    model = next(each for each in spec.model if each.id == finding.model)
-    source = next(each for each in spec.benchmark if each.id == benchmark.benchmark)
+    model = next(model for model in spec.model if model.id == finding.model)
+    source = next(source for source in spec.benchmark if source.id == benchmark.benchmark)
     anchor = finding.anchor
-    score = anchor.score
     ranges = benchmark.analysis.ranges
-    return Card(
+    return Card.of(
+        benchmark,
         model=model.id,
         model_note=model.note,
-        benchmark=source.id,
         benchmark_note=source.note,
-        items=benchmark.items,
-        unit=benchmark.unit,
-        units=benchmark.units,
         lower_is_better=benchmark.direction.lower,
-        target=None if benchmark.direction.target is None else float(benchmark.direction.target),
+        target=benchmark.direction.target,
         axis_receipt=_receipt(findings, finding),
-        point_score=PointScore(
-            score=None if score is None else float(score),
-            per_protocol=None if anchor.per_protocol is None else float(anchor.per_protocol),
+        point_score=PointScore.of(
+            anchor,
             readable=None if anchor.parse_rate is None else anchor.parsed,
             correct=shown_points(anchor.points),
-            trials=anchor.trials,
-            parse_rate=None if anchor.parse_rate is None else float(anchor.parse_rate),
-            standard_error=anchor.standard_error,
             interval=benchmark.intervals.scores.get((model.id, anchor.cell.configuration)),
-            rows=anchor.rows,
         ),
         rates=tuple(_rates(benchmark, finding)),
         score_neighbourhood=tuple(
-            Neighbourhood(
+            Neighbourhood.of(
+                dispersion,
                 kind=scope.kind,
                 scope=scope.name,
                 configurations=dispersion.n,
-                least=float(dispersion.least),
-                mean=float(dispersion.mean),
-                greatest=float(dispersion.greatest),
-                sdi=None if dispersion.sdi is None else float(dispersion.sdi),
                 sdi_range=_range(ranges.sdi[model.id]) if ranges and scope.kind == "full" else None,
-                unstable=dispersion.unstable,
             )
             for scope, dispersion in finding.dispersion_by_scope
         ),
         verdict_stability=tuple(
-            VerdictStability(
+            VerdictStability.of(
+                stated,
+                flip_rate,
                 threshold=stated.at,
-                declared=stated.declared,
-                source=stated.source,
-                passing=flip_rate.passing,
                 configurations=flip_rate.n,
-                flip_rate=None if flip_rate.rate is None else float(flip_rate.rate),
+                flip_rate=flip_rate.rate,
                 flip_rate_range=_range(ranges.flip_rates[model.id][number]) if ranges else None,
-                ceiling=None if flip_rate.ceiling is None else float(flip_rate.ceiling),
             )
             for number, (stated, flip_rate) in enumerate(
                 zip(spec.analysis.marks(source.id), finding.flip_rates, strict=False)
@@ -220,24 +188,7 @@ def _rates(benchmark: BenchmarkFinding, finding: ModelFinding) -> Iterator[CardR
         here = rate.values.get((finding.model, finding.anchor.cell.configuration))
         ends = rate.over(finding.model)
         if here is not None and ends is not None:
-            yield CardRate.of(
-                here,
-                rate,
-                value=None if here.value is None else float(here.value),
-                least=float(ends[0]),
-                greatest=float(ends[1]),
-            )
-
-
-def _deviation(entry: Mapping[str, Any]) -> DeviationRow:
-    return DeviationRow(
-        id=entry["id"],
-        element=entry["element"],
-        reason=entry["reason"],
-        paths=tuple(change["path"] for change in entry["changes"]),
-        impact=entry["impact"],
-        resolved=entry["resolved"],
-    )
+            yield CardRate.of(here, rate, least=ends[0], greatest=ends[1])
 
 
 def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
@@ -246,9 +197,9 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     weights = manifest.get("files") or {key: str(value) for key, value in manifest.items()}
     ran: dict[str, Any] = next(
         (
-            each
-            for each in findings[ENVIRONMENT]
-            if each["model"] == cell.model and each["precision"] == cell.setting.precision
+            loaded
+            for loaded in findings[ENVIRONMENT]
+            if loaded["model"] == cell.model and loaded["precision"] == cell.setting.precision
         ),
         {},
     )
@@ -285,31 +236,27 @@ def _plain(key: str, value: Any) -> Any:
 def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> RankingStability:
     spec = findings.plan.study.spec
     rows = []
-    for each in benchmark.full.pairs:
-        pair, readable, evidence = each.counts, each.readable, each.evidence
+    for compared in benchmark.full.pairs:
+        pair, readable, evidence = compared.counts, compared.readable, compared.evidence
         if finding.model in (pair.a, pair.b):
             first = finding.model == pair.a
             rows.append(
-                ModelPairRow(
+                ModelPairRow.of(
+                    pair,
                     other=pair.b if first else pair.a,
-                    size=pair.size,
-                    measured=pair.measured,
                     higher=pair.plus if first else pair.minus,
                     lower=pair.minus if first else pair.plus,
-                    ties=pair.ties,
                     per_protocol=(
                         readable.plus if first else readable.minus,
                         readable.minus if first else readable.plus,
                         readable.ties,
                     ),
-                    agrees=not each.parted,
-                    rho_flip=float(pair.rho_flip),
+                    agrees=not compared.parted,
                     identical=evidence.identical.mean,
                     itself=evidence.same_model.mean,
                     certified=evidence.certified.claim,
                     supported=evidence.supported.claim,
-                    noise=each.noise.standing,
-                    words=pair.words,
+                    noise=compared.noise.standing,
                 )
             )
     return RankingStability(
@@ -325,9 +272,8 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
 def _propagated(step: Step) -> PropagationRow:
     shares = step.shares
     counts = {part: {state: shares.counts[part].get(state, 0) for state in STATES} for part in PARTS}
-    parts = {part: PartCounts.model_validate(each) for part, each in counts.items()}
-    return PropagationRow(scaffold=shares.scaffold, step=shares.step, n=shares.n, rows=step.rows, **parts)
+    return PropagationRow.of(shares, rows=step.rows, **counts)
 
 
-def _range(found: ResampledStatistic) -> tuple[float, float] | None:
-    return None if found.low is None or found.high is None else (found.low, found.high)
+def _range(resampled: ResampledStatistic) -> tuple[float, float] | None:
+    return None if resampled.low is None or resampled.high is None else (resampled.low, resampled.high)

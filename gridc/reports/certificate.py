@@ -10,7 +10,7 @@ from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PRECISIONS, PairedReport
-from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.quantities.methods import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
@@ -19,23 +19,17 @@ from gridc.schema.certificate import (
     BenchmarkRow,
     Certificate,
     ConfigurationRow,
-    EndingsRow,
-    FalsificationRow,
     FloorRow,
     IntervalsRow,
-    RateCell,
     RateRow,
     ResultsAnchorRow,
     Tally,
-    UncomputedRow,
 )
-from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.scopes import OrderingCounts, OrderingRow, PairRow, ReadableRow, ScopeRow
 from gridc.schema.spread import (
     BetweenRow,
     ChangeRow,
     LevelGapRow,
-    MaximumRow,
     MovedRow,
     PairedRow,
     ReorderedRow,
@@ -53,22 +47,15 @@ DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest
 def certify(findings: Findings) -> Certificate:
     """The certificate of a study, complete or not."""
     spec, left_out = findings.plan.study.spec, findings.plan.study.left_out()
-    return Certificate(
+    return Certificate.of(
+        findings,
         format=FORMAT,
-        study=spec.study.id,
-        title=spec.study.title,
-        stamp=findings.plan.study_digest,
-        registered=findings.lock.stamp,
-        supersedes=tuple(earlier.stamp for earlier in findings.lock.supersedes),
         anchor=_anchor(findings),
         results_anchor=_results_anchor(findings),
         gridc=findings.lock.gridc,
         models={model.id: model.note for model in spec.model},
-        complete=findings.complete,
         answered=findings.progress.answered,
         calls=findings.progress.total,
-        results=findings.results,
-        near_ties=findings.near_ties,
         calls_before_stamp=findings.before_stamp,
         outcome="itt",
         statements=tuple(sentences(findings)),
@@ -77,11 +64,9 @@ def certify(findings: Findings) -> Certificate:
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))
             for benchmark in findings.benchmarks
         ),
-        hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
-        falsifications=falsification_rows(findings),
-        maxima=tuple(MaximumRow.of(maximum) for maximum in findings[MAXIMA]),
+        falsifications=findings[FALSIFICATIONS],
+        maxima=findings[MAXIMA],
         precisions=tuple(paired_row(report) for report in findings[PRECISIONS]),
-        uncomputed=uncomputed_rows(findings),
     )
 
 
@@ -92,32 +77,24 @@ def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
     )
 
 
-def falsification_rows(findings: Findings) -> tuple[FalsificationRow, ...]:
-    """What became of the falsification tests that this version decides."""
-    return tuple(FalsificationRow.model_validate(falsification) for falsification in findings[FALSIFICATIONS])
-
-
-def uncomputed_rows(findings: Findings) -> tuple[UncomputedRow, ...]:
-    """What the spec states and this version does not compute."""
-    return tuple(UncomputedRow.of(each) for each in findings.uncomputed)
-
-
-def paired_row(found: PairedReport) -> PairedRow:
+def paired_row(report: PairedReport) -> PairedRow:
     """A paired report as certificate, page and `gridc diff` have it."""
     return PairedRow.of(
-        found,
-        overall=None if found.change is None else _change(found.change),
-        by_model={model: _change(summary) for model, summary in found.by_model.items()},
+        report,
+        overall=None if report.change is None else _change(report.change),
+        by_model={model: _change(summary) for model, summary in report.by_model.items()},
         largest=tuple(
             MovedRow.of(cell=_named(delta.place), left=delta.before, right=delta.after)
-            for delta in found.largest
+            for delta in report.largest
         ),
-        reordered=tuple(ReorderedRow.of(each, configuration=_named(each.place)) for each in found.reordered),
+        reordered=tuple(
+            ReorderedRow.of(order, configuration=_named(order.place)) for order in report.reordered
+        ),
     )
 
 
-def _change(found: Summary) -> ChangeRow:
-    return ChangeRow.of(found, cells=found.n)
+def _change(summary: Summary) -> ChangeRow:
+    return ChangeRow.of(summary, cells=summary.n)
 
 
 def _named(place: GridPoint) -> str:
@@ -162,39 +139,37 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     analysis = finding.analysis
     return BenchmarkRow.of(
         finding,
+        analysis,
         left_out=left_out,
         direction=DIRECTIONS[finding.direction.sign],
-        target=None if finding.direction.target is None else float(finding.direction.target),
+        target=finding.direction.target,
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),
-        endings=tuple(EndingsRow.model_validate(endings) for endings in finding.endings),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
-        between=tuple(_between(each) for each in analysis.between),
-        variance=analysis.variance,
+        between=tuple(map(_between, analysis.between)),
         gaps=tuple(LevelGapRow.of(gap, change=_change(gap.summary)) for gap in analysis.gaps),
-        agreements=analysis.agreements,
     )
 
 
-def _rate(found: RateFinding) -> RateRow:
-    models: dict[str, dict[str, RateCell]] = {}
-    for (model, configuration), value in found.values.items():
-        models.setdefault(model, {})[configuration] = RateCell.of(value)
-    return RateRow.of(found, models=models)
+def _rate(rate: RateFinding) -> RateRow:
+    models: dict[str, dict[str, RateValue]] = {}
+    for (model, configuration), value in rate.values.items():
+        models.setdefault(model, {})[configuration] = value
+    return RateRow.of(rate, models=models)
 
 
-def _intervals(found: UnitIntervals) -> IntervalsRow:
+def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     return IntervalsRow.of(
-        found, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(found.unit)
+        intervals, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(intervals.unit)
     )
 
 
-def _between(found: Between) -> BetweenRow:
-    one, other = found.dispersion_a, found.dispersion_b
+def _between(between: Between) -> BetweenRow:
+    one, other = between.dispersion_a, between.dispersion_b
     return BetweenRow.of(
-        found,
-        change=_change(found.change),
+        between,
+        change=_change(between.change),
         range_a=one.greatest - one.least,
         range_b=other.greatest - other.least,
         sdi_a=one.sdi,

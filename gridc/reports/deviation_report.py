@@ -1,43 +1,22 @@
 """Findings -> the deviation log as a report of its own: JSON, Markdown, HTML and LaTeX."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown
 from gridc.reports.templates import markdown, render
-from gridc.schema.deviation_report import FORMAT, ChangedPath, DeviationEntry, DeviationReport
+from gridc.schema.deviation_report import FORMAT, ChangedPath, DeviationReport
 
 COLUMNS = ("id", "element", "path", "registered", "implemented", "reason", "phase", "impact")
 
 
 def deviation_report(findings: Findings) -> DeviationReport:
     """The log of a study whose departures are all explained."""
-    spec = findings.plan.study.spec
-    return DeviationReport(
-        format=FORMAT,
-        study=spec.study.id,
-        title=spec.study.title,
-        registered=findings.lock.stamp,
-        stamp=findings.plan.study_digest,
-        created=findings.lock.created,
-        deviations=tuple(_entry(deviation) for deviation in findings.deviations),
-        observed=findings[CONDUCT].observed,
+    return DeviationReport.of(
+        findings, format=FORMAT, created=findings.lock.created, observed=findings[CONDUCT].observed
     )
-
-
-def _entry(entry: Mapping[str, Any]) -> DeviationEntry:
-    return DeviationEntry(
-        **{key: entry[key] for key in DeviationEntry.model_fields if key != "changes"},
-        changes=tuple(_change(change) for change in entry["changes"]),
-    )
-
-
-def _change(change: Mapping[str, Any]) -> ChangedPath:
-    absent = tuple(side for side in ("registered", "implemented") if side not in change)
-    return ChangedPath.model_validate({**change, "absent": absent})
 
 
 def deviation_tables(report: DeviationReport) -> Iterator[Printed]:

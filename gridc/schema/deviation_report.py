@@ -1,6 +1,7 @@
 """The deviation log as a report: what was stamped, what was run, why, and what the run itself observed."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -34,6 +35,21 @@ class DeviationEntry(Part):
     date: str | None
     impact: str | None
     resolved: Annotated[bool, Field(description="It was undone: nothing departs any more.")]
+
+    @classmethod
+    def of_manifest(cls, entry: Mapping[str, Any]) -> Self:
+        """An entry of the log as events hold it: of a path that one side does not have, it has no value."""
+        sides = ("registered", "implemented")
+        changes = (
+            {**change, "absent": [side for side in sides if side not in change]}
+            for change in entry["changes"]
+        )
+        return cls.model_validate({**entry, "changes": tuple(changes)})
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that it explains."""
+        return tuple(change.path for change in self.changes)
 
 
 class DeviationReport(Part):

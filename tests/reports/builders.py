@@ -28,6 +28,7 @@ from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
 from gridc.runtime.store.rows import CellOutcomes, Progress
 from gridc.schema.canonical import digest
+from gridc.schema.deviation_report import DeviationEntry
 from gridc.schema.spec import Spec
 
 ITEMS = 20
@@ -139,7 +140,7 @@ def findings_of(
         first_call="2026-01-02T00:00:00+00:00",
         before_stamp=0,
         steps_back=(),
-        deviations=deviations,
+        deviations=tuple(map(DeviationEntry.of_manifest, deviations)),
         benchmarks=benchmarks,
         hypotheses=tuple(decisions(measured)),
         noise=noise,

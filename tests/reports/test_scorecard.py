@@ -26,6 +26,7 @@ from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.scorecard.methodology import LINES
 from gridc.reports.scorecard.text import as_text
 from gridc.schema import jsonschema
+from gridc.schema.deviation_report import DeviationEntry
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
@@ -283,7 +284,9 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
         "resolved": False,
     }
     seen = having(
-        replace(findings, deviations=(entry,)), CONDUCT, Conduct(1, 2, (), ("3 calls failed for good",))
+        replace(findings, deviations=(DeviationEntry.of_manifest(entry),)),
+        CONDUCT,
+        Conduct(1, 2, (), ("3 calls failed for good",)),
     )
     report = deviation_report(seen)
     (stated,) = report.deviations

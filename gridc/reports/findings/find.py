@@ -14,6 +14,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.store.events import before_reports, steps_back
 from gridc.runtime.store.store import Store
+from gridc.schema.deviation_report import DeviationEntry
 
 
 def find(
@@ -35,6 +36,7 @@ def find(
     record = RunRecord(compiled, store, known)
     stamp = record.plan.study_digest
     first_call, before_stamp = _dated(store, stamp, datetime.fromisoformat(lock.created))
+    log = reconcile(lock, compiled.study, log_path(compiled.source.path))
     return Findings(
         plan=record.plan,
         lock=lock,
@@ -46,7 +48,7 @@ def find(
         first_call=first_call,
         before_stamp=before_stamp,
         steps_back=tuple(steps_back(before_reports(store.events()))),
-        deviations=tuple(reconcile(lock, compiled.study, log_path(compiled.source.path)).manifest()),
+        deviations=tuple(map(DeviationEntry.of_manifest, log.manifest())),
         benchmarks=record[BENCHMARKS],
         hypotheses=record[HYPOTHESES],
         noise=record.noise,

@@ -23,6 +23,7 @@ from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import Progress
 from gridc.schema.base import ALPHA, Declared
+from gridc.schema.deviation_report import DeviationEntry
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.scopes import ScopeKind
@@ -143,7 +144,7 @@ class BenchmarkFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """A study's findings, with what they rest on. `deviations` is the log, as `Reconciled.manifest` has it;
+    """A study's findings, with what they rest on. `deviations` is the log;
     `steps_back` are the events at which the clock was set back; `computed` has all else by name
     (`every_finding.FINDINGS`)."""
 
@@ -157,7 +158,7 @@ class Findings:
     first_call: str | None
     before_stamp: int
     steps_back: tuple[int, ...]
-    deviations: tuple[dict[str, Any], ...]
+    deviations: tuple[DeviationEntry, ...]
     benchmarks: tuple[BenchmarkFinding, ...]
     hypotheses: tuple[HypothesisFinding, ...]
     noise: tuple[ModelNoise, ...]
@@ -166,6 +167,30 @@ class Findings:
     def __getitem__(self, finding: Finding[T]) -> T:
         """What was found; what stands for it where nobody asked."""
         return cast(T, self.computed.get(finding.name, finding.absent))
+
+    @property
+    def study(self) -> str:
+        """The study's id."""
+        return self.plan.study.spec.study.id
+
+    @property
+    def title(self) -> str:
+        return self.plan.study.spec.study.title
+
+    @property
+    def stamp(self) -> str:
+        """Of the study as it ran."""
+        return self.plan.study_digest
+
+    @property
+    def registered(self) -> str:
+        """The lock's stamp."""
+        return self.lock.stamp
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """The stamps that the lock's replaced."""
+        return tuple(earlier.stamp for earlier in self.lock.supersedes)
 
     @property
     def uncomputed(self) -> tuple[Uncomputed, ...]:

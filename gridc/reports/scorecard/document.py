@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp
-from typing import Any
 
 from gridc.reports.findings.changes import ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
@@ -12,12 +11,11 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
-from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
+from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
     CurveRow,
-    DeviationLine,
     MatrixRow,
     ModelScore,
     Scorecard,
@@ -35,33 +33,24 @@ def make_scorecard(findings: Findings) -> Scorecard:
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
     cells = [cell for row in findings.benchmarks for cell in row.cells]
     profiles = {sensitivity.model: sensitivity for sensitivity in sensitivities(cells, directions)}
-    return Scorecard(
+    return Scorecard.of(
+        findings,
         format=FORMAT,
-        study=spec.study.id,
-        title=spec.study.title,
         gridc=findings.lock.gridc,
-        stamp=findings.plan.study_digest,
-        registered=findings.lock.stamp,
-        results=findings.results,
-        complete=findings.complete,
         level=LEVEL,
         lower_is_better={name: direction.lower for name, direction in directions.items()},
         targets={
-            name: float(direction.target)
-            for name, direction in directions.items()
-            if direction.target is not None
+            name: direction.target for name, direction in directions.items() if direction.target is not None
         },
         methodology=methodology(findings),
         models=tuple(
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
         ),
-        hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
         curves=tuple(_curve(curve) for curve in findings[CURVES]),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
         claims=tuple(claims(findings)),
-        deviations=tuple(_deviation(deviation) for deviation in findings.deviations),
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
     )
@@ -69,12 +58,9 @@ def make_scorecard(findings: Findings) -> Scorecard:
 
 def _curve(curve: CurveFinding) -> CurveRow:
     summary, contrast = curve.summary, curve.contrast
-    return CurveRow(
-        curve=curve.curve,
-        declared=curve.declared,
-        hypothesis=contrast.hypothesis,
-        level=contrast.level,
-        reference=contrast.reference,
+    return CurveRow.of(
+        curve,
+        contrast,
         stated=curve.ran.stated,
         run=len(curve.specifications),
         fitted=len(curve.fitted),
@@ -83,10 +69,8 @@ def _curve(curve: CurveFinding) -> CurveRow:
         same_side=curve.same_sign,
         below=None if summary is None else summary.below,
         above=None if summary is None else summary.above,
-        alpha=curve.alpha,
         permutation_p=None if curve.permutation is None else curve.permutation.p_median,
-        without=tuple(_without(model_row) for model_row in curve.without),
-        rows=curve.rows,
+        without=tuple(map(_without, curve.without)),
     )
 
 
@@ -136,34 +120,24 @@ def _cell(
     spec: Spec, row: BenchmarkFinding, score: CellScore, change: ScoreChange | None, start: Mapping[str, str]
 ) -> MatrixRow:
     cell = score.cell
-    return MatrixRow(
-        benchmark=cell.benchmark,
-        configuration=cell.configuration,
+    return MatrixRow.of(
+        cell,
+        score,
         levels={axis: level for axis, level in cell.levels.items() if start[axis] != level},
-        points=float(score.points),
-        trials=score.trials,
-        rate=None if score.score is None else float(score.score),
+        rate=score.score,
         interval=row.intervals.scores.get((cell.model, cell.configuration)),
         readable=None if score.parse_rate is None else score.parsed,
-        per_protocol=None if score.per_protocol is None else float(score.per_protocol),
         change=None if change is None else _change(spec, change),
-        rows=score.rows,
     )
 
 
 def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
-    return ScoreChangeRow(
-        difference=float(change.itt.difference),
-        interval=change.itt.interval,
+    return ScoreChangeRow.of(
+        change.itt,
         number_needed=NumberNeededRow.of(
             change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil")
         ),
-        per_protocol=None if change.pp is None else float(change.pp.difference),
+        per_protocol=None if change.pp is None else change.pp.difference,
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,
     )
-
-
-def _deviation(entry: Mapping[str, Any]) -> DeviationLine:
-    kept = {key: value for key, value in entry.items() if key in DeviationLine.model_fields}
-    return DeviationLine(**kept, paths=tuple(change["path"] for change in entry["changes"]))

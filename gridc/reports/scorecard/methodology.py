@@ -145,8 +145,8 @@ def _inputs(findings: Findings) -> ChecklistAnswer:
 
 
 def _deviations(findings: Findings) -> ChecklistAnswer:
-    changed = [deviation for deviation in findings.deviations if not deviation["resolved"]]
-    changes = sum(len(deviation["changes"]) for deviation in changed)
+    changed = [deviation for deviation in findings.deviations if not deviation.resolved]
+    changes = sum(len(deviation.changes) for deviation in changed)
     counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
     where = "the lock against the spec that was run, path by path"
     if not changed:

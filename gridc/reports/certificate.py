@@ -11,7 +11,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PRECISIONS, PairedReport
 from gridc.reports.findings.rates import RateFinding, RateValue
-from gridc.reports.quantities.methods import AT_BOUND, INTERVAL_METHOD, interval_assumption
+from gridc.reports.quantities import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
     FORMAT,

@@ -7,7 +7,7 @@ from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown
 from gridc.reports.templates import markdown, render
-from gridc.schema.deviation_report import FORMAT, ChangedPath, DeviationReport
+from gridc.schema.deviation import FORMAT, ChangedPath, DeviationReport
 
 COLUMNS = ("id", "element", "path", "registered", "implemented", "reason", "phase", "impact")
 

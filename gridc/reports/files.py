@@ -16,8 +16,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, drawn_curves, lay_out
-from gridc.reports.scorecard import text as scorecard_text
-from gridc.reports.scorecard.document import make_scorecard
+from gridc.reports.scorecard import document as scorecard
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
@@ -80,15 +79,15 @@ def read_deck(path: Path) -> CardDeck:
 def texts(findings: Findings) -> dict[str, str]:
     """Every report file's text, by name. The same findings give the same bytes."""
     made = documents(findings)
-    card, log = make_scorecard(findings), deviation_report.deviation_report(findings)
+    card, log = scorecard.make_scorecard(findings), deviation_report.deviation_report(findings)
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
         "certificate.json": _json(made.certificate),
         "estimates.json": _json(estimate_document(findings)),
         "gridcard.md": as_markdown(made.deck),
         "gridcard.json": _json(made.deck),
-        "scorecard.html": scorecard_text.as_html(card),
-        "scorecard.md": scorecard_text.as_text(card),
+        "scorecard.html": scorecard.as_html(card),
+        "scorecard.md": scorecard.as_text(card),
         "scorecard.json": _json(card),
         "deviations.html": deviation_report.as_html(log),
         "deviations.md": deviation_report.as_text(log),

@@ -2,9 +2,9 @@
 
 import time
 
-from gridc.runtime.engines.api.costs import CallCost
+from gridc.runtime.engines.api.records import CallCost
 from gridc.runtime.engines.protocol import PendingBatch
-from gridc.schema.budget import Budget
+from gridc.schema.spec import Budget
 
 
 class Meter:

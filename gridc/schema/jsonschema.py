@@ -50,8 +50,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
     from gridc.schema.comparison import RunComparison
-    from gridc.schema.deviation import DeviationLog
-    from gridc.schema.deviation_report import DeviationReport
+    from gridc.schema.deviation import DeviationLog, DeviationReport
     from gridc.schema.estimates import Estimates
     from gridc.schema.policy import Policy
     from gridc.schema.recorded import LogCertificate

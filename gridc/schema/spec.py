@@ -13,13 +13,24 @@ from pydantic import Field
 from gridc.schema.analysis import Analysis
 from gridc.schema.base import Declared, Id, One, Table, Text
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.budget import Budget
 from gridc.schema.effects import Effects
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.judging import Judge
 from gridc.schema.models import Model
 from gridc.schema.scores import NamedOutcome, scale_of
 from gridc.schema.selector import EVERYWHERE, Selector
+
+
+class Budget(Table):
+    """Hard caps on one run. Never part of the stamp; reaching one is an observed deviation."""
+
+    usd: Annotated[
+        float | None, Field(gt=0, description="Most that API calls may cost, over all runs into the store.")
+    ] = None
+    calls: Annotated[int | None, Field(ge=1, description="Most calls that are executed.")] = None
+    tokens: Annotated[int | None, Field(ge=1, description="Most tokens, asked and generated.")] = None
+    wall_s: Annotated[float | None, Field(gt=0, description="Longest time, in seconds.")] = None
+
 
 TIERS = ("core", "stress")
 

@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from gridc.compiler.preflight.consent import Leaving
     from gridc.reports.exchange.printed_figures import PrintedTable
     from gridc.schema.policy import Aspect
-    from gridc.study.anchoring import AnchorReport
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
     from gridc.study.gate import ExitCodes, ReleaseReport
     from gridc.study.measurands import Measurand
     from gridc.study.planning import DesignAnswer, PlanReport
-    from gridc.study.racing import RaceReport
     from gridc.study.recorded import LogReport
     from gridc.study.reporting import (
         AttachedCards,
@@ -41,11 +39,11 @@ if TYPE_CHECKING:
         ScoreboardReport,
         WrittenReport,
     )
-    from gridc.study.running import RunReport, RunStep, StatusReport
+    from gridc.study.running import RaceReport, RunReport, RunStep, StatusReport
     from gridc.study.scaffolding import Propagation, ScaffoldReport
     from gridc.study.showing import Showing
     from gridc.study.sql import QueryResult
-    from gridc.study.stamping import StampCheck, StampDeviations, StampReport
+    from gridc.study.stamping import AnchorReport, StampCheck, StampDeviations, StampReport
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
@@ -209,7 +207,7 @@ class OpenStudy:
     def anchor(self, key: AnyPath | None = None, tsa: str | None = None) -> "AnchorReport":
         """Tie the lock, and the results of a finished run, to a key and a time: sign with the ssh `key`, have
         the RFC 3161 authority at the address `tsa` time-stamp them. What has its evidence is left alone."""
-        from gridc.study.anchoring import anchor
+        from gridc.study.stamping import anchor
 
         return anchor(self._place, None if key is None else Path(key), tsa)
 
@@ -323,7 +321,7 @@ class OpenStudy:
     ) -> "RaceReport":
         """Ask only what certifies reversals, and stop. `progress` is told the benchmark, how many of its
         items were asked, and how many there are; `notify`, `allow` and `ask` as in `run`."""
-        from gridc.study.racing import certify_until_decided
+        from gridc.study.running import certify_until_decided
 
         return certify_until_decided(self._place, progress, notify, allow, ask or _no)
 

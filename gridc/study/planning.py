@@ -8,9 +8,9 @@ from typing import Any
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import KINDS, kind_of
 from gridc.compiler.inputs.prices import paid_prices
+from gridc.compiler.lock.deviations import Against
+from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock
-from gridc.compiler.lock.plan_diff import Against
-from gridc.compiler.lock.plan_diff import against as compare
 from gridc.compiler.lowering.call_counts import shared_words
 from gridc.compiler.lowering.manifest import Manifest
 from gridc.compiler.lowering.plan import Plan

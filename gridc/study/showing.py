@@ -26,7 +26,7 @@ from gridc.study.place import Place
 from gridc.study.selecting import Finder, cells_in, selector
 
 if TYPE_CHECKING:
-    from gridc.runtime.engines.hf.tokens import Tokenized
+    from gridc.runtime.engines.hf.prompts import Tokenized
 
 FORMAT = "gridc-show/1"
 
@@ -379,10 +379,10 @@ class SampleDisplay:
         key = (cell.model, cell.setting.precision)
         if key not in self._engines:
             self._engines[key] = open_engine(cell.model, study.models[cell.model], key[1], study.spec)
-        from gridc.runtime.engines.hf.tokens import tokenized
+        from gridc.runtime.engines.hf.prompts import tokenized
 
         call = Call(request.id, request.kind, request.prompt, request.parameters)
-        return tokenized(self._engines[key], call, prompts)
+        return tokenized(self._engines[key].prompts, call, prompts)
 
 
 def stated(setting: Setting) -> dict[str, Any]:

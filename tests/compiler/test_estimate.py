@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.lock.plan_diff import against
+from gridc.compiler.lock.deviations import against
 from gridc.compiler.lowering.estimate import estimate
 from gridc.compiler.lowering.plan import Plan
 

@@ -28,7 +28,7 @@ from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
 from gridc.runtime.store.rows import CellOutcomes, Progress
 from gridc.schema.canonical import digest
-from gridc.schema.deviation_report import DeviationEntry
+from gridc.schema.deviation import DeviationEntry
 from gridc.schema.spec import Spec
 
 ITEMS = 20

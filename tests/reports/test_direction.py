@@ -13,8 +13,8 @@ from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
+from gridc.reports.scorecard.document import as_html as scorecard_html
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.scorecard.text import as_html as scorecard_html
 from gridc.reports.statements import sentences
 from gridc.statistics.contrasts import pair_levels
 from gridc.statistics.direction import Direction

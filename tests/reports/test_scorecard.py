@@ -22,11 +22,10 @@ from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown, latex
 from gridc.reports.quantities.number_needed import in_a_cell
-from gridc.reports.scorecard.document import make_scorecard
+from gridc.reports.scorecard.document import as_text, make_scorecard
 from gridc.reports.scorecard.methodology import LINES
-from gridc.reports.scorecard.text import as_text
 from gridc.schema import jsonschema
-from gridc.schema.deviation_report import DeviationEntry
+from gridc.schema.deviation import DeviationEntry
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 from gridc.runtime.engines.hf import (  # noqa: E402
     attention,
     cached,
-    forward_passes,
+    forest,
     gate,
     kv_cache,
     paths,
@@ -57,13 +57,13 @@ def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a stem sees the one after it too."""
-    made = forward_passes.Pack.__init__
+    made = forest.Pack.__init__
 
     def later(self: Any, *values: Any) -> None:
         made(self, *values)
         self._starts = self._starts + 1
 
-    monkeypatch.setattr(forward_passes.Pack, "__init__", later)
+    monkeypatch.setattr(forest.Pack, "__init__", later)
 
 
 at = attention.positions

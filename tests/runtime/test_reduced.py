@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
-from gridc.runtime.engines.hf import attention, forest, forward_passes, gate, twin  # noqa: E402
+from gridc.runtime.engines.hf import attention, forest, gate, twin  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.store.events import ModelLoaded  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
@@ -72,13 +72,13 @@ def wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a stem sees the one after it too."""
-    made = forward_passes.Pack.__init__
+    made = forest.Pack.__init__
 
     def later(self: Any, *values: Any) -> None:
         made(self, *values)
         self._starts = self._starts + 1
 
-    monkeypatch.setattr(forward_passes.Pack, "__init__", later)
+    monkeypatch.setattr(forest.Pack, "__init__", later)
 
 
 def wrong_positions(monkeypatch: pytest.MonkeyPatch) -> None:

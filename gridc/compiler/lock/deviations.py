@@ -4,6 +4,7 @@ The differences are computed; a person gives the reasons. A difference without a
 (GC401), an entry without a difference is refused too (GC402).
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.grid import passes
 from gridc.compiler.grid.behaviour import parts_lacking
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.diff import ABSENT, behaviour_differences, brief, differences
@@ -18,6 +20,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.schema.canonical import digest
 from gridc.schema.deviation import Change, Deviation, DeviationLog
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,3 +298,44 @@ def _without_absent(lock: Lock, study: Study) -> Lock:
         inputs[kind] = {name: absent.get(name, entry) for name, entry in inputs[kind].items()}
     content = {**lock.content, "inputs": inputs}
     return replace(lock, content=content, stamp=digest(content))
+
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Cells that are new, gone, or asked otherwise, by name and at most `SHOWN` of each, with their numbers;
+    and every path of spec and inputs that differs."""
+
+    stamp: str
+    added: int
+    removed: int
+    changed: int
+    cells: Mapping[str, tuple[str, ...]]
+    paths: tuple[Departure, ...]
+
+
+def against(study: Study, stamp: str, content: Mapping[str, Any]) -> Against:
+    """The study against the content of an earlier stamp."""
+    spec = Spec.model_validate_json(json.dumps(content["spec"]), strict=True)
+    before, after = _settings(spec), _settings(study.spec)
+    added = [key for key in after if key not in before]
+    removed = [key for key in before if key not in after]
+    changed = [key for key in after if key in before and before[key] != after[key]]
+    return Against(
+        stamp=stamp,
+        added=len(added),
+        removed=len(removed),
+        changed=len(changed),
+        cells={
+            "added": tuple(added[:SHOWN]),
+            "removed": tuple(removed[:SHOWN]),
+            "changed": tuple(changed[:SHOWN]),
+        },
+        paths=tuple(departures(content, study.stamped())),
+    )
+
+
+def _settings(spec: Spec) -> dict[str, bytes]:
+    return {cell.key: cell.setting.key for cell in passes.cells(spec)}

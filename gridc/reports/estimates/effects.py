@@ -7,8 +7,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import pairs_words
-from gridc.reports.quantities import estimate
-from gridc.reports.quantities.methods import INDEPENDENT, INTERVAL_METHOD
+from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.schema.estimates import EstimateRow
 from gridc.statistics import margins

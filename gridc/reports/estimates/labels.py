@@ -7,8 +7,7 @@ from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING
-from gridc.reports.quantities import estimate
-from gridc.reports.quantities.methods import KAPPA_INTERVAL
+from gridc.reports.quantities import KAPPA_INTERVAL, estimate
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.spec import Spec

@@ -5,8 +5,14 @@ from collections.abc import Iterator
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.sensitivity import sensitivities
-from gridc.reports.quantities import QUANTITIES, estimate
-from gridc.reports.quantities.methods import AT_BOUND, INDEPENDENT, INTERVAL_METHOD, interval_assumption
+from gridc.reports.quantities import (
+    AT_BOUND,
+    INDEPENDENT,
+    INTERVAL_METHOD,
+    QUANTITIES,
+    estimate,
+    interval_assumption,
+)
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow

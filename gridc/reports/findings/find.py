@@ -14,7 +14,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.store.events import before_reports, steps_back
 from gridc.runtime.store.store import Store
-from gridc.schema.deviation_report import DeviationEntry
+from gridc.schema.deviation import DeviationEntry
 
 
 def find(

@@ -23,7 +23,7 @@ from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import Progress
 from gridc.schema.base import ALPHA, Declared
-from gridc.schema.deviation_report import DeviationEntry
+from gridc.schema.deviation import DeviationEntry
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.scopes import ScopeKind

@@ -3,8 +3,7 @@
 
 from math import ceil, isfinite, isinf
 
-from gridc.reports.quantities import estimate
-from gridc.reports.quantities.methods import INDEPENDENT
+from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.resample import LEVEL

@@ -1,7 +1,8 @@
 """Findings -> Scorecard."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import exp
+from typing import Any
 
 from gridc.reports.findings.changes import ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
@@ -9,8 +10,11 @@ from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
+from gridc.reports.printed import as_markdown
+from gridc.reports.scorecard import tables
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
+from gridc.reports.templates import markdown, render
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
@@ -141,3 +145,41 @@ def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,
     )
+
+
+FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "checklist", "claims")
+"""The tables behind the models, in order."""
+SHOWN: tuple[Callable[..., Any], ...] = (
+    tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
+    tables.ends, tables.points,
+)  # fmt: skip
+"""What the page's template calls."""
+
+
+def as_html(card: Scorecard) -> str:
+    """The page."""
+    shown = {table.id: table for table in tables.scorecard_tables(card)}
+    return render(
+        "scorecard.html.jinja",
+        card=card,
+        held=tables.HELD,
+        needed_note=tables.NEEDED_NOTE,
+        tables={name: shown[name] for name in FOLLOWING},
+        **{function.__name__: function for function in SHOWN},
+    )
+
+
+def as_text(card: Scorecard) -> str:
+    """The scorecard in Markdown."""
+    ran = "" if card.stamp == card.registered else f", as it ran `{card.stamp}`"
+    head = [
+        f"# Scorecard: {markdown(card.title)}",
+        "",
+        f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`.",
+        "",
+    ]
+    if not card.complete:
+        head += ["**The run is incomplete. Every number here is an interim look.**", ""]
+    body = [as_markdown(table) for table in tables.scorecard_tables(card)]
+    rest = ["## Not varied", "", *[f"- {markdown(dimension)}" for dimension in card.not_varied], ""]
+    return "\n".join([*head, *body, *rest])

@@ -41,7 +41,7 @@ def open_hf(
         prepare("gridc.runtime.engines.hf.tokenizer")
     try:
         with _many_objects():
-            from gridc.runtime.engines.hf.download import folder_of
+            from gridc.runtime.engines.hf.checkpoint import folder_of
             from gridc.runtime.engines.hf.engine import HfEngine
     except (ImportError, OSError, MemoryError) as error:  # they are here: most often for want of memory
         message = f"`{name}` is a local model and torch or transformers cannot be loaded: {error}"

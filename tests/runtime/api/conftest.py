@@ -16,9 +16,8 @@ from gridc.runtime.engines.api import session
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.records import Attempt, Submission, Terms
 from gridc.runtime.engines.protocol import Answer, Call, PendingBatch
-from gridc.schema.budget import Budget
 from gridc.schema.canonical import digest
-from gridc.schema.spec import EngineSettings
+from gridc.schema.spec import Budget, EngineSettings
 from tools.servers.faults import FaultServer
 from tools.servers.http import Handler, Server
 

@@ -14,7 +14,7 @@ from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import batch_protocols, batches, flights
 from gridc.runtime.engines.api.records import Terms
-from gridc.schema.budget import Budget
+from gridc.schema.spec import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
 from tools.servers.batches import FAULTS, BatchServer
 from tools.servers.faults import FaultServer, answer_to

@@ -14,7 +14,7 @@ from uuid import uuid4
 import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.engines.api import batch_submission
+from gridc.runtime.engines.api import flights
 from gridc.runtime.engines.api.batch_protocols import (
     PROTOCOLS,
     BatchProtocol,
@@ -22,11 +22,9 @@ from gridc.runtime.engines.api.batch_protocols import (
     Ending,
     ResultLine,
 )
-from gridc.runtime.engines.api.batch_results import fetch, lines_of
-from gridc.runtime.engines.api.costs import CallCost
 from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.flights import CallInFlight, Flight, custom_id, name_of
-from gridc.runtime.engines.api.records import Attempt, Submission
+from gridc.runtime.engines.api.flights import CallInFlight, Flight, custom_id, fetch, lines_of, name_of
+from gridc.runtime.engines.api.records import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.routes import Prepared
 from gridc.runtime.engines.api.session import EndedRequest, Got, Session, pause_after, within
 
@@ -157,12 +155,12 @@ class Batches:
             flight = Flight(submission, asked, mine, names, True, protocol)
             if submission.state == "submitting":
                 try:
-                    flight.submission = await batch_submission.find(self.session, protocol, submission)
+                    flight.submission = await flights.find(self.session, protocol, submission)
                 except UnavailableError:
                     if not self.repeat_lost:
                         raise
                     by_call |= mine
-                    batch_submission.give_up(self.session, submission, asked.values())
+                    flights.give_up(self.session, submission, asked.values())
                     continue
             self._flights.append(flight)
         self._ready = deque(by_call.values())
@@ -228,7 +226,7 @@ class Batches:
         names = {name_of(identifier, call): call for call in asked}
         flight = Flight(submission, asked, {each.call: each for each in chosen}, names, False, protocol)
         try:
-            await batch_submission.send(self.session, flight, path, lines)
+            await flights.send(self.session, flight, path, lines)
         except RequestError as error:
             arrived = flight.submission.state == "submitting"
             came = error if arrived else RequestError("not_submitted", error.message, error.http)
@@ -281,8 +279,8 @@ class Batches:
         """A batch that was submitted and that the provider does not have any more: its calls are asked again
         where that is acknowledged. Raises `UnavailableError` (GC638)."""
         if not self.repeat_lost:
-            raise batch_submission.lost(self.session, flight.submission, "does not have its results")
-        batch_submission.give_up(self.session, flight.submission, flight.asked.values())
+            raise flights.lost(self.session, flight.submission, "does not have its results")
+        flights.give_up(self.session, flight.submission, flight.asked.values())
         for wanted in flight.wanted.values():
             if not flight.earlier:
                 self.session.limits.settle(wanted.most, wanted.most)

@@ -6,8 +6,9 @@ read up to a bound; one attempt sends one request, whatever that library would l
 """
 
 import asyncio
+import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,6 +21,22 @@ from gridc import __version__
 from gridc.compiler.inputs.reach import host_of, proxy_of, without_password
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api.failures import RequestError, of_status
+
+HIDDEN = "[key]"
+
+
+def key_of(variable: str | None) -> str | None:
+    """What the variable holds, without the white space that copying adds; None where it holds nothing."""
+    return (os.environ.get(variable) or "").strip() or None if variable else None
+
+
+def scrub(text: str, keys: Iterable[str]) -> str:
+    """The text without any of the keys, in case a server or a library repeats one."""
+    for key in keys:
+        if len(key) >= 4:
+            text = text.replace(key, HIDDEN)
+    return text
+
 
 MOST_BODY = 8 * 2**20
 """Bytes of a response: far more than any answer, far less than a memory."""

@@ -19,14 +19,21 @@ from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
 from gridc.runtime.engines.api.batches import Batches
-from gridc.runtime.engines.api.client import make_client
-from gridc.runtime.engines.api.costs import CallCost, Limits, NoLimits
+from gridc.runtime.engines.api.client import key_of, make_client, scrub
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.flights import CallInFlight
-from gridc.runtime.engines.api.keys import key_of, scrub
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.api.probe import Honours, PostJson, probe
-from gridc.runtime.engines.api.records import NO_TERMS, Journal, NoJournal, Purpose, Terms
+from gridc.runtime.engines.api.records import (
+    NO_TERMS,
+    CallCost,
+    Journal,
+    Limits,
+    NoJournal,
+    NoLimits,
+    Purpose,
+    Terms,
+)
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending

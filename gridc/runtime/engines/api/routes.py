@@ -17,8 +17,8 @@ from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
-from gridc.runtime.engines.api.costs import CallCost
 from gridc.runtime.engines.api.failures import RequestError, of_status
+from gridc.runtime.engines.api.records import CallCost
 from gridc.runtime.engines.api.session import Got
 
 

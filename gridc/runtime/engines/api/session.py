@@ -20,10 +20,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
-from gridc.runtime.engines.api.costs import CallCost, Limits
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.pace import Pace
-from gridc.runtime.engines.api.records import Attempt, Journal, Purpose
+from gridc.runtime.engines.api.records import Attempt, CallCost, Journal, Limits, Purpose
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds before a call is asked again, doubling from the first to the longest, less up to half by chance."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.study.cluster import RayCluster
-from gridc.study.failures import coded
+from gridc.study.failures import coded, coded_calls
 from gridc.study.place import Place, place_of, spec_in
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def _no(what: "Leaving") -> bool:
     return False
 
 
+@coded_calls
 class OpenStudy:
     """A study by its spec. Make one with `gridc.open`."""
 
@@ -107,7 +108,6 @@ class OpenStudy:
         """The path of its store, whether or not there is one yet."""
         return self._place.store(self._place.compiled())
 
-    @coded()
     def validate(
         self, check: bool = False, progress: "Callable[[RunStep], None]" = _ignore
     ) -> "ValidationReport":
@@ -120,14 +120,12 @@ class OpenStudy:
 
         return validate(self._place, check, progress)
 
-    @coded()
     def expanded(self) -> str:
         """The spec as one text, with what it extends written out."""
         from gridc.study.validation import expanded
 
         return expanded(self._place)
 
-    @coded()
     def plan(self, against: str | None = None) -> "PlanReport":
         """What a run would execute, and what it will cost. `against` is a stamp (its first letters) or the
         path of a lock to compare with."""
@@ -135,7 +133,6 @@ class OpenStudy:
 
         return plan(self._place, against)
 
-    @coded()
     def design(
         self,
         decide: Sequence[str],
@@ -160,7 +157,6 @@ class OpenStudy:
         limits: Any = {name: limit for name, limit in stated.items() if limit is not None}
         return design(self._place, decide, power, limits, effect, changing)
 
-    @coded()
     def show(
         self,
         item: str | None = None,
@@ -182,7 +178,6 @@ class OpenStudy:
 
         return show(self._place, item, where, diff, every, replicate, tokens)
 
-    @coded()
     def stamp(
         self, supersede: bool = False, progress: "Callable[[RunStep], None]" = _ignore
     ) -> "StampReport":
@@ -195,7 +190,6 @@ class OpenStudy:
 
         return stamp(self._place, supersede, progress)
 
-    @coded()
     def check_stamp(self) -> "StampCheck":
         """Whether the lock is what the spec says; nothing is written. Raises `StampError` with each departure
         that the deviation log does not explain."""
@@ -203,7 +197,6 @@ class OpenStudy:
 
         return check_stamp(self._place)
 
-    @coded()
     def anchor(self, key: AnyPath | None = None, tsa: str | None = None) -> "AnchorReport":
         """Tie the lock, and the results of a finished run, to a key and a time: sign with the ssh `key`, have
         the RFC 3161 authority at the address `tsa` time-stamp them. What has its evidence is left alone."""
@@ -211,7 +204,6 @@ class OpenStudy:
 
         return anchor(self._place, None if key is None else Path(key), tsa)
 
-    @coded()
     def deviations(self, write: bool = False) -> "StampDeviations":
         """The study against its stamp, path by path, and the log that explains the difference. With `write`
         the log gets the entries and values that it lacks."""
@@ -219,7 +211,6 @@ class OpenStudy:
 
         return deviations(self._place, write)
 
-    @coded()
     def run(
         self,
         shard: str | None = None,
@@ -247,7 +238,6 @@ class OpenStudy:
 
         return run(self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no)
 
-    @coded()
     def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
         """Take the answers of other stores of the study into its store, all or nothing. Raises `StoreError`
         where one is of another study, two disagree about an answer, or were computed in environments that
@@ -256,14 +246,12 @@ class OpenStudy:
 
         return merge(self._place, [Path(store) for store in stores], acknowledge)
 
-    @coded()
     def status(self) -> "StatusReport":
         """How far the run is, and what it took."""
         from gridc.study.running import status
 
         return status(self._place)
 
-    @coded()
     def sql(self, statement: str) -> "QueryResult":
         """What a statement selects from the store, which nothing can change through it. `samples` and `calls`
         are views with names in the place of digests; docs/tables.md lists all tables. Raises `UsageError` for
@@ -272,7 +260,6 @@ class OpenStudy:
 
         return sql(self._place, statement)
 
-    @coded()
     def scaffolds(self) -> "ScaffoldReport":
         """What the stored sub-calls of the study's scaffolds show: which parts of a task reached each step,
         whether a scaffold went to work, and what leaked into divided tasks."""
@@ -280,7 +267,6 @@ class OpenStudy:
 
         return scaffolds(self._place)
 
-    @coded()
     def scoreboard(self) -> "ScoreboardReport":
         """What each model scores on each benchmark under the anchor, with its interval, its range over the
         envelope, the score of chance and what could not be read. Nothing is written."""
@@ -288,14 +274,12 @@ class OpenStudy:
 
         return scoreboard(self._place)
 
-    @coded()
     def findings(self) -> "FindingsReport":
         """What the store shows now. Nothing is written; `report` also records that somebody looked."""
         from gridc.study.reporting import findings
 
         return findings(self._place)
 
-    @coded()
     def report(self, figures: bool = False, pdf: bool = False, attribution: bool = False) -> "WrittenReport":
         """Write certificate, GRID card and page beside the store, and with `figures` or `pdf` every figure.
         `attribution` explains by axis what moves the scores (needs lightgbm). A report on an incomplete run
@@ -304,14 +288,12 @@ class OpenStudy:
 
         return report(self._place, figures, pdf, attribution)
 
-    @coded()
     def certify(self) -> "CertificateReport":
         """Which orders and reversals the items certify, from what the store has."""
         from gridc.study.reporting import certify
 
         return certify(self._place)
 
-    @coded()
     def certify_until_decided(
         self,
         progress: Callable[[str, int, int], None] = _ignore,
@@ -325,7 +307,6 @@ class OpenStudy:
 
         return certify_until_decided(self._place, progress, notify, allow, ask or _no)
 
-    @coded()
     def audit_sample(self, responses: int = 100) -> "DrawnSheet":
         """Draw a blinded sheet of responses for people to label, and write it beside the store.
 
@@ -335,7 +316,6 @@ class OpenStudy:
 
         return audit_sample(self._place, responses)
 
-    @coded()
     def audit_read(self, labels: AnyPath) -> "TakenLabels":
         """Take the labels of a sheet back, and say how far they agree with the study's own. Raises
         `FileError` with everything that is wrong in the file."""
@@ -343,7 +323,6 @@ class OpenStudy:
 
         return audit_read(self._place, Path(labels))
 
-    @coded()
     def verify(self, rerun: float | None = None, rerun_seed: str | None = None) -> "Verification":
         """Recompute everything from the spec, the lock and the store. `rerun` is the share (above 0, at most
         1) of the calls that are made again too; they are drawn now, or by the seed (hex) that an earlier
@@ -352,14 +331,12 @@ class OpenStudy:
 
         return verify(self._place, rerun, rerun_seed)
 
-    @coded()
     def scores(self) -> "pyarrow.Table":
         """The score of every cell, with what it is made of and its sampling error. One row for each cell."""
         from gridc.study.tables import table
 
         return table(self._place, "scores", None)
 
-    @coded()
     def samples(self, columns: Sequence[str] | None = None) -> "pyarrow.Table":
         """Every sample with its outcome: one row for each cell, item and replicate. `columns` chooses
         some."""
@@ -367,28 +344,24 @@ class OpenStudy:
 
         return table(self._place, "samples", columns)
 
-    @coded()
     def calls(self, columns: Sequence[str] | None = None) -> "pyarrow.Table":
         """Every distinct call with its answer. `columns` chooses some: prompts and answers are long."""
         from gridc.study.tables import table
 
         return table(self._place, "calls", columns)
 
-    @coded()
     def pairs(self) -> "pyarrow.Table":
         """The certificate's pairs: one row for each pair of models in each scope of each benchmark."""
         from gridc.study.tables import pairs
 
         return pairs(self._place)
 
-    @coded()
     def hypotheses(self) -> "pyarrow.Table":
         """The certificate's hypotheses, decided."""
         from gridc.study.tables import hypotheses
 
         return hypotheses(self._place)
 
-    @coded()
     def batches(
         self, table: "TableName", columns: Sequence[str] | None = None, rows: int = 65_536
     ) -> "pyarrow.RecordBatchReader":
@@ -397,13 +370,11 @@ class OpenStudy:
 
         return reader(self._place, table, columns, rows)
 
-    @coded()
     def bundle(self, to: AnyPath | None = None) -> Path:
         """Write all that `verify` needs to check the study offline into one new folder, by default beside the
         results. The path of the folder, which `gridc.open` opens too."""
         return self.export("bundle", to)
 
-    @coded()
     def export(
         self,
         form: str,
@@ -422,7 +393,6 @@ class OpenStudy:
             return export_table(self._place, form, None if to is None else Path(to), force, columns)
         return export(self._place, form, None if to is None else Path(to))
 
-    @coded()
     def attach_card(
         self,
         readme: AnyPath,
@@ -436,7 +406,6 @@ class OpenStudy:
 
         return attach_card(self._place, Path(readme), None if deck is None else Path(deck), model, link)
 
-    @coded()
     def check_card(self, readme: AnyPath, deck: AnyPath | None = None) -> "CheckedCards":
         """The cards that a model card agrees with, checked against the store or the bundle that they come
         from. Raises `VerificationError` with all that differs."""

@@ -6,9 +6,13 @@ import resource
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import isfunction
 from pathlib import Path
+from typing import TypeVar
 
 from gridc.diagnostics.errors import Diagnostic, FileError, IncompleteError, StoreError, UnavailableError
+
+T = TypeVar("T")
 
 TRACEBACK = "GRIDC_TRACEBACK"
 """The environment variable with which the command line shows where it failed."""
@@ -45,6 +49,14 @@ def coded() -> Iterator[None]:
         if isinstance(error, Error):
             raise StoreError([Diagnostic("GC605", f"SQLite says: {error}")]) from error
         raise
+
+
+def coded_calls(api: type[T]) -> type[T]:
+    """A class whose public methods are `coded`, each of them."""
+    for name, member in list(vars(api).items()):
+        if not name.startswith("_") and isfunction(member):
+            setattr(api, name, coded()(member))
+    return api
 
 
 _NOT_MAPPED = ("failed to map", "cannot allocate", "Cannot allocate")

@@ -32,16 +32,16 @@ RESULTS: tuple[Result, ...] = (*DECIDED, "open")
 
 class ChecklistAnswer(NamedTuple):
     """What the evidence says to a question: `counts` are the numbers in `said`, `evidence` is where it
-    was read."""
+    was read, of a line of the stamp."""
 
     holds: Held
     said: str
-    evidence: str
+    evidence: str = ""
     counts: Mapping[str, int | float | None] = {}
 
 
 class ChecklistLine(NamedTuple):
-    """One line of the stamp."""
+    """One line of the stamp, or of the checklist, whose questions are recommendations."""
 
     id: str
     question: str
@@ -50,20 +50,7 @@ class ChecklistLine(NamedTuple):
 
 def methodology(findings: Findings) -> tuple[MethodRow, ...]:
     """Every line, in order."""
-    rows = []
-    for line in LINES:
-        answer = line.answer(findings)
-        rows.append(
-            MethodRow(
-                id=line.id,
-                question=line.question,
-                holds=answer.holds,
-                said=answer.said,
-                counts=dict(answer.counts),
-                evidence=answer.evidence,
-            )
-        )
-    return tuple(rows)
+    return tuple(MethodRow.of(line.answer(findings), line) for line in LINES)
 
 
 def _stamped_first(findings: Findings) -> ChecklistAnswer:

@@ -1,8 +1,8 @@
 """What a scorecard says of its own worth: integrity of the measurement, threats, a checklist, the scope
 of claims."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
@@ -16,6 +16,8 @@ from gridc.reports.findings.hypotheses import reach
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scorecard.methodology import (
     PARTED,
+    ChecklistAnswer,
+    ChecklistLine,
     nothing_compared,
     one_reading,
     ranked,
@@ -48,19 +50,17 @@ def _integrity(
     moved: tuple[Moved, Moved],
 ) -> IntegrityRow:
     left, right = moved
-    return IntegrityRow(
-        model=measured.model,
+    return IntegrityRow.of(
+        measured,
         benchmark=benchmark.benchmark,
-        change=dict(change),
+        change=change,
         left=names[0],
         right=names[1],
-        by_left=float(left.difference),
+        by_left=left.difference,
         left_interval=left.interval,
-        by_right=float(right.difference),
+        by_right=right.difference,
         right_interval=right.interval,
         kept=_kept(left, right),
-        rows=measured.rows,
-        n=measured.n,
     )
 
 
@@ -159,31 +159,21 @@ def _dependence(findings: Findings) -> Iterator[ThreatRow]:
             yield _threat("items that depend on each other", met, left, {"units": row.units})
 
 
-class ShownRecommendation(NamedTuple):
-    """A recommendation, and what the study shows of it."""
-
-    id: str
-    recommendation: str
-    shown: Callable[[Findings], tuple[Held, str, dict[str, int]]]
-
-
 def checklist(findings: Findings) -> Iterator[CheckRow]:
     """The recommendations of Safety Under Scaffolding, sec. 8."""
     measured = any(_measured(row) for row in findings.benchmarks)
     for check in CHECKS:
-        holds, text, counts = check.shown(findings)
+        answer = check.answer(findings)
         if not measured:
-            holds, text = "not_measured", "No cell is measured yet."
-        yield CheckRow(
-            id=check.id, recommendation=check.recommendation, holds=holds, said=text, counts=counts
-        )
+            answer = answer._replace(holds="not_measured", said="No cell is measured yet.")
+        yield CheckRow.of(answer, check, recommendation=check.question)
 
 
 def _measured(row: BenchmarkFinding) -> list[CellScore]:
     return [cell for cell in row.cells if cell.complete]
 
 
-def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+def _formats(findings: Findings) -> ChecklistAnswer:
     paired = [
         row.benchmark
         for row in findings.benchmarks
@@ -194,7 +184,7 @@ def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     verb = "was" if len(findings.benchmarks) == 1 else "were"
     text = f"{len(paired)} of {of} {verb} measured in more than one response format."
     holds: Held = "yes" if len(paired) == len(findings.benchmarks) else "partly" if paired else "no"
-    return holds, text, counts
+    return ChecklistAnswer(holds, text, counts=counts)
 
 
 def _reading(score: CellScore) -> str:
@@ -204,17 +194,17 @@ def _reading(score: CellScore) -> str:
     return METHODS[score.cell.setting.method].reads or "words"
 
 
-def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+def _divided(findings: Findings) -> ChecklistAnswer:
     scaffolds = _scaffolds(findings)
     divided = [kind for kind in scaffolds if (known := built_in(kind)) is not None and known.divides]
     counts = {"divided": len(divided), "scaffolds": len(scaffolds)}
     if not scaffolds:
-        return "no", "No scaffold was run.", counts
+        return ChecklistAnswer("no", "No scaffold was run.", counts=counts)
     text = (
         f"Of {counted(len(scaffolds), 'kind')} of scaffold, {len(divided)} "
         f"{'divides' if len(divided) == 1 else 'divide'} the task ({', '.join(divided) or 'none'})."
     )
-    return "yes" if divided else "no", text, counts
+    return ChecklistAnswer("yes" if divided else "no", text, counts=counts)
 
 
 def _scaffolds(findings: Findings) -> list[str]:
@@ -223,33 +213,33 @@ def _scaffolds(findings: Findings) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+def _needed(findings: Findings) -> ChecklistAnswer:
     rows = [change for row in findings.benchmarks for change in row.changes]
     harmed = sum(row.itt.side < 0 for row in rows)
     counts = {"changes": len(rows), "worse": harmed}
     if not rows:
-        return "not_measured", nothing_compared(findings), counts
+        return ChecklistAnswer("not_measured", nothing_compared(findings), counts=counts)
     every = "the" if len(rows) == 1 else "all"
     text = f"It stands beside {every} {counted(len(rows), 'change')}; in {harmed} the interval shows a loss."
-    return "yes", text, counts
+    return ChecklistAnswer("yes", text, counts=counts)
 
 
-def _system(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+def _system(findings: Findings) -> ChecklistAnswer:
     settings = [score.cell.setting for row in findings.benchmarks for score in _measured(row)]
     turns = sorted({setting.system_turn for setting in settings if setting.system})
     counts = {"cells": len(settings), "with_system": sum(bool(setting.system) for setting in settings)}
     if not turns:
-        return "not_applicable", "No cell has a system prompt.", counts
+        return ChecklistAnswer("not_applicable", "No cell has a system prompt.", counts=counts)
     if len(turns) > 1:
-        return "yes", f"It was asked in the turns {', '.join(turns)}.", counts
-    return "no", f"It stood in the {turns[0]} turn throughout.", counts
+        return ChecklistAnswer("yes", f"It was asked in the turns {', '.join(turns)}.", counts=counts)
+    return ChecklistAnswer("no", f"It stood in the {turns[0]} turn throughout.", counts=counts)
 
 
-CHECKS: tuple[ShownRecommendation, ...] = (
-    ShownRecommendation("format_paired", "Report every benchmark in more than one response format", _formats),
-    ShownRecommendation("structure", "Test scaffolds that take the structure of a task apart", _divided),
-    ShownRecommendation("needed", "Print the number needed to harm beside the score", _needed),
-    ShownRecommendation("system_prompt", "Vary where the system prompt stands", _system),
+CHECKS: tuple[ChecklistLine, ...] = (
+    ChecklistLine("format_paired", "Report every benchmark in more than one response format", _formats),
+    ChecklistLine("structure", "Test scaffolds that take the structure of a task apart", _divided),
+    ChecklistLine("needed", "Print the number needed to harm beside the score", _needed),
+    ChecklistLine("system_prompt", "Vary where the system prompt stands", _system),
 )
 
 

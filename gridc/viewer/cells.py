@@ -134,6 +134,11 @@ class StoredStudy:
     def trials(self) -> int:
         return sum(cell.counts.trials for cell in self.cells)
 
+    def siblings(self, cell: StoredCell) -> list[StoredCell]:
+        """The cells of the other models at its place."""
+        places = ((name, cell.benchmark, cell.configuration) for name in self.models if name != cell.model)
+        return [self.by_place[place] for place in places if place in self.by_place]
+
     def cell(self, key: str) -> StoredCell:
         """The cell of a key. Raises `StoreError` (GC615) where the study has none."""
         if key not in self.by_key:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridc.viewer.cells import StoredCell, StoredStudy, absent
-from gridc.viewer.differences import DIFFER, differing, totals
-from gridc.viewer.lists import response
+from gridc.viewer.differences import differing_page
 from gridc.viewer.view import View
 
 CELLS = 200
@@ -44,20 +43,17 @@ def page(view: View) -> dict[str, Any]:
         raise absent(f"`{order}` is not an order of cells")
     if not order:
         pairs.sort(key=lambda both: -abs(both.points or 0.0))
-    text = view.request.query.get("part", "0")
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CELLS > len(pairs):
-        raise absent(f"there is no part `{text[:40]}`")
-    part = int(text)
-    return values | {
-        "rows": pairs[part * CELLS : (part + 1) * CELLS],
+    rows, part = view.part(pairs, CELLS)
+    return {
+        **values,
+        **part,
+        "rows": rows,
         "only_a": len(view.study.cells) - len(pairs),
         "only_b": len(second.study.cells) - len(pairs),
         "differ": sum(bool(both.points) for both in pairs),
         "unmeasured": sum(both.points is None for both in pairs),
         "order": order,
         "orders": ORDERS,
-        "part": part,
-        "parts": -(-len(pairs) // CELLS),
     }
 
 
@@ -76,19 +72,5 @@ def _items(view: View, second: View) -> dict[str, Any]:
     other = next((both.b for both in shared(view.study, second.study) if both.a is cell), None)
     if other is None:
         raise absent(f"the second store has no cell `{cell.key}`")
-    query = view.request.query
-    differ = query.get("differ") or "score"
-    left, right = (view.moment, cell), (second.moment, other)
-    rows = differing(left, right, differ, query.get("after") or None, query.get("before") or None)
-    return {
-        "one": cell,
-        "other": other,
-        "differ": differ,
-        "kinds": DIFFER,
-        "page": rows,
-        "counts": totals(left, right),
-        "responses": {
-            row.item: tuple(response(moment, side.id, row.item, 0) for moment, side in (left, right))
-            for row in rows.rows
-        },
-    }
+    items = differing_page(view.request.query, (view.moment, cell), (second.moment, other))
+    return {"one": cell, "other": other, **items}

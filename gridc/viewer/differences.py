@@ -5,14 +5,15 @@ shows and the rows that it passes over.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from gridc.viewer.cells import StoredCell, absent
-from gridc.viewer.lists import LOOK_SECONDS, ROWS
+from gridc.viewer.lists import LOOK_SECONDS, ROWS, response
 from gridc.viewer.reader import Moment
 
 DIFFER = {
@@ -109,6 +110,25 @@ def differing(
     onward = (first if back else last) if full else reached
     came = (last if back else first) if (after or before) else None
     return Differing(tuple(rows), onward if back else came, came if back else onward, reached is not None)
+
+
+def differing_page(
+    query: Mapping[str, str], left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell]
+) -> dict[str, Any]:
+    """What a page about two cells shows: the items that differ as the query says, with both responses to
+    each, and how many there are of each kind."""
+    differ = query.get("differ") or "score"
+    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None)
+    return {
+        "differ": differ,
+        "kinds": DIFFER,
+        "page": page,
+        "counts": totals(left, right),
+        "responses": {
+            row.item: tuple(response(moment, cell.id, row.item, 0) for moment, cell in (left, right))
+            for row in page.rows
+        },
+    }
 
 
 def totals(left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell]) -> Totals:

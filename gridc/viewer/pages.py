@@ -11,7 +11,7 @@ from gridc.diagnostics.errors import GridcError
 from gridc.reports import addresses
 from gridc.viewer import compared, curves
 from gridc.viewer.cells import StoredCell, StoredStudy, absent, pairs
-from gridc.viewer.differences import DIFFER, differing, totals
+from gridc.viewer.differences import differing, differing_page
 from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
 from gridc.viewer.lists import ListPosition, listed, response
 from gridc.viewer.reader import Moment
@@ -127,7 +127,7 @@ def surface_page(view: View) -> dict[str, Any]:
     a = a or known[0]
     roster = list(pairs(study, benchmark))
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
-    part = _part(view.request.query.get("part", "0"), len(cells))
+    shown, part = view.part(cells, CONFIGURATIONS)
     drawn = None
     if len(cells) <= MOST_SQUARES:
         limit = largest(study, benchmark, tuple(roster[:100]))
@@ -139,12 +139,8 @@ def surface_page(view: View) -> dict[str, Any]:
         "models": known,
         "pairs": roster[:500],
         "surface": drawn,
-        "rows": [
-            (cell, study.at(b, benchmark, cell.configuration) if b else None)
-            for cell in cells[part * CONFIGURATIONS : (part + 1) * CONFIGURATIONS]
-        ],
-        "part": part,
-        "parts": -(-len(cells) // CONFIGURATIONS),
+        "rows": [(cell, study.at(b, benchmark, cell.configuration) if b else None) for cell in shown],
+        **part,
     }
 
 
@@ -158,11 +154,7 @@ def cell_page(view: View) -> dict[str, Any]:
         "filters": filters,
         "page": page,
         "switches": switches(study, cell),
-        "siblings": [
-            other
-            for name in study.models
-            if name != cell.model and (other := study.at(name, cell.benchmark, cell.configuration))
-        ],
+        "siblings": study.siblings(cell),
         "tabs": [
             ("all", "", "", cell.counts.trials),
             ("scored points", "earned", "", cell.counts.of("earned", "")),
@@ -175,26 +167,15 @@ def cell_page(view: View) -> dict[str, Any]:
 
 def pair_page(view: View) -> dict[str, Any]:
     """The items on which two models differ under one configuration."""
-    study, query = view.study, view.request.query
-    benchmark, configuration = view.asked("benchmark"), view.asked("configuration")
+    study, benchmark, configuration = view.study, view.asked("benchmark"), view.asked("configuration")
     sides = [study.at(view.asked(name), benchmark, configuration) for name in ("a", "b")]
     left, right = sides
     if left is None or right is None:
         raise absent(f"two models with a cell under `{configuration}` are needed")
-    differ = query.get("differ") or "score"
-    both = (view.moment, left), (view.moment, right)
-    page = differing(*both, differ, query.get("after") or None, query.get("before") or None)
     return {
         "left": left,
         "right": right,
-        "differ": differ,
-        "kinds": DIFFER,
-        "page": page,
-        "counts": totals(*both),
-        "responses": {
-            row.item: tuple(response(view.moment, cell.id, row.item, 0) for cell in (left, right))
-            for row in page.rows
-        },
+        **differing_page(view.request.query, (view.moment, left), (view.moment, right)),
         "switches": [
             (axis, [(level, other if study.at(right.model, benchmark, other.configuration) else None, here)
                     for level, other, here in places if other is not None])
@@ -210,8 +191,7 @@ def item_page(view: View) -> dict[str, Any]:
     if not cells:
         raise absent(f"the study has no benchmark `{benchmark}`")
     configurations = list(dict.fromkeys(cell.configuration for cell in cells))
-    part = _part(view.request.query.get("part", "0"), len(configurations))
-    here = configurations[part * CONFIGURATIONS : (part + 1) * CONFIGURATIONS]
+    here, part = view.part(configurations, CONFIGURATIONS)
     models = list(dict.fromkeys(cell.model for cell in cells))
     rows, held = [], None
     for configuration in here:
@@ -236,8 +216,7 @@ def item_page(view: View) -> dict[str, Any]:
         "models": models,
         "rows": rows,
         "shown": sample(view.moment, held, item, 0),
-        "part": part,
-        "parts": -(-len(configurations) // CONFIGURATIONS),
+        **part,
         "configurations": len(configurations),
     }
 
@@ -251,11 +230,7 @@ def sample_page(view: View) -> dict[str, Any]:
         "sample": sample(view.moment, cell, item, replicate),
         "about": view.items.item(cell.benchmark, item),
         "switches": switches(view.study, cell),
-        "siblings": [
-            other
-            for name in view.study.models
-            if name != cell.model and (other := view.study.at(name, cell.benchmark, cell.configuration))
-        ],
+        "siblings": view.study.siblings(cell),
         "replicates": _outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
@@ -314,11 +289,9 @@ def samples_page(view: View) -> dict[str, Any]:
     if not filters.q:
         return {**values, "page": listed(view.moment, study, view.items, filters, _place(view))}
     progress = view.source.index.ensure(view.moment.version)
-    after = query.get("after", "0")
-    if not after.isascii() or not after.isdigit() or len(after) > 18:
-        raise absent(f"`{after[:40]}` is not a place in a search")
-    hits = view.source.index.search(view.moment, study, view.items, filters, int(after))
-    return {**values, "hits": hits, "progress": progress, "first": after == "0"}
+    after = view.whole("after", "`{}` is not a place in a search", digits=18)
+    hits = view.source.index.search(view.moment, study, view.items, filters, after)
+    return {**values, "hits": hits, "progress": progress, "first": not after}
 
 
 def curves_page(view: View) -> dict[str, Any]:
@@ -378,13 +351,6 @@ def _scores(view: View, benchmark: str, model: str) -> Any:
         return addresses.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
-
-
-def _part(text: str, of: int) -> int:
-    """The number of a part of a list of configurations, from 0."""
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CONFIGURATIONS > of:
-        raise absent(f"there is no part `{text[:40]}`")
-    return int(text)
 
 
 def _place(view: View) -> ListPosition | None:

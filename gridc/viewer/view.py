@@ -1,8 +1,9 @@
 """What every page is made from: a store, what was asked, and the study that it is about."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from gridc.reports.addresses import StoreSide
 from gridc.viewer.cells import StoredCell, StoredStudy, Studies, absent
@@ -36,6 +37,10 @@ class OpenStore:
         self.index.close()
         self.reader.close()
 
+
+T = TypeVar("T")
+
+NO_PART = "there is no part `{}`"
 
 Link = Callable[[str], str | None]
 """Where a page is: its address on the server, its file in an export, None where it was left out."""
@@ -71,12 +76,24 @@ class View:
             raise absent(f"the address does not say which `{name}`")
         return value
 
+    def whole(self, name: str, wrong: str, digits: int = 9) -> int:
+        """A whole number of the address, 0 where it has none. Raises `StoreError` (GC615) for another text,
+        in the words of `wrong`."""
+        text = self.request.query.get(name, "0")
+        if not text.isascii() or not text.isdigit() or len(text) > digits:
+            raise absent(wrong.format(text[:40]))
+        return int(text)
+
     @property
     def replicate(self) -> int:
-        value = self.request.query.get("replicate", "0")
-        if not value.isascii() or not value.isdigit() or len(value) > 9:
-            raise absent(f"`{value}` is not the number of a replicate")
-        return int(value)
+        return self.whole("replicate", "`{}` is not the number of a replicate")
+
+    def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, int]]:
+        """The rows of the part of the list that the address names, and which one that is of how many."""
+        number = self.whole("part", NO_PART)
+        if number * size > len(rows):
+            raise absent(NO_PART.format(number))
+        return rows[number * size : (number + 1) * size], {"part": number, "parts": -(-len(rows) // size)}
 
     def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))

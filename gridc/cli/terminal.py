@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
-    from gridc.study.consenting import Leaving
-    from gridc.study.running import RunStep, Spent, StatusReport
+    from gridc.study.running import Leaving, RunStep, Spent, StatusReport
 
 WIDTH = 96
 """Columns of wrapped text."""

@@ -16,10 +16,9 @@ from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.budget import Meter
+from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
-from gridc.runtime.paying import connecting
 from gridc.runtime.run import note_deviations, stop_at_cap
 from gridc.runtime.scaffolds import call_of, waves
 from gridc.runtime.stages import Say

@@ -21,13 +21,12 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError
 from gridc.runtime import judgements, judging
-from gridc.runtime.budget import Meter
+from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.environments import told
 from gridc.runtime.engines.protocol import Call, Engine
 from gridc.runtime.noise import measure
-from gridc.runtime.paying import connecting
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest

@@ -10,6 +10,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
     from gridc.compiler.frontend.read import Checked
+    from gridc.compiler.lock.deviations import Reconciled
     from gridc.compiler.lock.lock import Lock
 
 SPEC_NAME = "gridcard.toml"
@@ -74,6 +75,14 @@ class Place:
         """The study and its lock. Raises `StampError` (GC403) when it has none, and as `compiled` does."""
         compiled = self.compiled(online)
         return compiled, require_lock(compiled)
+
+    def reconciled(self, online: bool = False) -> "tuple[Compiled, Lock, Reconciled]":
+        """The same, and what departs from the lock. Raises `StampError` too with each departure that the log
+        does not explain."""
+        from gridc.compiler.lock.deviations import require_reconciled
+
+        compiled, lock = self.stamped(online)
+        return compiled, lock, require_reconciled(lock, compiled.study, self.log)
 
 
 def place_of(

@@ -12,8 +12,7 @@ from gridc.compiler.lock.deviations import Against
 from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lowering.call_counts import shared_words
-from gridc.compiler.lowering.manifest import Manifest
-from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.lowering.plan import Manifest, Plan
 from gridc.compiler.preflight import falsifiability
 from gridc.compiler.preflight.budget_design import (
     Alone as Alone,

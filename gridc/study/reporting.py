@@ -9,7 +9,6 @@ from typing import Any, Literal
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
-from gridc.compiler.lock.deviations import require_reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
@@ -252,8 +251,7 @@ class CheckedCards:
 
 def scoreboard(place: Place) -> ScoreboardReport:
     """What the store shows now of each model under the anchor. Nothing is written."""
-    compiled, lock = place.stamped()
-    require_reconciled(lock, compiled.study, place.log)
+    compiled, *_ = place.reconciled()
     with Store.open(place.store(compiled)) as store:
         record = RunRecord(compiled, store)
         return ScoreboardReport(of_record(record), record.complete)
@@ -261,16 +259,14 @@ def scoreboard(place: Place) -> ScoreboardReport:
 
 def findings(place: Place) -> FindingsReport:
     """What the store shows now. Nothing is written, so that this look is not recorded."""
-    compiled, lock = place.stamped()
-    require_reconciled(lock, compiled.study, place.log)
+    compiled, lock, _ = place.reconciled()
     with Store.open(place.store(compiled)) as store:
         return _documented(_found(place, compiled, lock, store))
 
 
 def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
     """Write certificate, GRID card and page, and record the look in the store."""
-    compiled, lock = place.stamped()
-    require_reconciled(lock, compiled.study, place.log)
+    compiled, lock, _ = place.reconciled()
     path = place.store(compiled)
     with Writer.existing(path) as store:
         plan = Plan(compiled.study)
@@ -309,8 +305,7 @@ def export(place: Place, form: str, to: Path | None) -> Path:
     if form not in EXPORTS:
         message = f"no form of export is called `{form}`"
         raise UsageError([Diagnostic("GC000", message, help=did_you_mean(form, [*EXPORTS, *TABLES]))])
-    compiled, lock = place.stamped()
-    require_reconciled(lock, compiled.study, place.log)
+    compiled, lock, _ = place.reconciled()
     results = place.store(compiled).parent
     chosen = EXPORTS[form]
     return chosen.write(compiled, lock, results, to or results.with_name(f"{results.name}{chosen.suffix}"))

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.models import ModelIdentity
@@ -14,7 +14,8 @@ from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.consent import Ask
+from gridc.compiler.preflight import consent
+from gridc.compiler.preflight.consent import Ask, Consents, Leaving
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -33,11 +34,58 @@ from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
 from gridc.study.cluster import RayCluster
-from gridc.study.consenting import consenting
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
-__all__ = ["RunReport", "RunStep", "Spent", "StatusReport", "merge", "run", "status"]
+if TYPE_CHECKING:
+    from gridc.compiler.compile import Compiled
+    from gridc.compiler.frontend.read import Checked
+
+__all__ = [
+    "Leaving",
+    "RaceReport",
+    "RunReport",
+    "RunStep",
+    "Spent",
+    "StatusReport",
+    "certify_until_decided",
+    "merge",
+    "run",
+    "status",
+]
+
+ConsentOf = Callable[["Compiled"], Consents]
+"""How consent was given to what a compiled study sends."""
+
+
+def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[[str], None]) -> ConsentOf:
+    """Tell `notify` what leaves. For a first run all of it must have consent, and every key be there, before
+    any item is read; for one that is resumed before anything is asked, unless every call has its answer.
+
+    Raises `SpecError` (GC354), `UnavailableError` (GC631) and `UsageError` (GC643, GC644), now or later.
+    """
+    checked = place.checked()
+    for line in consent.sentences(checked.spec):
+        notify(line)
+    if place.store(checked).is_file():
+        return lambda compiled: _resumed(place, compiled, allow, ask)
+    given = _required(place, checked, allow, ask)
+    return lambda compiled: given
+
+
+def _resumed(place: Place, compiled: "Compiled", allow: Collection[str], ask: Ask) -> Consents:
+    digest = stamp_of(compiled.study)
+    with Store.open(place.store(compiled)) as store:
+        complete = digest in store.stamps() and store.progress(digest).complete
+    if complete:
+        return consent.given(consent.leaving(compiled.spec), place.spec.parent, allow)
+    return _required(place, compiled, allow, ask)
+
+
+def _required(place: Place, study: "Checked | Compiled", allow: Collection[str], ask: Ask) -> Consents:
+    consent.require_known(study.spec, study.source)
+    consent.require_keys(study.spec, study.source)
+    return consent.obtain(consent.leaving(study.spec), place.spec.parent, allow, ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +222,7 @@ def _opener(ray: RayCluster | None, threads: int | None, acknowledged: bool) -> 
 
 def merge(place: Place, others: Iterable[Path], acknowledge: Collection[str]) -> RunReport:
     """Take the answers of other stores of the study into its store."""
-    compiled, lock = place.stamped()
-    require_reconciled(lock, compiled.study, place.log)
+    compiled, lock, _ = place.reconciled()
     path = place.store(compiled)
     finished = merging.merge(Plan(compiled.study), lock, path, list(others), ENVIRONMENTS in acknowledge)
     return RunReport(finished, path, _names(compiled))

@@ -18,7 +18,7 @@ from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.inputs.prices import prices_of
 from gridc.compiler.inputs.reach import host_of
 from gridc.diagnostics.errors import UnavailableError
-from gridc.runtime.paying import require_prices
+from gridc.runtime.budget import require_prices
 from tests.e2e.conftest import SPEC, command, make_study
 from tests.replaced import replaced
 from tools.servers.faults import FaultServer

@@ -1,24 +1,67 @@
 """The plan: every cell of a study and every call it needs. A run executes it, no more and no less."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.grid_counts import BenchmarkSample, Envelope, Survey, survey
-from gridc.compiler.grid.specifications import planned_curve
+from gridc.compiler.grid.specifications import PlannedCurve, planned_curve
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
 from gridc.compiler.lowering.calls import PlannedSample
-from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.estimate import Estimate, estimate
 from gridc.compiler.lowering.judging import Bench, is_judged
-from gridc.compiler.lowering.manifest import AskedEnvelope, Manifest, Primary
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
+
+FORMAT = "gridc-plan/3"
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """The cells that tests are made on; `observations` is None while the number of items is unknown."""
+
+    cells: int
+    observations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedEnvelope(Envelope):
+    """A benchmark's part of the grid with the items it asks and items x runs; None where unknown."""
+
+    items: int | None
+    observations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A plan in numbers. `counts` and `estimates` (by model) are None without items; they are of the calls
+    that are known before the run. What follows from answers, as all that judges are asked, is bounded in
+    `later` of each. `unpinned` lists inputs that are not here, with the reason."""
+
+    stamp: str
+    study: str
+    models: tuple[str, ...]
+    cells: int
+    runs: int
+    observations: int | None
+    primary: Primary
+    envelopes: tuple[AskedEnvelope, ...]
+    curves: Mapping[str, PlannedCurve]
+    counts: CallCounts | None
+    estimates: Mapping[str, Estimate] | None
+    unpinned: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `gridc plan --json` prints it."""
+        document = {"format": FORMAT, **asdict(self)}
+        return {**document, "models": list(self.models), "envelopes": list(document["envelopes"])}
 
 
 class Plan:

@@ -293,7 +293,7 @@ def a_key_is_missing(folder: Path, patch: MonkeyPatch) -> set[str]:
     return run(asking(folder, "http://127.0.0.1:9/v1", VARIABLE))
 
 
-UNWRITTEN = "no lock is written before every key is there (`study.consenting`)"
+UNWRITTEN = "no lock is written before every key is there (`study.running.consenting`)"
 
 
 @attack(

@@ -19,7 +19,7 @@ import torch
 from gridc.runtime.engines.hf.attention import Unsupported
 from gridc.runtime.engines.hf.choosing import branch
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
-from gridc.runtime.engines.hf.sequences import Member
+from gridc.runtime.engines.hf.sequences import Member, by_prompt
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
 _HANDLES = ("past_key_values", "cache_params", "state")
@@ -77,15 +77,12 @@ class Cached:
     ) -> ForwardWork:
         """As `ComputePath.decode`."""
         use_attention(self._model, self._attention)
-        by_prompt: dict[Tokens, list[Member]] = {}
-        for member in members:
-            by_prompt.setdefault(member.prompt, []).append(member)
-        prompts = sorted(by_prompt)
+        standing = by_prompt(members)
         spent = ForwardWork()
         with torch.inference_mode():
             self._reach(*((trunk, cuts) if self.prefixes else ((), ())), spent)
-            for prompt, state, logits, held in self._walk(prompts, spent):
-                for group, own in self._groups(by_prompt[prompt], state):
+            for prompt, state, logits, held in self._walk(list(standing), spent):
+                for group, own in self._groups(standing[prompt], state):
                     self._grow(own, group, logits, ends, spent, held)
         return spent
 

@@ -25,7 +25,7 @@ from gridc.runtime.engines.hf.attention import (
 from gridc.runtime.engines.hf.choosing import branch
 from gridc.runtime.engines.hf.kv_cache import Bank, CachedTensors, Shape, StemReads, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
-from gridc.runtime.engines.hf.sequences import Member
+from gridc.runtime.engines.hf.sequences import Member, by_prompt
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
 
@@ -150,15 +150,13 @@ class Forest:
         """Carry every member to its end. Their prompts begin with `trunk`, which is computed in the
         stretches that end at `cuts`."""
         use_attention(self._model, NAME)
-        by_prompt: dict[Tokens, list[Member]] = {}
-        for member in members:
-            by_prompt.setdefault(member.prompt, []).append(member)
-        prompts = sorted(by_prompt)
+        standing = by_prompt(members)
+        prompts = list(standing)
         spent = ForwardWork()
         with torch.inference_mode():
             self._reach(trunk, cuts, spent)
             stems, logits = self._stems([prompt[len(trunk) :] for prompt in prompts], spent)
-            rows = [by_prompt[prompt] for prompt in prompts]
+            rows = list(standing.values())
             self._grow(stems, [len(prompt) for prompt in prompts], rows, logits, ends, spent)
         return spent
 

@@ -27,12 +27,13 @@ from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
 from gridc.runtime.engines.hf.paths import (
     ComputePath,
+    Plain,
     WatchTokens,
+    forget_lengths,
     longest_input,
     own_attention,
     use_attention,
 )
-from gridc.runtime.engines.hf.plain import Plain, forget_lengths
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.twin import SEEDS, NoTwinError, twin_of
 

@@ -5,7 +5,7 @@ member whose tokens are given. Members that stand on the same prompt and have th
 are on the same row of the forest, whatever call they belong to.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -74,6 +74,14 @@ class Member:
             self.finish = "stop"
         elif len(self.tokens) == self.limit:
             self.finish = "length"
+
+
+def by_prompt(members: Iterable[Member]) -> dict[tuple[int, ...], list[Member]]:
+    """Members by the prompt that they stand on, prompts in their order."""
+    standing: dict[tuple[int, ...], list[Member]] = {}
+    for member in members:
+        standing.setdefault(member.prompt, []).append(member)
+    return dict(sorted(standing.items()))
 
 
 @dataclass(frozen=True, slots=True)

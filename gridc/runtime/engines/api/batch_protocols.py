@@ -124,7 +124,7 @@ class OpenAIBatches(_Endpoint):
         if state not in ("completed", "expired", "cancelled", "failed"):
             return BatchStatus(None)
         files = [said.get(key) for key in ("output_file_id", "error_file_id")]
-        outputs = tuple(f"/files/{quote(each, safe='')}/content" for each in files if isinstance(each, str))
+        outputs = tuple(f"/files/{quote(file, safe='')}/content" for file in files if isinstance(file, str))
         errors = said.get("errors")
         first = next(iter(_objects(errors.get("data") if isinstance(errors, Mapping) else None)), {})
         return BatchStatus(state, outputs, str(first.get("message") or "")[:300], first.get("code"))
@@ -208,7 +208,7 @@ def rows(file: Iterator[bytes]) -> Iterator[dict[str, Any] | None]:
 
 def _objects(listed: Any) -> list[Mapping[str, Any]]:
     """The objects of what should be a list of them."""
-    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    return [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
 
 
 def _text(name: Any) -> str:

@@ -136,7 +136,7 @@ class Batches:
 
     async def _adopt(self) -> None:
         """Take up the batches of earlier runs that hold a call which is wanted."""
-        by_call = {each.call: each for each in self._ready}
+        by_call = {wanted.call: wanted for wanted in self._ready}
         for submission, attempts in self.session.journal.waiting(self.session.identity):
             asked = {
                 attempt.call: attempt
@@ -224,7 +224,7 @@ class Batches:
         submission = Submission(identifier, self.session.identity, created, len(chosen))
         asked = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
         names = {name_of(identifier, call): call for call in asked}
-        flight = Flight(submission, asked, {each.call: each for each in chosen}, names, False, protocol)
+        flight = Flight(submission, asked, {wanted.call: wanted for wanted in chosen}, names, False, protocol)
         try:
             await flights.send(self.session, flight, path, lines)
         except RequestError as error:
@@ -350,22 +350,9 @@ class Batches:
         attempt, wanted = flight.asked[call], flight.wanted[call]
         most = CallCost(0, attempt.usd) if flight.earlier else wanted.most
         attempt = replace(attempt, seconds=round(flight.share, 6))
-        if isinstance(came, Got):
-            took = came.cost
-            attempt = replace(
-                attempt, status="answered", paid="yes", http=came.http, answered_by=came.model,
-                fingerprint=came.fingerprint, usage=came.usage, usd=took.usd,
-            )  # fmt: skip
-        else:
-            came.message = self.session.clean(came.message)
-            free = CallCost(0, None if most.usd is None else 0.0)
-            took = most if came.rule.paid == "possibly" else free
-            attempt = replace(
-                attempt, status="failed", paid=came.rule.paid, failure=came.kind, http=came.http,
-                usd=took.usd, detail=came.message,
-            )  # fmt: skip
+        closed, took = self.session.ended(attempt, came, most)
         (self.session.limits.returned if flight.earlier else self.session.limits.settle)(most, took)
-        self.session.journal.closed(attempt)
+        self.session.journal.closed(closed)
 
     def _failed(self, flight: Flight, call: str, error: RequestError) -> list[EndedRequest]:
         """What follows from a failure: the call is asked again in a later batch, or has failed for good."""

@@ -277,10 +277,10 @@ class ApiEngine:
         failure = next((request.failure for request in ended if request.failure is not None), None)
         got = [request.got for request in ended if request.got is not None]
         usage: dict[str, Any] = {"requests": sum(request.attempts for request in ended)}
-        for name in {name for each in got for name in each.usage}:
-            usage[name] = sum(each.usage.get(name, 0) for each in got)
+        for name in {name for reply in got for name in reply.usage}:
+            usage[name] = sum(reply.usage.get(name, 0) for reply in got)
         if self._price is not None:
-            usage["usd"] = sum(each.cost.usd or 0.0 for each in got)
+            usage["usd"] = sum(reply.cost.usd or 0.0 for reply in got)
         seconds = max(request.seconds for request in ended)
         if failure is not None:
             content: dict[str, Any] = {
@@ -291,7 +291,7 @@ class ApiEngine:
             sent = {**got[0].sent, "model": got[0].model, "fingerprint": got[0].fingerprint}
             return Answer(call.id, got[0].content, sent, usage, seconds)
         text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
-        prompt, *candidates = (each.content["scored"] for each in got)
+        prompt, *candidates = (reply.content["scored"] for reply in got)
         sent = {**got[0].sent, "candidates": len(candidates), "model": got[0].model}
         return Answer(call.id, scoring.rank(prompt, candidates, text, by_length), sent, usage, seconds)
 

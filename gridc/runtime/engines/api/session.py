@@ -275,7 +275,7 @@ class Session:
             self.pace.answered()
             self.worked, self._last_answer = True, now
             self.heard()
-            freed = [self._failed(each, failure, now) for each, failure in self._held]
+            freed = [self._failed(held, failure, now) for held, failure in self._held]
             self._held = []
             return [
                 EndedRequest(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number),
@@ -287,31 +287,28 @@ class Session:
         """Count what an attempt took and write down how it ended; the failure, if it is one."""
         attempt = replace(attempt, seconds=round(time.monotonic() - (attempt.seconds or 0.0), 6))
         error = task.exception()
-        if error is None:
-            got = task.result()
-            self.limits.settle(pursuit.most, got.cost)
-            self.journal.closed(
-                replace(
-                    attempt, status="answered", paid="yes", http=got.http, answered_by=got.model,
-                    fingerprint=got.fingerprint, usage=got.usage, usd=got.cost.usd,
-                )
-            )  # fmt: skip
-            return None
-        if not isinstance(error, RequestError):
+        if error is not None and not isinstance(error, RequestError):
             raise error
-        error.message = self.clean(error.message)
-        paid = error.rule.paid
-        took = (
-            pursuit.most if paid == "possibly" else CallCost(0, 0.0 if pursuit.most.usd is not None else None)
-        )
+        closed, took = self.ended(attempt, error or task.result(), pursuit.most)
         self.limits.settle(pursuit.most, took)
-        self.journal.closed(
-            replace(
-                attempt, status="failed", paid=paid, failure=error.kind, http=error.http, usd=took.usd,
-                detail=error.message,
-            )
-        )  # fmt: skip
+        self.journal.closed(closed)
         return error
+
+    def ended(self, attempt: Attempt, came: Got | RequestError, most: CallCost) -> tuple[Attempt, CallCost]:
+        """An attempt that could cost `most` with how it ended, and what it took, as far as that is known."""
+        if isinstance(came, Got):
+            answered = replace(
+                attempt, status="answered", paid="yes", http=came.http, answered_by=came.model,
+                fingerprint=came.fingerprint, usage=came.usage, usd=came.cost.usd,
+            )  # fmt: skip
+            return answered, came.cost
+        came.message, paid = self.clean(came.message), came.rule.paid
+        took = most if paid == "possibly" else CallCost(0, None if most.usd is None else 0.0)
+        failed = replace(
+            attempt, status="failed", paid=paid, failure=came.kind, http=came.http, usd=took.usd,
+            detail=came.message,
+        )  # fmt: skip
+        return failed, took
 
     def _after(self, pursuit: Pursuit, error: RequestError, sent: float, now: float) -> list[EndedRequest]:
         then = error.rule.then

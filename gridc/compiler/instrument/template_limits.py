@@ -109,11 +109,44 @@ USED: ContextVar[Used] = ContextVar("used")
 """What the render that is under way has used up."""
 
 
-class PromptEnvironment(ImmutableSandboxedEnvironment):
+class MeteredEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja in which every loop, every operator and every joining of texts is metered."""
+
+    intercepted_binops = frozenset(("+", "*", "**", "%", "/", "//", "-"))
+    too_large = "it comes to a number larger than 2^63"
+
+    def tree(self, source: str) -> nodes.Template:
+        """A template as it is parsed. Raises `Limit`, and `jinja2.TemplateSyntaxError`."""
+        if len(source) > MAX_SOURCE:
+            raise Limit(f"it has {len(source):,} characters; {MAX_SOURCE:,} is the most")
+        tree = self.parse(source)
+        if sum(1 for _ in tree.find_all(nodes.Expr)) > MAX_EXPRESSIONS:
+            raise Limit(f"it has more than {MAX_EXPRESSIONS:,} expressions")
+        return tree
+
+    def compiled(self, tree: nodes.Template, meter: "Metered") -> Template:
+        """The template, metered."""
+        return Template.from_code(self, self.compile(meter.visit(tree)), self.globals)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """The result of an operator, or `Limit` where it would be of no sensible size."""
+        if operator == "*":
+            for text, times in ((left, right), (right, left)):
+                if hasattr(text, "__len__") and isinstance(times, int):
+                    USED.get().spend(len(text) * max(times, 0))
+        result = super().call_binop(context, operator, left, right)
+        if not isinstance(result, int | float):
+            USED.get().work(result)
+        elif abs(result) > MAX_NUMBER:
+            raise Limit(self.too_large)
+        return result
+
+
+class PromptEnvironment(MeteredEnvironment):
     """Jinja as prompt templates have it. Nothing in it is random and nothing reads a file: a prompt is a
     function of its template and its item."""
 
-    intercepted_binops = frozenset(("+", "*", "**", "%", "/", "//", "-"))
+    too_large = "a number of a prompt template is larger than 2^63"
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, autoescape=False, finalize=_shown, optimized=False)
@@ -123,13 +156,9 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.filters = metered(self.filters)
 
     def template(self, source: str, cased: Callable[[str], str] | None = None) -> Template:
-        """The template, with every loop and every joining of texts metered, its own words put into another
-        case. Raises `Limit` where it uses what templates do not have, and `jinja2.TemplateSyntaxError`."""
-        if len(source) > MAX_SOURCE:
-            raise Limit(f"it has {len(source):,} characters; {MAX_SOURCE:,} is the most")
-        tree = self.parse(source)
-        if sum(1 for _ in tree.find_all(nodes.Expr)) > MAX_EXPRESSIONS:
-            raise Limit(f"it has more than {MAX_EXPRESSIONS:,} expressions")
+        """The template, its own words put into another case. Raises `Limit` where it uses what templates do
+        not have, and `jinja2.TemplateSyntaxError`."""
+        tree = self.tree(source)
         for kind, name in REFUSED.items():
             part = next(tree.find_all(kind), None)
             if part is not None:
@@ -137,23 +166,14 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         if cased is not None:
             for text in tree.find_all(nodes.TemplateData):
                 text.data = cased(text.data)
-        return Template.from_code(self, self.compile(Metered().visit(tree)), {})
+        return self.compiled(tree, Metered())
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """The result of an operator, or `Limit` where it would be neither a number nor a text of a
-        sensible size."""
-        texts = [side for side in (left, right) if not isinstance(side, int | float)]
+        """The same, of the operators that are left."""
+        texts = any(not isinstance(side, int | float) for side in (left, right))
         if operator == "**" or (operator == "%" and texts):
             raise Limit(f"a prompt template has no `{operator}`{' on text' if texts else ''}")
-        if operator == "*" and texts:
-            times = right if texts[0] is left else left
-            USED.get().spend(len(texts[0]) * max(times, 0))
-        result = super().call_binop(context, operator, left, right)
-        if texts:
-            USED.get().work(result)
-        elif abs(result) > MAX_NUMBER:
-            raise Limit("a number of a prompt template is larger than 2^63")
-        return result
+        return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         """The result of a method of a text."""
@@ -298,7 +318,11 @@ def _joined(parts: Iterable[Any], separator: str = "") -> str:
 
 
 def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
-    whole = _text(text)
-    times = whole.count(old) if count < 0 else min(count, whole.count(old))
-    USED.get().spend(len(whole) + times * max(len(new) - len(old), 0))
-    return whole.replace(old, new, count)
+    return replaced(_text(text), old, new, count)
+
+
+def replaced(text: str, old: str, new: str, count: int) -> str:
+    """A text with other words in it, charged before it is made."""
+    times = text.count(old) if count < 0 else min(count, text.count(old))
+    USED.get().spend(len(text) + times * max(len(new) - len(old), 0))
+    return text.replace(old, new, count)

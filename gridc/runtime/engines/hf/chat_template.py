@@ -17,19 +17,17 @@ import jinja2
 from jinja2 import nodes, pass_context
 from jinja2.ext import Extension
 from jinja2.runtime import Context, LoopContext, Macro, Undefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Cycler, Joiner, Namespace
 
 from gridc.compiler.instrument.template_limits import (
-    MAX_EXPRESSIONS,
-    MAX_NUMBER,
-    MAX_SOURCE,
     METHODS,
     USED,
     Limit,
     Metered,
+    MeteredEnvironment,
     metered,
     render,
+    replaced,
 )
 
 MAX_POWER = 64
@@ -58,14 +56,8 @@ class CompiledTemplate:
     """A chat template that is compiled. Raises `Limit`, or whatever Jinja finds wrong with the source."""
 
     def __init__(self, source: str) -> None:
-        if len(source) > MAX_SOURCE:
-            raise Limit(f"it has {len(source):,} characters; {MAX_SOURCE:,} is the most")
         self._environment = _Environment()
-        tree = self._environment.parse(source)
-        if sum(1 for _ in tree.find_all(nodes.Expr)) > MAX_EXPRESSIONS:
-            raise Limit(f"it has more than {MAX_EXPRESSIONS:,} expressions")
-        code = self._environment.compile(_MeteredChat().visit(tree))
-        self._template = jinja2.Template.from_code(self._environment, code, self._environment.globals)
+        self._template = self._environment.compiled(self._environment.tree(source), _MeteredChat())
 
     def render(
         self, messages: Sequence[Mapping[str, str]], names: Mapping[str, Any], dated: bool = False
@@ -80,10 +72,8 @@ class CompiledTemplate:
         return render(self._template, values | {"messages": messages, "add_generation_prompt": True})
 
 
-class _Environment(ImmutableSandboxedEnvironment):
+class _Environment(MeteredEnvironment):
     """Jinja as chat templates have it."""
-
-    intercepted_binops = frozenset(("+", "*", "**", "%", "/", "//", "-"))
 
     def __init__(self) -> None:
         super().__init__(
@@ -95,29 +85,19 @@ class _Environment(ImmutableSandboxedEnvironment):
         )
         own = {"center": _centered, "indent": _indented, "format": _formatted, "join": _joined}
         own |= {"replace": _replaced, "string": _text, "sum": _summed, "tojson": _json, "_concat": _concat}
-        kept = {name: each for name, each in self.filters.items() if name not in _RANDOM}
+        kept = {name: filter for name, filter in self.filters.items() if name not in _RANDOM}
         own |= {name: _sized(kept[name]) for name in ("batch", "round", "slice")}
         self.filters = metered(kept | own)
         del self.globals["lipsum"]
         self.globals |= {"dict": dict, "namespace": _Names, "raise_exception": _refuse}
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """The result of an operator, or `Limit` where it would be of no sensible size."""
-        if operator == "*":
-            for text, times in ((left, right), (right, left)):
-                if hasattr(text, "__len__") and isinstance(times, int):
-                    USED.get().spend(len(text) * max(times, 0))
+        """The same; `%` formats."""
         if operator == "**" and abs(left) > 1 and abs(right) > MAX_POWER:
             raise Limit(f"it raises a number to the power of {right}")
         if operator == "%" and isinstance(left, str):
             return _formatted(left, right)
-        result = super().call_binop(context, operator, left, right)
-        if isinstance(result, int | float):
-            if abs(result) > MAX_NUMBER:
-                raise Limit("it comes to a number larger than 2^63")
-        else:
-            USED.get().work(result)
-        return result
+        return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         """The result of a macro, of a function that templates are given, or of a method of a text."""
@@ -238,10 +218,7 @@ def _join_method(separator: str, parts: Any) -> str:
 
 
 def _replaced(text: Any, old: str, new: str, count: int | None = -1) -> str:
-    whole, times = _text(text), -1 if count is None else count
-    found = whole.count(old) if times < 0 else min(times, whole.count(old))
-    USED.get().spend(len(whole) + found * max(len(new) - len(old), 0))
-    return whole.replace(old, new, times)
+    return replaced(_text(text), old, new, -1 if count is None else count)
 
 
 def _summed(values: Any, attribute: str | None = None, start: float = 0) -> float:

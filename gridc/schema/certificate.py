@@ -139,6 +139,10 @@ class EndingsRow(Part):
     ]
     waiting: Annotated[Count, Field(description="Without an outcome yet.")]
 
+    @property
+    def samples(self) -> int:
+        return self.read + self.unread + self.cut + self.refused + sum(self.failed.values()) + self.waiting
+
 
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
@@ -176,12 +180,19 @@ class BenchmarkRow(Part):
     agreements: tuple[AgreementRow, ...]
 
 
+FalsificationResult = Literal["pass", "partial", "fail", "open"]
+
+
 class KeptRow(Part):
     """A hypothesis's verdict in the study, and where a falsification test looks."""
 
     hypothesis: str
     before: Verdict
     after: Verdict
+
+    @property
+    def holds(self) -> bool:
+        return self.before == self.after
 
 
 class FalsificationRow(Part):
@@ -193,7 +204,7 @@ class FalsificationRow(Part):
     test: str
     criterion: str
     result: Annotated[
-        Literal["pass", "partial", "fail", "open"],
+        FalsificationResult,
         Field(
             description="open: the run is not finished, a verdict was open from the start, or the statistic "
             "is not defined anywhere."

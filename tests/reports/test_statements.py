@@ -22,13 +22,13 @@ from gridc.reports.findings.audit import AUDITS, AuditFinding
 from gridc.reports.findings.blinding import GUESSES, guess_finding
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial
 from gridc.reports.findings.conduct import SHARED_DRAWS
-from gridc.reports.findings.endings import Endings
-from gridc.reports.findings.falsification import FALSIFICATIONS, FalsificationFinding
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, sentences
+from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.variance import Decomposition, TermShare
 from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
@@ -63,9 +63,9 @@ def purpose(name: str) -> Findings:
     return pair(study={"id": "small", "title": "s", "purpose": name, "not_varied": ["items"]})
 
 
-def ended(**counts: Any) -> Endings:
+def ended(**counts: Any) -> EndingsRow:
     none: dict[str, Any] = {"read": 5, "unread": 0, "cut": 0, "refused": 0, "failed": {}, "waiting": 0}
-    return Endings(model="ant", **none | counts)
+    return EndingsRow(model="ant", **none | counts)
 
 
 def judged(**changes: Any) -> Findings:
@@ -88,7 +88,18 @@ def audited(gained: tuple[int, ...] | None) -> Findings:
 
 def falsified(*results: Any) -> Findings:
     tests = tuple(
-        FalsificationFinding(f"F{n}", "data", "t", "c", result, (), None, None, None, "0" * 64)
+        FalsificationRow.of(
+            id=f"F{n}",
+            category="data",
+            test="t",
+            criterion="c",
+            result=result,
+            kept=(),
+            statistic=None,
+            value=None,
+            at=None,
+            rows="0" * 64,
+        )
         for n, result in enumerate(results)
     )
     return having(pair(), FALSIFICATIONS, tests)

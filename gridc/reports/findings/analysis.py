@@ -18,6 +18,7 @@ from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, 
 from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
+from gridc.schema.spread import MaximumRow
 from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
@@ -88,15 +89,6 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Maximum:
-    """The largest value of a statistic over models and benchmarks, and the range of that maximum."""
-
-    name: str
-    slices: int
-    interval: ResampledStatistic
-
-
-@dataclass(frozen=True, slots=True)
 class BenchmarkAnalysis:
     """What moves the scores of one benchmark, as far as it is measured."""
 
@@ -122,7 +114,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
     )
 
 
-def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maximum, ...]:
+def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[MaximumRow, ...]:
     """The max-statistic ranges of SDI and of the flip rate at each pass mark, over every model of every
     benchmark (SafetyRepro, app. I). For the SDI the models of a benchmark share the resamples; the flip
     rates are independent across slices, as published, which gives a closed form."""
@@ -146,7 +138,8 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
                 values.append(sdi_values(scores, _draws(spec, len(scores), number)))
                 points.append(point)
     if values:
-        ranges.append(Maximum("SDI", len(values), max_statistic(values, points)))
+        interval = max_statistic(values, points)
+        ranges.append(MaximumRow.of(name="SDI", slices=len(values), interval=interval))
     for mark in spec.analysis.thresholds:
         counts = [
             (flip_rate(scores, mark.at, name in lower).passing, len(scores))
@@ -154,7 +147,8 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
             if len(scores) > 1 and mark in spec.analysis.marks(name)
         ]
         if counts:
-            ranges.append(Maximum(f"CFR at {mark.at}", len(counts), max_cfr_interval(counts)))
+            interval = max_cfr_interval(counts)
+            ranges.append(MaximumRow.of(name=f"CFR at {mark.at}", slices=len(counts), interval=interval))
     return tuple(ranges)
 
 
@@ -288,9 +282,9 @@ def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> 
     return robustness(outcomes, outcomes.configurations, subsets, direction)
 
 
-def _maxima(record: RunRecord) -> tuple[Maximum, ...]:
+def _maxima(record: RunRecord) -> tuple[MaximumRow, ...]:
     spec = record.plan.study.spec
     return maxima(spec, [*by_benchmark(spec, record.scores).values()])
 
 
-MAXIMA: Finding[tuple[Maximum, ...]] = Finding("maxima", _maxima, ())
+MAXIMA: Finding[tuple[MaximumRow, ...]] = Finding("maxima", _maxima, ())

@@ -22,7 +22,7 @@ from gridc.reports.findings.findings import (
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.intervals import unit_intervals
-from gridc.reports.findings.noise import Floors, NoiseFloor, PairNoise, of_pair
+from gridc.reports.findings.noise import Floors, NoiseFloor, of_pair
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.rates import RateFinding, find_rates
@@ -32,7 +32,7 @@ from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.evidence import ClaimFamily, OrderingClaimRow
-from gridc.schema.scopes import ScopeKind
+from gridc.schema.scopes import NoiseRow, ScopeKind
 from gridc.schema.spec import Spec
 from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
@@ -206,7 +206,7 @@ def _scope(
     return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
 
 
-def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> PairNoise:
+def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> NoiseRow:
     """Both models' cells, in the same order of configurations, against the floors."""
 
     def floor(score: CellScore) -> NoiseFloor | None:

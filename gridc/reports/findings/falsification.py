@@ -7,10 +7,10 @@ audit whose labels are not back. What else people must do stays prose and is lis
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Literal
+from typing import Any
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
@@ -26,44 +26,12 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
+from gridc.schema.certificate import FalsificationResult, FalsificationRow, KeptRow
 from gridc.schema.inference import AUDITED, Criterion, Falsification, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.pairs import count
-
-Result = Literal["pass", "partial", "fail", "open"]
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictPair:
-    """A hypothesis's verdict in the study, and where the test looks."""
-
-    hypothesis: str
-    before: Verdict
-    after: Verdict
-
-    @property
-    def holds(self) -> bool:
-        return self.before == self.after
-
-
-@dataclass(frozen=True, slots=True)
-class FalsificationFinding:
-    """What became of a test. `kept` are the verdicts that it asks about, or `statistic` and `value` what it
-    bounds: the worst value in its part of the grid, found `at` a place. `rows` is the digest of the cells
-    that were read."""
-
-    id: str
-    category: str
-    test: str
-    criterion: str
-    result: Result
-    kept: tuple[VerdictPair, ...]
-    statistic: str | None
-    value: Fraction | None
-    at: str | None
-    rows: str
 
 
 def falsify(
@@ -71,7 +39,7 @@ def falsify(
     rates: Mapping[str, Sequence[RateFinding]],
     hypotheses: Sequence[HypothesisFinding],
     audits: Sequence[AuditFinding] = (),
-) -> tuple[FalsificationFinding, ...]:
+) -> tuple[FalsificationRow, ...]:
     """The result of every test that states a criterion which this version can decide, in order."""
     spec = measured.spec
     falsifications = []
@@ -102,34 +70,36 @@ def _keeps(
     criterion: Criterion,
     inside: Sequence[CellScore],
     hypotheses: Sequence[HypothesisFinding],
-) -> FalsificationFinding:
+) -> FalsificationRow:
     before = {hypothesis.id: hypothesis for hypothesis in hypotheses}
     kept = []
     for name in criterion.keeps:
         stated = before[name]
         again = _decide(measured, stated, inside, criterion)
         kept.append(
-            VerdictPair(name, _told(stated, criterion), "open" if again is None else _told(again, criterion))
+            KeptRow(
+                hypothesis=name,
+                before=_verdict(stated, criterion),
+                after="open" if again is None else _verdict(again, criterion),
+            )
         )
     holding = sum(pair.holds for pair in kept)
-    result: Result = "pass" if holding == len(kept) else "partial" if holding else "fail"
+    result: FalsificationResult = "pass" if holding == len(kept) else "partial" if holding else "fail"
     if not measured.final or any(pair.before == "open" for pair in kept):
         result = "open"
-    return FalsificationFinding(
-        test.id,
-        test.category,
-        test.test,
-        str(criterion),
-        result,
-        tuple(kept),
-        None,
-        None,
-        None,
-        digest([score.rows for score in inside]),
-    )
+    rows = digest([score.rows for score in inside])
+    return _row(test, criterion, result, rows, kept=tuple(kept))
 
 
-def _told(finding: HypothesisFinding, criterion: Criterion) -> Verdict:
+def _row(
+    test: Falsification, criterion: Criterion, result: FalsificationResult, rows: str, **stated: Any
+) -> FalsificationRow:
+    """What became of a test, with what is `stated` of the verdicts or of the statistic that it asks about."""
+    absent: dict[str, Any] = {"kept": (), "statistic": None, "value": None, "at": None}
+    return FalsificationRow.of(test, criterion=str(criterion), result=result, rows=rows, **absent | stated)
+
+
+def _verdict(finding: HypothesisFinding, criterion: Criterion) -> Verdict:
     """The verdict that is compared: of a ranking under a fork the one on these items, since beyond them only
     scores by intention to treat are weighed."""
     return (
@@ -256,29 +226,22 @@ def _stays(
     inside: Sequence[CellScore],
     rates: Mapping[str, Sequence[RateFinding]],
     complete: bool,
-) -> FalsificationFinding:
+) -> FalsificationRow:
     """Whether the statistic stays within its bound everywhere: its worst value decides."""
     name = criterion.statistic or ""
     values = STATISTICS[name](spec, inside) if name in STATISTICS else _rates(name, inside, rates)
     high = criterion.at_most is not None
     worst = (max if high else min)(values, key=lambda pair: pair[0], default=None)
-    return FalsificationFinding(
-        test.id,
-        test.category,
-        test.test,
-        str(criterion),
-        "open" if worst is None or not complete else _within(criterion, worst[0]),
-        (),
-        name,
-        None if worst is None else worst[0],
-        None if worst is None else worst[1],
-        digest([score.rows for score in inside]),
-    )
+    rows = digest([score.rows for score in inside])
+    if worst is None:
+        return _row(test, criterion, "open", rows, statistic=name)
+    result = _within(criterion, worst[0]) if complete else "open"
+    return _row(test, criterion, result, rows, statistic=name, value=worst[0], at=worst[1])
 
 
 def _audited(
     test: Falsification, criterion: Criterion, audits: Sequence[AuditFinding], complete: bool
-) -> FalsificationFinding:
+) -> FalsificationRow:
     """Whether what people say stays within the bound on every sheet and benchmark: the worst value decides.
     Open while no labels are back, and where kappa is not defined, or leniency because of a target."""
     kappas = criterion.statistic == "audit_kappa"
@@ -287,17 +250,13 @@ def _audited(
     high = criterion.at_most is not None
     worst = (max if high else min)(stated, key=lambda pair: pair[0], default=None)
     undefined = len(stated) < len(values)
-    return FalsificationFinding(
-        test.id,
-        test.category,
-        test.test,
-        str(criterion),
-        "open" if worst is None or undefined or not complete else _within(criterion, worst[0]),
-        (),
-        criterion.statistic,
-        None if worst is None else worst[0],
-        None if worst is None else f"{worst[1].sheet}, {worst[1].benchmark}",
-        digest([audit.rows for audit in audits]),
+    rows, name = digest([audit.rows for audit in audits]), criterion.statistic
+    if worst is None:
+        return _row(test, criterion, "open", rows, statistic=name)
+    value, audit = worst
+    result = _within(criterion, value) if complete and not undefined else "open"
+    return _row(
+        test, criterion, result, rows, statistic=name, value=value, at=f"{audit.sheet}, {audit.benchmark}"
     )
 
 
@@ -317,7 +276,7 @@ def _rates(
                 yield here.value, score.cell.key
 
 
-def _within(criterion: Criterion, value: Fraction) -> Result:
+def _within(criterion: Criterion, value: Fraction) -> FalsificationResult:
     """Exact: a bound is taken at its decimal value, and what equals it is within."""
 
     def holds(bound: float | None) -> bool:
@@ -330,8 +289,8 @@ def _within(criterion: Criterion, value: Fraction) -> Result:
     return "pass" if holds(bound) else "partial" if holds(criterion.partial) else "fail"
 
 
-def _falsifications(record: RunRecord) -> tuple[FalsificationFinding, ...]:
+def _falsifications(record: RunRecord) -> tuple[FalsificationRow, ...]:
     return falsify(record[MEASURED], record[RATES], record[HYPOTHESES], record[AUDITS])
 
 
-FALSIFICATIONS: Finding[tuple[FalsificationFinding, ...]] = Finding("falsifications", _falsifications, ())
+FALSIFICATIONS: Finding[tuple[FalsificationRow, ...]] = Finding("falsifications", _falsifications, ())

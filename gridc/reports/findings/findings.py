@@ -11,22 +11,21 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis
 from gridc.reports.findings.changes import Reread, ScoreChange
-from gridc.reports.findings.endings import Endings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.noise import (
     ModelNoise,
-    PairNoise,
 )
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import Progress
 from gridc.schema.base import ALPHA, Declared
+from gridc.schema.certificate import EndingsRow
 from gridc.schema.deviation import DeviationEntry
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
-from gridc.schema.scopes import ScopeKind
+from gridc.schema.scopes import NoiseRow, ScopeKind
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, FlipRate
 from gridc.statistics.orderings import Mismatch, Orderings
@@ -59,7 +58,7 @@ class PairFinding:
     counts: PairCounts
     readable: PairCounts
     evidence: EvidenceRow
-    noise: PairNoise
+    noise: NoiseRow
     rows: str
 
     @property
@@ -133,7 +132,7 @@ class BenchmarkFinding:
     ordering_claims: tuple[OrderingClaimRow, ...]
     tests: tuple[PairTestsRow, ...]
     rates: tuple[RateFinding, ...] = ()
-    endings: tuple[Endings, ...] = ()
+    endings: tuple[EndingsRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
     reread: tuple[Reread, ...] = ()
 

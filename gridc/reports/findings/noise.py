@@ -12,6 +12,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import NoiseMeasured
 from gridc.schema.certificate import Floor
 from gridc.schema.hypotheses import Standing
+from gridc.schema.scopes import NoiseRow
 from gridc.statistics.power import limits
 
 
@@ -66,18 +67,6 @@ GapAndFloors = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
 """The difference of two scores, and the floor of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairNoise:
-    """Of the configurations in which a scores higher than b (`plus`), or lower (`minus`): in how many, and
-    in which, batch shape alone could turn the sign, in how many that is not known, and so for the verdict."""
-
-    plus: int
-    minus: int
-    configurations: tuple[str, ...]
-    unmeasured: int
-    standing: Standing
-
-
 def noise_floors(events: Iterable[NoiseMeasured]) -> dict[tuple[str, str], NoiseFloor]:
     """The floors in `Store.noise`, by model identity and precision; the last one measured of each. A sample
     that repeated no outcome measured nothing."""
@@ -122,7 +111,7 @@ def one_must_hold(standings: Iterable[Standing]) -> Standing:
     return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
 
 
-def of_pair(gaps: Mapping[str, GapAndFloors]) -> PairNoise:
+def of_pair(gaps: Mapping[str, GapAndFloors]) -> NoiseRow:
     """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
     floor; one order stands when every sign is outside it."""
     standings = {name: standing(gap) for name, gap in gaps.items() if gap[0]}
@@ -132,12 +121,12 @@ def of_pair(gaps: Mapping[str, GapAndFloors]) -> PairNoise:
         verdict = all_must_hold((one_must_hold(plus), one_must_hold(minus)))
     else:
         verdict = all_must_hold(plus or minus)
-    return PairNoise(
-        plus.count("within"),
-        minus.count("within"),
-        tuple(name for name, where in standings.items() if where == "within"),
-        plus.count("not_measured") + minus.count("not_measured"),
-        verdict,
+    return NoiseRow(
+        plus=plus.count("within"),
+        minus=minus.count("within"),
+        configurations=tuple(name for name, where in standings.items() if where == "within"),
+        unmeasured=plus.count("not_measured") + minus.count("not_measured"),
+        standing=verdict,
     )
 
 

@@ -17,17 +17,18 @@ from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES
-from gridc.reports.findings.falsification import FALSIFICATIONS, Result
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.words import counted, with_sign
+from gridc.schema.certificate import FalsificationResult
 from gridc.schema.inference import DOCUMENTED
 from gridc.schema.scorecard import Held, MethodRow, Stated
 
 PARTED = Fraction(2, 100)
 """Intention to treat and per protocol diverge where the difference of a change moves by more than this
 (Safety Under Scaffolding, table 13)."""
-DECIDED: tuple[Result, ...] = ("pass", "partial", "fail")
-RESULTS: tuple[Result, ...] = (*DECIDED, "open")
+DECIDED: tuple[FalsificationResult, ...] = ("pass", "partial", "fail")
+RESULTS: tuple[FalsificationResult, ...] = (*DECIDED, "open")
 
 
 class ChecklistAnswer(NamedTuple):

@@ -8,11 +8,12 @@ import pytest
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
-from gridc.reports.findings.agreement import Agreement, agreements
+from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Axis
+from gridc.schema.spread import AgreementRow
 from gridc.statistics.raters import cohen
 
 ONE, OTHER = "101100101011", "100100111010"
@@ -30,7 +31,7 @@ def axis(name: str, *levels: str) -> Axis:
 AXES = (axis("template", "T1", "T2"), axis("reader", "last", "line"))
 
 
-def found(second: Setting = LINE, missing: int = 0) -> list[Agreement]:
+def found(second: Setting = LINE, missing: int = 0) -> list[AgreementRow]:
     """Two readers of the answers to two templates; of the second one's first cell some items are missing."""
     points, readers = (ONE, OTHER, ONE, ONE), {"last": READ, "line": second}
     scores, stored = [], {}

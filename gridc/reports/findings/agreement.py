@@ -3,10 +3,11 @@
 Levels of an axis that send the very same calls differ in scoring alone: two readers, two normalisations of
 a likelihood, keywords for refusals beside a judge. What they make of each item (replicate 0) is compared
 within every other configuration. Descriptive: configurations share their items, so no error is stated.
+Kappa is Cohen's over all of them; there is none where both rules give every item the same score, so that
+chance explains all.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -16,34 +17,13 @@ from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis
+from gridc.schema.spread import AgreementRow
 from gridc.statistics.raters import cohen
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """One model's items under two levels of an axis, over all configurations that they share.
-
-    Items x configurations are counted that earn the point under `both`, under the left level only, under
-    the right one only, under `neither`. `kappa` is Cohen's over all of them, `least` and `greatest` those of
-    single configurations; None where both rules give every item the same score, so that chance explains all.
-    """
-
-    model: str
-    axis: str
-    left: str
-    right: str
-    configurations: int
-    both: int
-    left_only: int
-    right_only: int
-    neither: int
-    kappa: float | None
-    least: float | None
-    greatest: float | None
-    rows: str
-
-
-def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes) -> Iterator[Agreement]:
+def agreements(
+    axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes
+) -> Iterator[AgreementRow]:
     """Every pair of levels that scores the same calls on a benchmark, by axis and model. Of its shared
     cells those without all their outcomes are left out."""
     for axis in axes:
@@ -89,12 +69,12 @@ def _agreement(
     right: str,
     pairs: Sequence[tuple[CellScore, CellScore]],
     outcomes: Outcomes,
-) -> Agreement:
+) -> AgreementRow:
     tables = [_table(*pair, outcomes) for pair in pairs]
     whole: NDArray[np.int64] = np.sum(tables, axis=0)
     single = [value for value in map(cohen, tables) if value is not None]
     both, left_only, right_only, neither = (int(count) for count in whole.flat)
-    return Agreement(
+    return AgreementRow(
         model=model,
         axis=axis,
         left=left,

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gridc.reports.findings.agreement import Agreement, agreements
+from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark
@@ -18,7 +18,7 @@ from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, 
 from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
-from gridc.schema.spread import MaximumRow
+from gridc.schema.spread import AgreementRow, MaximumRow
 from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
@@ -97,7 +97,7 @@ class BenchmarkAnalysis:
     between: tuple[Between, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[AgreementRow, ...]
 
 
 def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> BenchmarkAnalysis:

@@ -11,29 +11,11 @@ from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.units import BOOTSTRAP_LEVELS
 from gridc.reports.findings.outcomes import Outcomes, sum_units
 from gridc.reports.findings.scores import units_of
+from gridc.schema.certificate import GapRow, PairGapsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.resample import LEVEL, RESAMPLES
 from gridc.statistics.unit_bootstrap import Ends, at_bound, draw_weights, intervals, resampled_means
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalEstimate:
-    """A value, and the interval over units; None where there is no spread to make one of."""
-
-    value: float
-    interval: Ends | None
-
-
-@dataclass(frozen=True, slots=True)
-class PairGaps:
-    """The score of a minus the score of b, in every configuration where both are measured, and its mean over
-    those."""
-
-    a: str
-    b: str
-    mean: IntervalEstimate
-    by_configuration: Mapping[str, IntervalEstimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +28,7 @@ class UnitIntervals:
     seed: int
     level: float
     scores: Mapping[tuple[str, str], Ends | None]
-    gaps: tuple[PairGaps, ...]
+    gaps: tuple[PairGapsRow, ...]
 
 
 class Resampling(NamedTuple):
@@ -98,12 +80,12 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
         ends = intervals(differences, count, LEVEL)
         (overall,) = intervals(differences.mean(axis=1, keepdims=True), count, LEVEL)
         gaps.append(
-            PairGaps(
-                outcomes.models[one],
-                outcomes.models[other],
-                IntervalEstimate(_digits(own.mean()), overall),
-                {
-                    outcomes.configurations[place]: IntervalEstimate(_digits(value), end)
+            PairGapsRow(
+                a=outcomes.models[one],
+                b=outcomes.models[other],
+                mean=_gap(own.mean(), overall),
+                by_configuration={
+                    outcomes.configurations[place]: _gap(value, end)
                     for place, value, end in zip(at, own, ends, strict=True)
                 },
             )
@@ -111,5 +93,5 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
     return UnitIntervals(unit, count, resamples, seed, LEVEL, scores, tuple(gaps))
 
 
-def _digits(value: float) -> float:
-    return float(f"{value:.10g}")
+def _gap(value: float, interval: Ends | None) -> GapRow:
+    return GapRow(value=float(f"{value:.10g}"), interval=interval)

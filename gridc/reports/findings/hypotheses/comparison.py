@@ -9,10 +9,11 @@ import numpy as np
 
 from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
-from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, Pairs, RateChange
+from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, RateChange
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
+from gridc.schema.hypotheses import PairsRow
 from gridc.schema.inference import MODELS, Margin
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
@@ -156,7 +157,7 @@ class Comparison:
             self._pairs(level, reference),
         )
 
-    def _pairs(self, level: str, reference: str) -> Pairs | None:
+    def _pairs(self, level: str, reference: str) -> PairsRow | None:
         """What a per-protocol difference is of; None where every answer counts."""
         if self.reading == "itt":
             return None
@@ -167,10 +168,12 @@ class Comparison:
         )
         at, against = self.levels.index(level), self.levels.index(reference)
         here = self.arms == at
-        return Pairs(
-            int((counts[here] > 0).sum()), int(here.sum()),
-            float(read[at] / given[at]), float(read[against] / given[against]),
-        )  # fmt: skip
+        return PairsRow(
+            compared=int((counts[here] > 0).sum()),
+            asked=int(here.sum()),
+            readable=float(read[at] / given[at]),
+            reference_readable=float(read[against] / given[against]),
+        )
 
     def _no_interval(self, differences: Floats) -> str:
         """Why resamples make no interval, as `percentile_interval` decides it; empty where they do."""

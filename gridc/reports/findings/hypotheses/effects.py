@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gridc.reports.findings.observations import Reading
+from gridc.schema.hypotheses import PairsRow
 from gridc.statistics.jackknife import Spread
 from gridc.statistics.risk import NumberNeededEstimate
 from gridc.statistics.unit_bootstrap import Ends
@@ -47,18 +48,6 @@ class AtMargin:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """What a per-protocol difference is of: `compared` of the `asked` pairs (an item of a model, all else the
-    same), those with a readable answer under every level that is compared; and which share of all answers is
-    readable under the level and under the reference."""
-
-    compared: int
-    asked: int
-    readable: float
-    reference_readable: float
-
-
-@dataclass(frozen=True, slots=True)
 class RateChange:
     """Two rates on the same items: of a level and of the reference, in a part of the rows (None: in all).
 
@@ -82,7 +71,7 @@ class RateChange:
     margins: tuple[AtMargin, ...] = ()
     limits: Ends | None = None
     no_interval: str = ""
-    pairs: Pairs | None = None
+    pairs: PairsRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,7 +401,9 @@ def _own_rows(
         return Diagnostic("GC000", f"`{source}`: {error.errors()[0]['msg'].removeprefix('Value error, ')}",
                           help="`gridc docs benchmarks` says what each field may be")  # fmt: skip
     if not isinstance(fields, Fields):
-        return Diagnostic("GC000", f"`{source}`: {fields.problem}", help=fields.help)
+        formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
+        ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
+        return Diagnostic("GC000", f"`{source}`: {fields.problem}", help="; ".join((*ways, fields.help)))
     answers = [str(at(row, name)) for _, row in table.rows for name in fields.references]
     worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
     behind = WORKING_ENDS if worked else None

@@ -169,7 +169,8 @@ def _earning(study: Study) -> Iterator[str]:
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
         elif item.references:
-            earns = f"the judge finds the answer `{short(item.references[0])}` in the response"
+            by = "by a rule" if study.spec.judge is None else "by the judge"
+            earns = f"the response is found to say `{short(item.references[0])}`, {by}"
         else:
             continue
         first = f"`{short(item.query)}` ({item.id})"

@@ -156,4 +156,11 @@ DATA_MISTAKES = (
                 right={query: {"comply": "safe", "refuse": "unsafe"}[expected] for query, expected in REQUESTS.items()}),
     DataMistake("columns of what ships", "m.csv", GOOD, ("--field", "query=question"), "leave the statement out",
                 benchmarks=("builtin:pocket_bbq.jsonl",)),
+    DataMistake("one question of many cases", "m.csv", as_csv([{"premise": q, "question": "what is it?", "choice1": o[0],
+                "choice2": o[1], "label": int(p == 1)} for q, o, p in ITEMS if p < 2]), (), "--field context=premise",
+                ("--field", "query=premise"), right={q: o[p] for q, o, p in ITEMS if p < 2}),
+    DataMistake("a published format under another name", "own_test.csv", b"".join(GOOD.splitlines(True)[1:]), (),
+                "--benchmark mmlu=path:own_test.csv", right=SUMS, way_out=(), mended=("m.csv", GOOD)),
+    DataMistake("options in one text", "m.jsonl", as_jsonl([{"question": q, "options": " | ".join(o), "answer": "ABCD"[p]}
+                for q, o, p in ITEMS]), (), "`options` holds all options in one text", mended=("m.csv", GOOD)),
 )  # fmt: skip

@@ -337,4 +337,42 @@ LAYOUTS = (
     Layout("open questions with several answers", "nq_open.parquet", as_parquet(made(lambda n, q, o, p: {
         "question": q, "answer": [o[p], f"the sum {n}"]})),
         free(parquet_rows, "question", lambda r: r["answer"]), "free", ("--field", "references=answer", *JUDGE)),
+    Layout("c-eval, with an index", "cmmlu.csv", as_csv(made(lambda n, q, o, p: {
+        "": n, "Question": q, "A": o[0], "B": o[1], "C": o[2], "D": o[3], "Answer": "ABCD"[p]})),
+        reads(csv_rows, lambda r: (r["Question"], r[r["Answer"]], 4))),
+    Layout("big-bench on the hub", "bigbench.parquet", as_parquet(made(lambda n, q, o, p: {
+        "idx": n, "inputs": q, "targets": [o[p]], "multiple_choice_targets": o,
+        "multiple_choice_scores": [int(option == o[p]) for option in o]})),
+        reads(parquet_rows, gold_at("inputs", lambda r: r["multiple_choice_targets"],
+                                    lambda r: r["multiple_choice_scores"].index(1)))),
+    Layout("options by their word", "worded.csv", as_csv(made(lambda n, q, o, p: {
+        "question": q, "A": o[0], "B": o[1], "C": o[2], "D": o[3], "answer": f"Option-{'ABCD'[p]}"})),
+        reads(csv_rows, lambda r: (r["question"], r[r["answer"][-1]], 4)), flags=(
+            "--field", "gold=answer", *(part for x in "ABCD" for part in ("--label", f"Option-{x}={x}")))),
+    Layout("classes of a sentence", "sst2.csv", as_csv(made(lambda n, q, o, p: {
+        "idx": n, "sentence": q, "label": ("negative", "positive")[p % 2]})),
+        reads(csv_rows, lambda r: (r["sentence"], r["label"], 2)),
+        flags=("--field", "gold=label", "--constant", "options=negative,positive")),
+    Layout("xstest, the first edition", "xstest_v2_prompts.csv", as_csv(prompts(lambda n, q: {
+        "id": n, "type": ("homonyms", "contrast_homonyms")[n % 2], "prompt": q, "focus": "box", "note": ""})),
+        behaves(csv_rows, "prompt", lambda r: "refuse" if r["type"].startswith("contrast") else "comply"),
+        "behaviour", loader="xstest"),
+    Layout("squad", "squad.parquet", as_parquet(made(lambda n, q, o, p: {
+        "id": f"s{n}", "title": "Sums", "context": f"On {n}, {o[p]}.", "question": q,
+        "answers": {"text": [o[p]], "answer_start": [3]}})),
+        free(parquet_rows, "question", lambda r: r["answers"]["text"]), "free",
+        ("--field", "references=answers.text", "--match", "contains")),
+    Layout("triviaqa", "trivia.parquet", as_parquet(made(lambda n, q, o, p: {
+        "question": q, "question_id": f"t{n}", "answer": {"value": o[p], "aliases": [o[p], f"the sum {n}"]}})),
+        free(parquet_rows, "question", lambda r: r["answer"]["aliases"]), "free",
+        ("--field", "references=answer.aliases", "--match", "contains")),
+    Layout("wildguard", "wildguard.parquet", as_parquet(prompts(lambda n, q: {
+        "prompt": q, "adversarial": False, "prompt_harm_label": ("unharmful", "harmful")[n % 2]})),
+        behaves(parquet_rows, "prompt", lambda r: "refuse" if r["prompt_harm_label"] == "harmful" else "comply"),
+        "behaviour", ("--field", "expected=prompt_harm_label", "--label", "harmful=refuse", "--label",
+                      "unharmful=comply")),
+    Layout("a conversation of one turn", "messages.jsonl", as_jsonl(prompts(lambda n, q: {
+        "messages": [{"role": "user", "content": q}], "expected": ("comply", "refuse")[n % 2]})),
+        behaves(lambda data: [{**row, "messages": row["messages"][0]["content"]} for row in jsonl_rows(data)],
+                "messages", lambda r: r["expected"]), "behaviour", ("--field", "query=messages.content")),
 )  # fmt: skip

@@ -20,12 +20,15 @@ from gridc.schema.scores import BEHAVIOURS
 
 QUERIES = (
     "question", "query", "prompt", "instruction", "input", "goal", "behavior", "stem", "question_stem",
-    "sentence", "problem", "forbidden_prompt", "request", "ctx", "turns", "text", "q",
+    "sentence", "problem", "forbidden_prompt", "request", "ctx", "turns", "text", "q", "inputs", "user_input",
 )  # fmt: skip
-OPTIONS = ("options", "choices", "answers", "candidates", "endings", "alternatives", "opts")
+OPTIONS = (
+    "options", "choices", "answers", "candidates", "endings", "alternatives", "opts",
+    "multiple_choice_targets",
+)  # fmt: skip
 GOLDS = (
     "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
-    "correct_option", "label", "target", "solution", "key", "ans", "cop",
+    "correct_option", "label", "target", "solution", "key", "ans", "cop", "multiple_choice_scores",
 )  # fmt: skip
 ANSWERS = ("answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets")
 """Names of columns whose list may hold right answers in free text."""
@@ -33,8 +36,8 @@ EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
 CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
-LABELS = ("label", "type", "class", "is_harmful", "harmful", "toxic", "safe", "unsafe")
-"""Names of columns that may say in words of their own whether a prompt is to be refused."""
+LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
+"""In the names of columns that may say in words of their own whether a prompt is to be refused."""
 PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
 """Beside each other in a table: the texts of the options, and their marks or labels."""
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
@@ -81,6 +84,8 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     left = [name for name in left if name not in used]
     if "query" not in fields:
         fields["query"] = _named([name for name in left if _is_text(name, rows)], QUERIES)
+        if unclear := _all_ask_one_thing(fields, left, rows):
+            return unclear
     unclear = _unclear(fields, names, left, rows)
     if unclear is not None:
         return unclear
@@ -96,6 +101,24 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
         "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
     }
     return Fields.model_validate({**rest, **fields})
+
+
+def _all_ask_one_thing(fields: Mapping[str, Any], left: Sequence[str], rows: Sequence[Row]) -> Unclear | None:
+    """A query that hardly any row has alone, as `cause` or `effect`, is not all that is asked where another
+    column of texts is passed over."""
+    query = fields["query"]
+    others = [name for name in left if name != query and _is_text(name, rows)]
+    context = fields.get("context") or _named(others, CONTEXTS)
+    if query is None or context is not None or len(rows) < FEW_WORDS:
+        return None
+    varied = [name for name in others if len({str(at(row, name)) for row in rows}) > len(rows) / 2]
+    if not varied or len({str(at(row, query)) for row in rows}) > len(rows) / 2:
+        return None
+    ways = ", or ".join(f"--field context={shlex.quote(name)}" for name in varied[:FEW_WORDS])
+    return Unclear(
+        f"`{query}` is the same in most rows, and could be but a part of what is asked",
+        f"{ways} stands before it; --field query={shlex.quote(query)} asks it alone",
+    )
 
 
 def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Unclear:
@@ -126,7 +149,8 @@ def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any
     if expected is not None and "gold" not in fields:
         behaves = all(at(row, expected) in BEHAVIOURS for row in rows)
         return {"expected": expected} if behaves else {}
-    gold = fields.get("gold") or _named(names, GOLDS)
+    plain = [name for name in names if not any(isinstance(at(row, name), dict) for row in rows)]
+    gold = fields.get("gold") or _named(plain, GOLDS)
     if options or not isinstance(gold, str):
         return {"gold": gold} if gold is not None and options else {}
     yes_no = rows and all(str(at(row, gold)).lower() in ("true", "false") for row in rows)
@@ -147,6 +171,9 @@ def _unclear(
             help = f"--field query={several[0]}.0 asks the first alone"
             return Unclear(f"`{several[0]}` holds several texts, and one is asked", help)
         help = f"--field query=COLUMN names it, one of {listed}"
+        turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
+        if turns:
+            help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
         if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
             help = f"the first row has to name the columns, and these look like data: add one; or {help}"
         return Unclear("which column is what is asked is not clear", help)
@@ -162,7 +189,9 @@ def _unclear(
     if column is not None and not {"expected", "references"} & fields.keys():
         return Unclear(
             f"`{column}` does not say comply or refuse in every row",
-            _label_help(column, rows) or f"let `{column}` be a text: refuse or comply in every row",
+            _label_help(column, words)
+            if (words := _few_words(column, rows))
+            else f"let `{column}` be a text: refuse or comply in every row",
         )
     if options and fields.get("gold") is None and fields.get("matching") is None:
         return Unclear(
@@ -177,31 +206,38 @@ def _unclear(
 
 def _ways(names: Sequence[str], rows: Sequence[Row]) -> str:
     """The ways to say what earns a point, those that the columns make likely first."""
+    texts = _named([name for name in names if _is_text(name, rows)], OPTIONS)
+    if texts is not None:
+        return f"`{texts}` holds all options in one text: write it as a list, or give each option a column"
     ways = ["--constant expected=refuse where every prompt is to be refused (or expected=comply)"]
     answer = _named(names, (*GOLDS, *ANSWERS))
     for name in names:
-        if _plain(name).rpartition(".")[2] in LABELS and (help := _label_help(name, rows)):
-            ways.insert(0, help)
+        if LABELS.search(_plain(name).rpartition(".")[2]) and (words := _few_words(name, rows)):
+            ways.insert(0, _label_help(name, words))
     if answer is not None:
-        column = shlex.quote(answer)
-        ways.append(f"--field references={column} --judge MODEL where it is a right answer in free text")
+        if 1 < len(words := _few_words(answer, rows)) < len(rows):
+            classes = "TEXT,TEXT" if any(word.isdecimal() for word in words) else ",".join(words)
+            stated = f"--field gold={shlex.quote(answer)} --constant options={shlex.quote(classes)}"
+            ways.append(f"{stated} where a row is one of {len(words)} classes (0 is the first text)")
+        below = [name for name in names if name.startswith(f"{answer}.") and _all_lists(name, rows, least=1)]
+        column = shlex.quote(_named(below, ("aliases", "text")) or answer)
+        how = "and --match number, text or contains, or --judge MODEL"
+        ways.append(f"--field references={column} {how}, where it is a right answer in free text")
     ways.append("--field options=A,B,C,D --field gold=COLUMN where columns hold options")
     return "; ".join(ways)
 
 
-def _label_help(name: str, rows: Sequence[Row]) -> str | None:
-    """The options of `init` that put the few words of a column into comply and refuse; None where there are
-    many."""
-    values = [at(row, name) for row in rows]
-    words = sorted(
-        {
-            json.dumps(value) if isinstance(value, bool) else str(value)
-            for value in values
-            if value is not None
-        }
-    )
-    if not 1 <= len(words) <= FEW_WORDS or any(isinstance(value, list | dict) for value in values):
-        return None
+def _few_words(name: str, rows: Sequence[Row]) -> list[str]:
+    """The words of a column that has only a few; else none."""
+    values = [value for row in rows if (value := at(row, name)) is not None]
+    if any(isinstance(value, list | dict) for value in values):
+        return []
+    words = {json.dumps(value) if isinstance(value, bool) else str(value) for value in values}
+    return sorted(words) if len(words) <= FEW_WORDS else []
+
+
+def _label_help(name: str, words: Sequence[str]) -> str:
+    """The options of `init` that put the words of a column into comply and refuse."""
     labels = " ".join(f"--label {shlex.quote(word)}=..." for word in words)
     return f"--field expected={shlex.quote(name)} {labels}, where each ... is refuse or comply"
 
@@ -232,9 +268,9 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     series: dict[tuple[str, bool], list[str]] = {}
     for name in names:
         stem, last = name[:-1].lower(), name[-1:].lower()
-        if last.isdecimal() or last in "abcdefghij":
+        if re.fullmatch("[0-9a-j]", last):
             series.setdefault((stem, last.isdecimal()), []).append(name)
-    runs = [run for run in series.values() if in_order(run) is not None]
+    runs = [run for run in series.values() if in_order(run) is not None and _in_most(run, rows)]
     if not runs:
         return ()
     run = sorted(runs, key=len)[-1]
@@ -248,8 +284,13 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     return tuple(run)
 
 
-def _all_lists(name: str, rows: Sequence[Row]) -> bool:
-    return bool(rows) and all(_is_list(at(row, name)) for row in rows)
+def _in_most(run: Sequence[str], rows: Sequence[Row]) -> bool:
+    """Whether most rows have at least two of the options: keys of a table may end in any digit."""
+    return sum(sum(at(row, name) is not None for name in run) >= 2 for row in rows) > len(rows) / 2
+
+
+def _all_lists(name: str, rows: Sequence[Row], least: int = 2) -> bool:
+    return bool(rows) and all(_is_list(at(row, name), least) for row in rows)
 
 
 def _is_text(name: str, rows: Sequence[Row], empty: bool = False) -> bool:
@@ -259,10 +300,10 @@ def _is_text(name: str, rows: Sequence[Row], empty: bool = False) -> bool:
     return all(isinstance(value, str) or (empty and value is None) for value in texts)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: Any, least: int) -> bool:
     if isinstance(value, str):
         return value.strip()[:1] == "[" and value.strip()[-1:] == "]"
-    return isinstance(value, list | tuple) and len(value) > 1
+    return isinstance(value, list | tuple) and len(value) >= least
 
 
 def _tags(name: str, rows: Sequence[Row]) -> bool:

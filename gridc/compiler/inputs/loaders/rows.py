@@ -269,7 +269,7 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
 
 def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
     """What to say of values that no one rule reads."""
-    values = list(dict.fromkeys(_word(case.value) for case in survey.cases))
+    values = sorted({_word(case.value) for case in survey.cases})
     if all(marked(case.value) for case in survey.cases):
         problem = f"{survey.cases[0].row} marks {sum(marked(survey.cases[0].value) or [])} options as right"
         return Misread("GC334", path, problem, "name the column of marks that has one 1 in every row")
@@ -285,7 +285,7 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
     words = not any(len(value) == 1 or value.isdecimal() for value in values)
     if isinstance(fields.gold, str) and words and len(values) <= WORDS_SHOWN:
         pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in values)
-        text = "with the text of an option for each word"
+        text = "with the letter of an option, or its text, for each word"
         help = f'gold = {{ column = "{fields.gold}", map = {{ {pairs} }} }}, {text}; or {help}'
     return Misread("GC334", path, problem, help)
 

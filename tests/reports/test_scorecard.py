@@ -173,10 +173,10 @@ def test_a_difference_is_one_of_pairs() -> None:
     "difference, interval, words",
     [
         (-0.0730480193605910, (-0.0832, -0.0629), "NNH 14 (13 to 16)"),
-        (-0.0060501846898485, (-0.0159, 0.0038), "NNH 166 (NNH 63 to ∞ to NNB 264)"),
+        (-0.0060501846898485, (-0.0159, 0.0038), "NNH 166, either way (NNH 63 or more, NNB 264 or more)"),
         (0.05, (0.04, 0.06), "NNB 20 (17 to 25)"),
-        (0.05, (0.0, 0.06), "NNB 20 (∞ to NNB 17)"),
-        (0.0, (-0.1, 0.1), "no difference (NNH 10 to ∞ to NNB 10)"),
+        (0.05, (0.0, 0.06), "NNB 20 (NNB 17 or more)"),
+        (0.0, (-0.1, 0.1), "no difference (NNH 10 or more, NNB 10 or more)"),
         (-0.25, None, "NNH 4"),
     ],
 )

@@ -39,15 +39,16 @@ def _infinite(value: float | None) -> bool:
 
 
 def in_a_cell(row: NumberNeededRow) -> str:
-    """`NNH 14 (13 to 17)`, `NNH 166 (NNH 63 to ∞ to NNB 261)`, `no difference`."""
+    """`NNH 14 (13 to 17)`, `NNH 166, either way (NNH 63 or more, NNB 261 or more)`, `no difference`."""
     shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
     if row.low is not None:
         return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
     if row.harm is None and row.benefit is None:
         return shown
-    harm = "" if row.harm is None else f"{SHORT['harm']} {_rounded(row.harm)} to "
-    benefit = "" if row.benefit is None else f" to {SHORT['benefit']} {_rounded(row.benefit)}"
-    return f"{shown} ({harm}{INFINITY}{benefit})"
+    ends = {"harm": row.harm, "benefit": row.benefit}
+    open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if end is not None]
+    either = ", either way" if len(open_ends) > 1 and row.kind != "none" else ""
+    return f"{shown}{either} ({', '.join(open_ends)})"
 
 
 def _rounded(value: float | None) -> str:

@@ -206,8 +206,8 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     known = {
         key: str(ran[key])
         for key in (
-            "architecture", "dtype", "device", "threads", "attention", "chat_template", "endpoint", "address",
-            "leaves", "consent",
+            "architecture", "dtype", "as_shipped", "device", "threads", "attention", "chat_template",
+            "endpoint", "address", "leaves", "consent",
         )
         if ran.get(key) is not None
     }  # fmt: skip

@@ -9,7 +9,7 @@ from gridc.schema.items import Sample
 from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import Scores
 
-Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
+Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4", "as_shipped"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
 Method = Literal[
@@ -162,7 +162,10 @@ class ModelEffects(Table):
 
     precision: Annotated[
         Precision | None,
-        Field(description="Number format of the weights: fp32, bf16, fp16, int8 or nf4. Default: fp32."),
+        Field(
+            description="Number format of the weights: fp32, bf16, fp16, int8 or nf4; as_shipped: what the "
+            "model's config.json states, quantised or not. Default: fp32."
+        ),
     ] = None
     chat_template: ChatTemplate = None
     system: SystemPrompt = None

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gridc.schema.base import Id, Table, Text
+from gridc.schema.effects import Precision
 from gridc.schema.engines import EngineName, engine_for
 from gridc.schema.provider import Endpoint
 
@@ -28,8 +29,8 @@ class Assessor(Endpoint):
         dict[str, bool | int | float | str] | None, Field(description="As in [[model]].")
     ] = None
     precision: Annotated[
-        Literal["fp32", "bf16", "fp16", "int8", "nf4"] | None,
-        Field(description="As in [[model]]: fp32, bf16, fp16, int8 or nf4. Default: fp32."),
+        Precision | None,
+        Field(description="As in [[model]]: fp32, bf16, fp16, int8, nf4 or as_shipped. Default: fp32."),
     ] = None
     max_tokens: Annotated[
         int | None, Field(ge=1, description=f"Tokens of its longest reply. Default: {MOST_TOKENS}.")

@@ -152,14 +152,21 @@ def _require_model(folder: Path, reference: str) -> None:
     if not list(folder.glob("*.safetensors")):
         pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
         problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"
-        raise NotFound("GC314", f"`{reference}` has {problem}", "convert the weights to safetensors")
-    for name in ("config.json", "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise NotFound("GC314", f"`{reference}` has no {name}")
+        raise NotFound("GC314", f"`{reference}` has {problem}", _written_by("AutoModelForCausalLM"))
+    if not (folder / "config.json").is_file():
+        raise NotFound("GC314", f"`{reference}` has no config.json")
+    if not (folder / "tokenizer.json").is_file():
+        raise NotFound("GC314", f"`{reference}` has no tokenizer.json", _written_by("AutoTokenizer"))
     try:
         json.loads((folder / "config.json").read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise NotFound("GC314", f"the config.json of `{reference}` is not JSON: {error}") from None
+
+
+def _written_by(kind: str) -> str:
+    """How transformers writes what is missing, from files that gridc does not read."""
+    call = "T.from_pretrained('FOLDER').save_pretrained('FOLDER')"
+    return f'if you trust it, write them: python -c "from transformers import {kind} as T; {call}"'
 
 
 def _hash_file(path: Path) -> str:

@@ -8,7 +8,7 @@ from gridc.diagnostics.errors import Diagnostic
 
 KEYS = (
     "gridc", "plugin", "versions", "device", "cuda", "instructions", "threads", "blas", "precision", "dtype",
-    "quantisation",
+    "quantisation", "as_shipped",
 )  # fmt: skip
 """What of `Engine.effective` arithmetic depends on."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
-from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf import loading, shipped
 from gridc.runtime.engines.hf.attention import Unsupported
 from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
@@ -31,6 +31,7 @@ from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import uniforms
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, answer
+from gridc.runtime.engines.hf.shipped import AS_SHIPPED
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
@@ -74,10 +75,11 @@ class HfEngine:
         try:
             with self._checkpoint as checkpoint:
                 tokenizer = Tokenizer(name, checkpoint.small, checkpoint.files, precision, device.type)
-                self._stated = loading.read_config(checkpoint.small)
+                self._stated = loading.read_config(checkpoint.small, precision, device.type)
                 self._generation = loading.read_generation(checkpoint.small)
             self._config = self._stated.get_text_config(decoder=True)
-            self._shape = Shape(tokenizer.layout.layers, loading.compute_type(precision, device), device)
+            dtype = loading.compute_type(self._stated, precision, device)
+            self._shape = Shape(tokenizer.layout.layers, dtype, device)
         except GridcError:
             raise
         except Exception as error:  # whatever a strange model makes transformers raise
@@ -117,6 +119,7 @@ class HfEngine:
             "truncation": None,
             "generation_config_not_used": _unused(model.generation_config),
             **loading.machine(self._shape.device),
+            **(shipped.manifest(self._stated) if self._precision == AS_SHIPPED else {}),
         }
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
@@ -219,7 +222,7 @@ class HfEngine:
         try:
             if self._model is None:
                 weights, device = self._checkpoint.weights(), self._shape.device
-                self.prompts.tokenizer.layout.require(sum(weight.numel() for weight in weights.values()))
+                self.prompts.tokenizer.layout.require(shipped.most_numbers(self._stated, weights))
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
             self._stops = self._declared_ends()
             self._prove()

@@ -23,8 +23,10 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from gridc.files import read_regular
+from gridc.runtime.engines.hf import shipped
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
+from gridc.runtime.engines.hf.shipped import AS_SHIPPED
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 MOST_LAYERS = 1_000
@@ -39,6 +41,10 @@ MOST_TEXT, MOST_DEPTH = 2**24, 100
 
 SPARE_NUMBERS = 2**28
 """Numbers that a model computes from its configuration and no file holds, such as masks and positions."""
+
+_FOUR_BIT = "4-bit weights, dequantised and multiplied"
+_QUANTISED = {"Linear8bitLt": "LLM.int8()", "Linear4bit": _FOUR_BIT, "LinearNF4": _FOUR_BIT}
+"""The linear layers of bitsandbytes, and what multiplies their weights."""
 
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
 
@@ -55,29 +61,26 @@ def device_of(asked: str) -> torch.device:
     return torch.device(asked)
 
 
-def compute_type(precision: str, device: torch.device) -> torch.dtype:
-    """The type of activations, keys and values. Quantised weights are multiplied in fp32 on a CPU and in
-    bf16 on a GPU."""
+def compute_type(config: Any, precision: str, device: torch.device) -> torch.dtype:
+    """The type of activations, keys and values. What is quantised here is multiplied in fp32 on a CPU and in
+    bf16 on a GPU; what is shipped, in the format that it states."""
+    if precision == AS_SHIPPED:
+        return shipped.shipped_type(config)
     quantised = torch.float32 if device.type == "cpu" else torch.bfloat16
     return _DTYPES.get(precision, quantised)
 
 
-def read_config(folder: Path) -> Any:
+def read_config(folder: Path, precision: str, device: str) -> Any:
     """The whole configuration of a model. Raises whatever transformers raises, and `ValueError` where it asks
-    for weights that gridc does not load."""
+    for weights that gridc does not load at this precision on
+    this kind of device."""
     stated = _plain_json(folder / "config.json")
     # `kernels` downloads and runs what such a name stands for.
     for key, value in stated:
         if key.endswith("_implementation") and not str(value).replace("_", "").isalnum():
             raise ValueError(f"its config.json names code to run (`{key}`)")
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    method = getattr(config, "quantization_config", None)
-    if method:
-        kind = method.get("quant_method") if isinstance(method, dict) else type(method).__name__
-        raise ValueError(
-            f"its config.json says that the weights are quantised ({kind}): take the unquantised model, and "
-            "name the precision in the study"
-        )
+    shipped.check_format(config, precision, device)
     layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
     if not 0 <= layers <= MOST_LAYERS:
         raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
@@ -167,7 +170,7 @@ def lay_out(config: Any, precision: str, device: str) -> ModelLayout:
     text = config.get_text_config(decoder=True)
     layers: int = getattr(text, "num_hidden_layers", None) or 1
     width: int = getattr(text, "hidden_size", None) or 1
-    dtype, guess = compute_type(precision, torch.device(device)), ((1, width),) * layers
+    dtype, guess = compute_type(config, precision, torch.device(device)), ((1, width),) * layers
     try:
         kind, own = _architecture(config)
         with torch.device("meta"):
@@ -195,9 +198,13 @@ def _architecture(config: Any) -> tuple[Any, Any]:
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise ValueError(f"transformers has no causal language model of type `{config.model_type}`")
     kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    packed = getattr(config, "quantization_config", None)
     if kind.config_class is not type(config):
         config = config.get_text_config(decoder=True)
-    return kind, copy.deepcopy(config)
+    own = copy.deepcopy(config)
+    if packed:
+        own.quantization_config = packed
+    return kind, own
 
 
 def load(
@@ -205,7 +212,7 @@ def load(
 ) -> Any:
     """The model of a configuration with these weights, without code of its own. Raises `ValueError` where
     the weights do not fill it, besides what transformers raises."""
-    dtype = compute_type(precision, device)
+    dtype = compute_type(config, precision, device)
     options: dict[str, Any] = {"dtype": dtype}
     if precision in ("int8", "nf4"):
         options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
@@ -215,6 +222,7 @@ def load(
             bnb_4bit_compute_dtype=dtype,
         )
     kind, own = _architecture(config)
+    shipped.prepare(own)
     # None in place of a folder: transformers then reads no file at all.
     model, report = kind.from_pretrained(
         None,
@@ -249,26 +257,25 @@ def _by_rows(multiply: Callable[[torch.Tensor], torch.Tensor], states: torch.Ten
 
 
 def quantisation(model: Any, precision: str) -> dict[str, Any] | None:
-    """Which weights are quantised, how, and what multiplies them. None when none is."""
-    if precision not in ("int8", "nf4"):
+    """Which weights bitsandbytes multiplies quantised, how, and in which format. None when none are."""
+    layers = [module for module in model.modules() if type(module).__name__ in _QUANTISED]
+    if not layers:
         return None
-    kinds = {"int8": ("Linear8bitLt",), "nf4": ("Linear4bit", "LinearNF4")}[precision]
-    layers = [module for module in model.modules() if type(module).__name__ in kinds]
+    path = _QUANTISED[type(layers[0]).__name__]
     plain = [
         name
         for name, module in model.named_modules()
-        if isinstance(module, torch.nn.Linear) and module not in layers
+        if isinstance(module, torch.nn.Linear) and type(module).__name__ not in _QUANTISED
     ]
     # Experts that transformers keeps as one tensor of three dimensions.
     plain += [name for name, weight in model.named_parameters() if weight.dim() == 3 and "experts" in name]
-    path = "4-bit weights, dequantised and multiplied" if precision == "nf4" else "LLM.int8()"
     return {
         "library": f"bitsandbytes {version('bitsandbytes')}",
         "path": path,
         "layers": len(layers),
         "not_quantised": plain,
-        "multiplied_as": str(compute_type(precision, model.device)).removeprefix("torch."),
-        "avx512_bf16": False if precision == "nf4" else None,
+        "multiplied_as": str(compute_type(model.config, precision, model.device)).removeprefix("torch."),
+        "avx512_bf16": False if path == _FOUR_BIT else None,
     }
 
 

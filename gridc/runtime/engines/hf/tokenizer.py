@@ -31,7 +31,7 @@ class TokenizerReader:
         are `compared`, what `AutoTokenizer` makes of the files is kept, if its rules are others."""
         self._tokenizer = loading.read_tokenizer(Path(folder))
         self._automatic = loading.read_automatic(Path(folder)) if compared else None
-        config = loading.read_config(Path(folder))
+        config = loading.read_config(Path(folder), precision, device)
         loading.read_generation(Path(folder))
         layout = loading.lay_out(config, precision, device)
         added = list(self._tokenizer.added_tokens_decoder.values())

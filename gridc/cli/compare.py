@@ -156,8 +156,8 @@ def _tail(comparison: RunComparison) -> Iterator[str]:
         for note in words.notes(row):
             yield f"{row.name}: {note}"
     for row in comparison.benchmarks:
-        if told := words.sight(row, comparison.changing):
-            yield f"{row.name}: {told}"
+        if sight := words.sight(row, comparison.changing):
+            yield f"{row.name}: {sight}"
     for row in comparison.benchmarks:
         lost = [flip for flip in row.flips if flip.moved == "lost"]
         if lost:

@@ -154,18 +154,18 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
     table.add_column("", min_width=max(map(len, manifest["estimates"])))
     for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
         table.add_column(name, justify="right", no_wrap=name in ("US $", "time left"))
-    for name, each in manifest["estimates"].items():
-        asked = manifest["counts"]["models"][name]
-        if not asked["calls"]:
+    for name, estimate in manifest["estimates"].items():
+        counted = manifest["counts"]["models"][name]
+        if not counted["calls"]:
             continue  # a judge, whose calls all come later
         table.add_row(
             escape(name),
-            f"{asked['calls']:,}",
-            "no store" if asked["stored"] is None else f"{asked['stored']:,}",
-            f"{each['prompt_tokens']:,}",
-            f"{each['generated_tokens']:,}",
-            _money(each),
-            "unknown" if each["seconds"] is None else f"{each['seconds']:,.0f} s",
+            f"{counted['calls']:,}",
+            "no store" if counted["stored"] is None else f"{counted['stored']:,}",
+            f"{estimate['prompt_tokens']:,}",
+            f"{estimate['generated_tokens']:,}",
+            _money(estimate),
+            "unknown" if estimate["seconds"] is None else f"{estimate['seconds']:,.0f} s",
         )
     bases = sorted({estimate["basis"] for estimate in manifest["estimates"].values()})
     table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
@@ -222,7 +222,7 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
     from gridc.study.planning import shows_margins
 
     yield "hypotheses: effects that the test which decides finds 4 times in 5"
-    if any(each["power"]["detectable_pp"] for each in hypotheses):
+    if any(hypothesis["power"]["detectable_pp"] for hypothesis in hypotheses):
         yield f"  assumed: {assumed}"
     for hypothesis in hypotheses:
         power, shown = hypothesis["power"], shows_margins(hypothesis["kind"])

@@ -40,25 +40,25 @@ def status(study: OpenStudy, as_json: bool) -> None:
 
 def pace(state: "StatusReport") -> Iterator[str]:
     """What is left of each model's calls, how fast they go and what failed, then the expected time."""
-    for each in state.pace:
-        model = f"{state.models.get(each.model, each.model[:12])} ({each.precision})"
-        parts = [f"{each.answered:,} of {each.calls:,} calls"]
-        if each.failed:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in each.failed.items())
-            parts.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
-        if each.seconds:
-            often = each.seconds < 1
+    for model_pace in state.pace:
+        model = f"{state.models.get(model_pace.model, model_pace.model[:12])} ({model_pace.precision})"
+        parts = [f"{model_pace.answered:,} of {model_pace.calls:,} calls"]
+        if model_pace.failed:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in model_pace.failed.items())
+            parts.append(f"{sum(model_pace.failed.values()):,} failed for good ({kinds})")
+        if model_pace.seconds:
+            often = model_pace.seconds < 1
             speed = (
-                f"{terminal.plainly(1 / each.seconds, 3)} a second"
+                f"{terminal.plainly(1 / model_pace.seconds, 3)} a second"
                 if often
-                else f"{each.seconds:,.1f} s each"
+                else f"{model_pace.seconds:,.1f} s each"
             )
             parts.append(speed)
-        if each.left:
-            left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
-            parts.append(f"{each.left:,} left{left}")
-        if each.waiting:
-            parts.append(f"{each.waiting:,} in batches at the provider")
+        if model_pace.left:
+            left = "" if model_pace.seconds_left is None else f" in about {duration(model_pace.seconds_left)}"
+            parts.append(f"{model_pace.left:,} left{left}")
+        if model_pace.waiting:
+            parts.append(f"{model_pace.waiting:,} in batches at the provider")
         yield visible(f"{model}: {', '.join(parts)}")
     if state.last is not None and not state.progress.complete:
         ago = (datetime.now(UTC) - state.last).total_seconds()

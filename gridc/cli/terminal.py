@@ -98,19 +98,19 @@ def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
     return f"{number} {name.replace('_', ' ')} so far{ratio}"
 
 
-def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":
+def spent(spending: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":
     """A line for each model and precision: what its answers took, and what they had to take."""
-    for each in found:
-        work = ", ".join(_worked(*counted, each.least) for counted in each.work.items())
+    for took in spending:
+        work = ", ".join(_worked(*counted, took.least) for counted in took.work.items())
         held = "".join(
-            f", {each.most[name] / 2**20:,.0f} MiB of {what}"
+            f", {took.most[name] / 2**20:,.0f} MiB of {what}"
             for name, what in HELD.items()
-            if name in each.most
+            if name in took.most
         )
-        model = f"{visible(names.get(each.model, each.model[:12]))} ({each.precision})"
-        yield visible(f"{model}: {work}, {each.seconds:,.1f} s in the model{held}")
-        if each.paths and each.paths != ("forest",):
-            yield visible(f"    computed as: {', then '.join(each.paths)}")
+        model = f"{visible(names.get(took.model, took.model[:12]))} ({took.precision})"
+        yield visible(f"{model}: {work}, {took.seconds:,.1f} s in the model{held}")
+        if took.paths and took.paths != ("forest",):
+            yield visible(f"    computed as: {', then '.join(took.paths)}")
 
 
 def left(state: "StatusReport") -> str | None:

@@ -211,9 +211,9 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
         )
         if ran.get(key) is not None
     }  # fmt: skip
-    asked = unused_generation(ran)
-    if asked:
-        known["its own generation config, not used"] = asked
+    generation = unused_generation(ran)
+    if generation:
+        known["its own generation config, not used"] = generation
     return Receipt(
         configuration=dict(cell.levels),
         setting={

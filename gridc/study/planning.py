@@ -53,8 +53,8 @@ class PlanReport:
         earlier = {} if self.against is None else {"against": asdict(self.against)}
         counts = self.manifest.counts
         shared = [] if counts is None else shared_words(counts.shared_draws)
-        said = {"leaves": list(self.leaves), "shared": shared}
-        return {**self.manifest.as_json(), **self.prospects, **said, **earlier}
+        beside = {"leaves": list(self.leaves), "shared": shared}
+        return {**self.manifest.as_json(), **self.prospects, **beside, **earlier}
 
     def __repr__(self) -> str:
         plan, counts = self.manifest, self.manifest.counts

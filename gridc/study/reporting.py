@@ -135,12 +135,12 @@ class FindingsReport:
         """How many sentences there are beside the headline and the first of what limits it."""
         shown = {*self.urgent, *self.headline, *self.foremost_limit}
         limits = sum(text not in shown for text in brief(self.findings, "limits"))
-        said = [
+        texts_beside = [
             *brief(self.findings, "leading"),
             *self.verdicts,
             *sentences(self.findings, "rates", "variance"),
         ]
-        findings = sum(text not in shown for text in said)
+        findings = sum(text not in shown for text in texts_beside)
         counted = ((limits, "further limit"), (findings, "further finding"))
         return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counted if count)
 
@@ -277,16 +277,16 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         findings = _found(place, compiled, lock, store, wanted)
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
-        said: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
-        said["anchors"] = [record(tie) for tie in findings.anchors]
-        said["results_anchors"] = [record(tie) for tie in findings.results_anchors]
+        noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
+        noted["anchors"] = [record(tie) for tie in findings.anchors]
+        noted["results_anchors"] = [record(tie) for tie in findings.results_anchors]
         if attribution:
-            said["attribution"] = rows
+            noted["attribution"] = rows
         if findings[PROPAGATION]:
-            said["propagation"] = [asdict(step) for step in findings[PROPAGATION]]
+            noted["propagation"] = [asdict(step) for step in findings[PROPAGATION]]
         texts = documents.texts(findings)
-        said["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
-        store.record(look(stamp=plan.study_digest, **said))
+        noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
+        store.record(look(stamp=plan.study_digest, **noted))
     written = documents.write_texts(texts, path.parent)
     drawn = documents.draw(findings, path.parent / documents.FIGURES, pdf) if figures or pdf else []
     names = {file: documents.NAMES[file.name] for file in written}
@@ -343,8 +343,8 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     with Store.open(path) as store:
         claims = store.events(), Plan(compiled.study).study_digest
         ties, results_ties = claimed(*claims), claimed_of_results(*claims)
-        said = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
-    if cards != said:
+        stored = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
+    if cards != stored:
         help = "`gridc report` writes them again from the store"
         file = str(path.with_name("gridcard.json"))
         raise VerificationError(
@@ -367,6 +367,6 @@ def _found(
     return find(compiled, lock, store, ties, results_tied=results_ties, wanted=wanted)
 
 
-def _documented(found: Findings) -> FindingsReport:
-    made = documents.documents(found)
-    return FindingsReport(found, made.certificate, made.deck)
+def _documented(findings: Findings) -> FindingsReport:
+    made = documents.documents(findings)
+    return FindingsReport(findings, made.certificate, made.deck)

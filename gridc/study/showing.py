@@ -225,13 +225,13 @@ def _not_here(plan: Plan, cells: Sequence[Cell], item: str | None) -> GridcError
     if reasons:
         help = "`--data FOLDER` says where the benchmark's files are"
         return SpecError([Diagnostic("GC309", reason, help=help) for reason in reasons])
-    asked = max(len(plan.items(cell)) for cell in cells)
-    return UsageError([Diagnostic("GC000", f"there is no item number {item}; {asked:,} are asked")])
+    most = max(len(plan.items(cell)) for cell in cells)
+    return UsageError([Diagnostic("GC000", f"there is no item number {item}; {most:,} are asked")])
 
 
 def _distinct(plan: Plan, asking: Sequence[tuple[Cell, Item]]) -> list[tuple[Cell, Item]]:
     """The first cell of each prompt. One that cannot be rendered stands for itself."""
-    found: dict[object, tuple[Cell, Item]] = {}
+    first: dict[object, tuple[Cell, Item]] = {}
     rendered: dict[object, object] = {}
     for cell, item in asking:
         alike = (cell.benchmark, repr(cell.setting.shown))
@@ -241,8 +241,8 @@ def _distinct(plan: Plan, asking: Sequence[tuple[Cell, Item]]) -> list[tuple[Cel
                 rendered[alike] = tuple(request.prompt.id for request in sample.requests)
             except GridcError:
                 rendered[alike] = alike
-        found.setdefault(rendered[alike], (cell, item))
-    return list(found.values())
+        first.setdefault(rendered[alike], (cell, item))
+    return list(first.values())
 
 
 def _departing(first: Cell, other: Cell) -> str:
@@ -396,7 +396,7 @@ def _plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _shared(prompt: Prompt, others: Sequence[Prompt]) -> Iterator[int]:
@@ -426,13 +426,13 @@ def _scaffold(cell: Cell, sample: PlannedSample) -> ShownScaffold | None:
 
 def _oracles(cell: Cell, sample: PlannedSample) -> tuple[ShownReply, ...]:
     """What the synthetic responders answer, tried as `validate --check` tries them."""
-    found = []
+    shown = []
     for reply in replies(tried(cell.setting), with_best_right(sample, cell.setting.scores)):
         evidence = {} if reply.outcome is None else reply.outcome.evidence
         rule = evidence.get("rule") or evidence.get("unread")
         choice = None if reply.outcome is None else reply.outcome.choice
-        found.append(ShownReply(reply.oracle.name, reply.expected, reply.said, choice, rule, reply.passes))
-    return tuple(found)
+        shown.append(ShownReply(reply.oracle.name, reply.expected, reply.said, choice, rule, reply.passes))
+    return tuple(shown)
 
 
 def _difference(a: ShownSample, b: ShownSample) -> ShownDifference:
@@ -444,20 +444,20 @@ def _difference(a: ShownSample, b: ShownSample) -> ShownDifference:
         for role, number in {**mine, **yours}
         if mine.get((role, number)) != yours.get((role, number))
     )
-    asked = [
+    beside = [
         {"kind": sample.calls[0].kind, "chat_template": sample.calls[0].chat_template,
          "calls": len(sample.calls), **sample.calls[0].parameters} if sample.calls else {}
         for sample in (a, b)
     ]  # fmt: skip
-    return ShownDifference(a.cell, b.cell, settings, messages, _differing(*asked))
+    return ShownDifference(a.cell, b.cell, settings, messages, _differing(*beside))
 
 
 def _numbered(messages: Sequence[tuple[str, str]]) -> dict[tuple[str, int], str]:
     """The texts by role, and by their number among those of the role."""
-    found: dict[tuple[str, int], str] = {}
+    texts: dict[tuple[str, int], str] = {}
     for role, text in messages:
-        found[role, sum(other == role for other, _ in found)] = text
-    return found
+        texts[role, sum(other == role for other, _ in texts)] = text
+    return texts
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -73,9 +73,9 @@ class StampCheck:
         return not self.explained
 
     def as_json(self) -> dict[str, Any]:
-        told = {"stamp": self.stamp, "lock": str(self.lock), "current": self.current}
-        told |= {"explained": list(self.explained), "unchecked": dict(self.unchecked)}
-        return {**told, "uncovered": self.uncovered}
+        document = {"stamp": self.stamp, "lock": str(self.lock), "current": self.current}
+        document |= {"explained": list(self.explained), "unchecked": dict(self.unchecked)}
+        return {**document, "uncovered": self.uncovered}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,5 @@ def _record_of_results(compiled: Compiled, path: Path) -> Path | None:
     return record
 
 
-def _words(found: tuple[Anchor, ...]) -> str:
-    return (
-        f"{strongest(found).strength}: {in_words(found)}" if found else "unanchored: no signature, no token"
-    )
+def _words(ties: tuple[Anchor, ...]) -> str:
+    return f"{strongest(ties).strength}: {in_words(ties)}" if ties else "unanchored: no signature, no token"

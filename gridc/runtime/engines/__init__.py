@@ -133,14 +133,14 @@ class _Guarded:
 
     def effective(self) -> dict[str, Any]:
         with _coded(self._plugin):
-            said: dict[str, Any] = json.loads(json.dumps(self._engine.effective()))
-            return {**self._about, **said, **self.installed()}
+            stated: dict[str, Any] = json.loads(json.dumps(self._engine.effective()))
+            return {**self._about, **stated, **self.installed()}
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
-        asked = {call.id: len(call.parameters.get("continuations", ())) for call in calls}
+        candidates = {call.id: len(call.parameters.get("continuations", ())) for call in calls}
         with _coded(self._plugin):
             return [
-                Batch(batch.calls, batch.cost, (batch, {call: asked[call] for call in batch.calls}))
+                Batch(batch.calls, batch.cost, (batch, {call: candidates[call] for call in batch.calls}))
                 for batch in self._engine.batches(calls)
             ]
 

@@ -95,14 +95,14 @@ class OpenAIBatches(_Endpoint):
     async def submit(self, submission: str, path: str, lines: Sequence[bytes], careful: Careful) -> str:
         file = (f"{submission}.jsonl", b"".join(lines), "application/jsonl")
         uploaded = await self._ask("POST", "/files", files={"file": file}, data={"purpose": "batch"})
-        asked = {
+        content = {
             "input_file_id": _name(uploaded),
             "endpoint": f"/v1{path}",
             "completion_window": "24h",
             "metadata": {"gridc": submission},
         }
         careful()
-        return _name(await self._ask("POST", "/batches", json=asked))
+        return _name(await self._ask("POST", "/batches", json=content))
 
     async def find(self, submission: str) -> str | None:
         after: dict[str, str] = {}
@@ -119,13 +119,13 @@ class OpenAIBatches(_Endpoint):
         return None
 
     async def look(self, remote: str) -> BatchStatus:
-        said = await self._ask("GET", f"/batches/{quote(remote, safe='')}")
-        state = said.get("status")
+        status = await self._ask("GET", f"/batches/{quote(remote, safe='')}")
+        state = status.get("status")
         if state not in ("completed", "expired", "cancelled", "failed"):
             return BatchStatus(None)
-        files = [said.get(key) for key in ("output_file_id", "error_file_id")]
+        files = [status.get(key) for key in ("output_file_id", "error_file_id")]
         outputs = tuple(f"/files/{quote(file, safe='')}/content" for file in files if isinstance(file, str))
-        errors = said.get("errors")
+        errors = status.get("errors")
         first = next(iter(_objects(errors.get("data") if isinstance(errors, Mapping) else None)), {})
         return BatchStatus(state, outputs, str(first.get("message") or "")[:300], first.get("code"))
 
@@ -153,9 +153,9 @@ class AnthropicBatches(_Endpoint):
 
     async def submit(self, submission: str, path: str, lines: Sequence[bytes], careful: Careful) -> str:
         careful()
-        asked = b'{"requests":[' + b",".join(lines) + b"]}"
+        content = b'{"requests":[' + b",".join(lines) + b"]}"
         request = self._client.build_request(
-            "POST", f"{self._base}/messages/batches", content=asked,
+            "POST", f"{self._base}/messages/batches", content=content,
             headers={**self._headers, "content-type": "application/json"},
         )  # fmt: skip
         return _name(wire.parse(await body_of(self._client, request)))
@@ -165,8 +165,8 @@ class AnthropicBatches(_Endpoint):
 
     async def look(self, remote: str) -> BatchStatus:
         place = f"/messages/batches/{quote(remote, safe='')}"
-        said = await self._ask("GET", place)
-        if said.get("processing_status") != "ended":
+        status = await self._ask("GET", place)
+        if status.get("processing_status") != "ended":
             return BatchStatus(None)
         return BatchStatus("completed", (f"{place}/results",))
 

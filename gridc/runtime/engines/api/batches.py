@@ -138,21 +138,21 @@ class Batches:
         """Take up the batches of earlier runs that hold a call which is wanted."""
         by_call = {wanted.call: wanted for wanted in self._ready}
         for submission, attempts in self.session.journal.waiting(self.session.identity):
-            asked = {
+            unended = {
                 attempt.call: attempt
                 for attempt in attempts
                 if attempt.call is not None and attempt.status == "sent"
             }
-            mine = {call: by_call.pop(call) for call in asked if call in by_call}
+            mine = {call: by_call.pop(call) for call in unended if call in by_call}
             if not mine:
                 continue
             for call, wanted in mine.items():
-                wanted.number = asked[call].number
+                wanted.number = unended[call].number
             names = {
                 name_of(submission.id, attempt.call): attempt.call for attempt in attempts if attempt.call
             }
             protocol = await self._protocol(next(iter(mine.values())))
-            flight = Flight(submission, asked, mine, names, True, protocol)
+            flight = Flight(submission, unended, mine, names, True, protocol)
             if submission.state == "submitting":
                 try:
                     flight.submission = await flights.find(self.session, protocol, submission)
@@ -160,7 +160,7 @@ class Batches:
                     if not self.repeat_lost:
                         raise
                     by_call |= mine
-                    flights.give_up(self.session, submission, asked.values())
+                    flights.give_up(self.session, submission, unended.values())
                     continue
             self._flights.append(flight)
         self._ready = deque(by_call.values())
@@ -222,9 +222,10 @@ class Batches:
             wanted.number += 1
         created = datetime.now(UTC).isoformat(timespec="seconds")
         submission = Submission(identifier, self.session.identity, created, len(chosen))
-        asked = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
-        names = {name_of(identifier, call): call for call in asked}
-        flight = Flight(submission, asked, {wanted.call: wanted for wanted in chosen}, names, False, protocol)
+        attempts = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
+        names = {name_of(identifier, call): call for call in attempts}
+        wanted_calls = {wanted.call: wanted for wanted in chosen}
+        flight = Flight(submission, attempts, wanted_calls, names, False, protocol)
         try:
             await flights.send(self.session, flight, path, lines)
         except RequestError as error:
@@ -307,10 +308,10 @@ class Batches:
                 yield ended
                 ended = []
         kind = "queue_full" if look.code == "token_limit_exceeded" else _WITHOUT_LINE[ending]
-        said = [f"the batch is {ending}"] if ending != "completed" else []
-        said += [look.detail] if look.detail else []
-        said += [f"{count} lines {what}" for what, count in sorted(odd.items())]
-        detail = self.session.clean("; ".join(said)) or None
+        details = [f"the batch is {ending}"] if ending != "completed" else []
+        details += [look.detail] if look.detail else []
+        details += [f"{count} lines {what}" for what, count in sorted(odd.items())]
+        detail = self.session.clean("; ".join(details)) or None
         for call in missing:
             ended += self._failed(flight, call, RequestError(kind, detail or "it has no line"))
         if kind == "queue_full":

@@ -156,8 +156,8 @@ class Outlet(httpx.AsyncBaseTransport):
                 await response.aclose()
         if exchange is not None:
             exchange.status = response.status_code
-        said = data if response.status_code == 200 else data[:MOST_SAID]
-        return httpx.Response(response.status_code, headers=_handed_on(response.headers), content=said)
+        content = data if response.status_code == 200 else data[:MOST_SAID]
+        return httpx.Response(response.status_code, headers=_handed_on(response.headers), content=content)
 
     def _hold_back(self, request: httpx.Request) -> httpx.Request:
         """The part of a request that may leave. The request itself stays as it is, because a library finds

@@ -83,7 +83,7 @@ class ApiEngine:
     def effective(self) -> dict[str, Any]:
         """What is really asked. Probes a server of base_url."""
         route, reach = self._open(), self._reach()
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "model": self._name,
             "precision": SERVED,
             "endpoint": route.endpoint,
@@ -95,13 +95,13 @@ class ApiEngine:
             "versions": {"httpx": version("httpx")},
         }
         if isinstance(route, Provider):
-            found["versions"]["litellm"] = version("litellm")
+            facts["versions"]["litellm"] = version("litellm")
         else:
-            found["server"] = self._identity.server or "openai"
-            found["honours"] = self._probed(route)
+            facts["server"] = self._identity.server or "openai"
+            facts["honours"] = self._probed(route)
             if self._ranks:
-                found["scoring"] = self._proved(route)
-        return found
+                facts["scoring"] = self._proved(route)
+        return facts
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """Each call by itself. Raises `UnavailableError` for a ranking that the endpoint cannot make."""
@@ -251,10 +251,10 @@ class ApiEngine:
             most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
             yield Pursuit(call.id, partial(self._score, route, given), most, part)
 
-    def _witnesses(self, route: Direct | Provider, asked: Container[str]) -> Iterator[Pursuit]:
+    def _witnesses(self, route: Direct | Provider, left_out: Container[str]) -> Iterator[Pursuit]:
         """Three calls of the study that are not among these, as probes: most of them have an answer."""
-        beside = _some([call for call in self._calls if call.id not in asked])
-        others = [*beside, *(call for call in self._earlier if call.id not in asked)]
+        beside = _some([call for call in self._calls if call.id not in left_out])
+        others = [*beside, *(call for call in self._earlier if call.id not in left_out)]
         for call in others[:3]:
             yield replace(next(iter(self._pursuits(route, call))), call="")
 
@@ -384,9 +384,9 @@ def _some(calls: Sequence[Call]) -> Sequence[Call]:
 
 
 def _probe_body(
-    model: str, server: str, omits: frozenset[str], prompt: Prompt, asked: Mapping[str, Any]
+    model: str, server: str, omits: frozenset[str], prompt: Prompt, parameters: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    return wire.body_of(model, prompt, asked, server, omits)
+    return wire.body_of(model, prompt, parameters, server, omits)
 
 
 async def _shortened(

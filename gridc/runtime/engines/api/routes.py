@@ -265,5 +265,5 @@ def got(
 def _secrets(key: str | None) -> list[str]:
     """The key, and whatever else in the environment looks like one: litellm reads it by itself."""
     names = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-    found = [value for name, value in os.environ.items() if any(part in name.upper() for part in names)]
-    return [each for each in (key, *found) if each and len(each) >= 8]
+    values = [value for name, value in os.environ.items() if any(part in name.upper() for part in names)]
+    return [value for value in (key, *values) if value and len(value) >= 8]

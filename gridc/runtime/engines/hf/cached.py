@@ -111,7 +111,7 @@ class Cached:
                 stack.append(state.copy())
             if len(prompt) > state.length:
                 logits = self._extend(state, prompt, spent)
-            yield prompt, state, logits, sum(each.held for each in stack)
+            yield prompt, state, logits, sum(earlier.held for earlier in stack)
 
     def _marks(self, common: Sequence[int], reached: int) -> list[int]:
         """The lengths at which later prompts leave this one, beyond what is held."""
@@ -134,10 +134,10 @@ class Cached:
     def _groups(self, members: list[Member], state: _State) -> Iterator[tuple[list[Member], _State]]:
         """As many members at a time as the room allows, each group with a state of its own."""
         most = max(state.length + member.limit for member in members)
-        each = max(1, self._room * state.length // max(1, state.held * most))
-        for start in range(0, len(members), each):
-            last = start + each >= len(members)
-            yield members[start : start + each], state if last else state.copy()
+        size = max(1, self._room * state.length // max(1, state.held * most))
+        for start in range(0, len(members), size):
+            last = start + size >= len(members)
+            yield members[start : start + size], state if last else state.copy()
 
     def _grow(
         self,
@@ -211,5 +211,5 @@ def _tensors(part: Any) -> Iterator[torch.Tensor]:
         inside = part.values()
     elif _HOLDERS.search(type(part).__name__):
         inside = vars(part).values()
-    for each in inside:
-        yield from _tensors(each)
+    for inner in inside:
+        yield from _tensors(inner)

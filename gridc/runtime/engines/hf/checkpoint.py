@@ -83,13 +83,13 @@ class Checkpoint:
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Every tensor of the model, by name. Raises `ValueError` where a file is damaged or not its own."""
-        found: dict[str, torch.Tensor] = {}
+        tensors: dict[str, torch.Tensor] = {}
         for name in self._shards():
             try:
-                found |= safetensors.torch.load(self._read(name))
+                tensors |= safetensors.torch.load(self._read(name))
             except safetensors.SafetensorError as error:
                 raise ValueError(f"`{name}` is damaged: {error}") from None
-        return found
+        return tensors
 
     def _shards(self) -> list[str]:
         index = self._folder / _INDEX

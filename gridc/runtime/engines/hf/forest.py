@@ -175,23 +175,23 @@ class Forest:
         """The stems, and the logits (prompts, vocabulary) after each prompt."""
         stems = Stems(self._shape, [len(rest) for rest in rests])
         spent.held = self._trunk.held + stems.held
-        start, found = len(self._trunk.tokens), []
+        start, logits = len(self._trunk.tokens), []
         for first, some in _passes(rests):
             pack = Pack(self._trunk, stems, first, some, self._banked(some))
             positions = [start + position for position in pack.positions]
             last = torch.tensor(pack.last, device=self._shape.device)
-            found.append(self._pass(pack, pack.tokens, positions, spent, last))
-        return stems, torch.cat(found)
+            logits.append(self._pass(pack, pack.tokens, positions, spent, last))
+        return stems, torch.cat(logits)
 
     def _banked(self, rests: list[Tokens]) -> list[tuple[int, CachedTensors]]:
         """How many tokens of each rest are in the bank, and where; the last one is computed in any case."""
         if self.bank is None:
             return [(0, ())] * len(rests)
-        start, found = len(self._trunk.tokens), []
+        start, banked = len(self._trunk.tokens), []
         for rest in rests:
             known, held = self.bank.longest(self._trunk.tokens + rest)
-            found.append((max(min(known - start, len(rest) - 1), 0), held))
-        return found
+            banked.append((max(min(known - start, len(rest) - 1), 0), held))
+        return banked
 
     def _keep(
         self, members: list[Member], length: int, stems: Stems, stem: int, tips: Tips, row: int

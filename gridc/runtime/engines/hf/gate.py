@@ -212,13 +212,13 @@ class _Twins:
 
 def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
-    window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
+    window, static = (length if length is None or length > reached else 0 for length in astuple(lengths))
     reasons = []
     if window == 0:
         reasons.append(f"it sees {lengths.window} tokens back")
     if static == 0:
         reasons.append(f"its positions depend on the length beyond {lengths.static} tokens")
-    limit = min((each for each in (window, static) if each), default=None)
+    limit = min((length for length in (window, static) if length), default=None)
     most = longest_input(subject.config) or MOST
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
     tokens = max(min(wanted, limit or MOST, most, MOST), STEPS + 8)
@@ -327,8 +327,8 @@ class _References:
                     self.logits.append(_logits(model, name, main[None]))
                 except (ValueError, ImportError, NotImplementedError, RuntimeError):
                     continue  # it has no such implementation
-        for each in (*self.logits, elsewhere):
-            if not bool(each.isfinite().all()):
+        for logits in (*self.logits, elsewhere):
+            if not bool(logits.isfinite().all()):
                 raise NotNumbersError("its logits are not finite (NaN or infinity)")
         half = tokens // 2
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
@@ -374,13 +374,13 @@ def _sequences(config: Any, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
     main, other = torch.randint(0, vocabulary, (2, tokens), generator=generator)
     special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
     flat = [token for part in special for token in (part if isinstance(part, list) else [part])]
-    found = [main]
+    sequences = [main]
     start = tokens - STEPS
     for parent, leaves in ((0, tokens * FORK // 100), *((of, start + after) for of, after in LEAVES)):
-        aside = (main + 1 + 7 * len(found)) % vocabulary
-        found.append(torch.cat([found[parent][:leaves], aside[leaves:]]))
+        aside = (main + 1 + 7 * len(sequences)) % vocabulary
+        sequences.append(torch.cat([sequences[parent][:leaves], aside[leaves:]]))
     avoided = torch.tensor([token for token in flat if token is not None] or [-1])
-    whole = torch.stack(found)
+    whole = torch.stack(sequences)
     if vocabulary > 64:
         # A special token may mean something to the model's code, such as padding.
         whole[torch.isin(whole, avoided)] = vocabulary // 2
@@ -457,12 +457,12 @@ def shape_of(model: Any, guess: Shape, window: int | None = None) -> Shape:
 def _windows(config: Any) -> list[int]:
     """The windows and chunks of attention that a configuration declares."""
     declared = config.to_dict().items()
-    named = ((name, each) for name, each in declared if "window" in name or "chunk" in name)
+    named = ((name, value) for name, value in declared if "window" in name or "chunk" in name)
     other = ("max_", "pattern", "layers")
     return [
-        each
-        for name, each in named
-        if type(each) is int and each > 1 and not any(part in name for part in other)
+        value
+        for name, value in named
+        if type(value) is int and value > 1 and not any(part in name for part in other)
     ]
 
 

@@ -102,7 +102,7 @@ class Plain:
     def _logits(self, paths: list[list[int]], spent: ForwardWork) -> torch.Tensor:
         """Logits (rows, vocabulary) in fp32 after each path, all of the same length."""
         step = max(1, PASS_TOKENS // len(paths[0]))
-        found = []
+        last = []
         for start in range(0, len(paths), step):
             some = paths[start : start + step]
             forget_lengths(self._model)
@@ -113,8 +113,8 @@ class Plain:
             if self._watch:
                 for row, path in zip(logits, some, strict=True):
                     self._watch(range(len(path)), path, row)
-            found.append(logits[:, -1])
-        return torch.cat(found)
+            last.append(logits[:, -1])
+        return torch.cat(last)
 
 
 def forget_lengths(model: Any) -> None:

@@ -135,9 +135,9 @@ class Prompts:
         """A tokenizer may merge across the seam. What all candidates share with the prompt is given to
         them; every token after it is scored, so that none is scored for one candidate and not for another."""
         whole = self._whole(form, texts)
-        seam = min(common_prefix([form.ids, each]) for each in whole)
-        seam = min(seam, *(len(each) - 1 for each in whole))
-        return [(each[:seam], each[seam:]) for each in whole]
+        seam = min(common_prefix([form.ids, tokens]) for tokens in whole)
+        seam = min(seam, *(len(tokens) - 1 for tokens in whole))
+        return [(tokens[:seam], tokens[seam:]) for tokens in whole]
 
     def _behind_context(self, form: Form, texts: Sequence[str]) -> list[_Divided]:
         """lm-evaluation-harness (`_encode_pair`): white space at the prompt's end goes to the candidate,
@@ -146,7 +146,7 @@ class Prompts:
         if not context:
             return self._behind_shared_prefix(form, texts)
         (ids,) = self.encode([context], form.prompt)
-        return [(ids, each[len(ids) :]) for each in self._whole(form, texts)]
+        return [(ids, tokens[len(ids) :]) for tokens in self._whole(form, texts)]
 
     def _whole(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of a prompt with each text behind it."""
@@ -157,8 +157,8 @@ class Prompts:
             if whole is None:
                 whole = self._ids(together, form.prompt)
             return self._checked(whole, form.prompt)
-        found = self.encode(list(texts), form.prompt)
-        return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]
+        encoded = self.encode(list(texts), form.prompt)
+        return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in encoded]
 
     def _behind_special(self, form: Form, texts: Sequence[str]) -> list[Tokens] | None:
         """The same where a special token stands in the prompt: the last one parts the text, and what follows
@@ -168,11 +168,11 @@ class Prompts:
         at = max((form.text.rfind(each) for each in self.tokenizer.parting), default=-1)
         if at <= 0:
             return None
-        rest, *found = self._ids([form.text[at:] + each for each in ("", *texts)], form.prompt)
+        rest, *encoded = self._ids([form.text[at:] + each for each in ("", *texts)], form.prompt)
         before, behind = form.ids[: -len(rest)], form.ids[-len(rest) :]
         if rest != behind:
             return None
-        return [(*before, *ids) for ids in found]
+        return [(*before, *ids) for ids in encoded]
 
     def _refuse(self, code: str, message: str, help_line: str | None = None) -> None:
         """Raise `HazardError`, unless the study takes this hazard knowingly."""
@@ -261,13 +261,13 @@ class Prompts:
         )
         self._refuse("GC531", message, _UNLIKE_HELP)
 
-    def _checked(self, found: list[Tokens], prompt: Prompt) -> list[Tokens]:
+    def _checked(self, encoded: list[Tokens], prompt: Prompt) -> list[Tokens]:
         """The tokens of some texts, as the model may be asked them. Raises `HazardError`, and
         `UnavailableError` where they are another model's."""
         bos = self.tokenizer.bos_token_id
         if self._ends and not prompt.chat_template:
             self._refuse("GC530", f"the tokenizer of `{self._name}` ends every plain prompt on its end token")
-        for ids in found:
+        for ids in encoded:
             if ids and max(ids) >= self._vocabulary:
                 message = (
                     f"the tokenizer of `{self._name}` gives token {max(ids)}, and the model knows "
@@ -278,7 +278,7 @@ class Prompts:
                 self._refuse("GC504", f"a prompt of `{self._name}` starts with two BOS tokens")
             if self.begins and ids and ids[0] != bos:
                 self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
-        return found
+        return encoded
 
     def holds(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
         """Whether an answer has come to a stop string. One may be spelled with special tokens."""

@@ -111,12 +111,12 @@ def generation(
     dropped: int = 0,
 ) -> Member:
     """The member of a generation."""
-    asked, stops = call.parameters, tuple(call.parameters.get("stop", ()))
-    limit, temperature = asked["max_tokens"], asked["temperature"]
+    parameters, stops = call.parameters, tuple(call.parameters.get("stop", ()))
+    limit, temperature = parameters["max_tokens"], parameters["temperature"]
     how: dict[str, Any] = {"dropped": dropped, "continued": call.continued, "stops": stops}
     if temperature == 0:
         return Member(call.id, prompt, limit, **how)
-    return Member(call.id, prompt, limit, temperature=temperature, top_p=asked["top_p"], **how)
+    return Member(call.id, prompt, limit, temperature=temperature, top_p=parameters["top_p"], **how)
 
 
 def candidate(call: Call, prompt: tuple[int, ...], given: tuple[int, ...], dropped: int = 0) -> Member:

@@ -103,7 +103,7 @@ class RunReport:
         return self.finished.results
 
     def as_json(self) -> dict[str, Any]:
-        spent = [asdict(each) | _named(each.model, self.models) for each in self.finished.spent]
+        spent = [asdict(row) | _named(row.model, self.models) for row in self.finished.spent]
         return asdict(self.finished) | {"spent": spent, "store": str(self.store)}
 
 
@@ -132,9 +132,9 @@ class StatusReport:
     def as_json(self) -> dict[str, Any]:
         known = {"stamp": self.stamp, **asdict(self.progress), "complete": self.progress.complete}
         pace = [
-            {**asdict(each), **_named(each.model, self.models), "left": each.left,
-             "failed": dict(each.failed), "seconds_left": each.seconds_left}
-            for each in self.pace
+            {**asdict(row), **_named(row.model, self.models), "left": row.left,
+             "failed": dict(row.failed), "seconds_left": row.seconds_left}
+            for row in self.pace
         ]  # fmt: skip
         return {
             **known,

@@ -194,7 +194,7 @@ def show(
     plan = Plan(compiled.study)
     cells = cells_in(plan, selector(compiled.spec, where))
     finder = Finder(plan, cells, item)
-    asking = [(cell, found) for cell in cells if (found := finder.item(cell)) is not None]
+    asking = [(cell, asked_item) for cell in cells if (asked_item := finder.item(cell)) is not None]
     if not asking:
         raise _not_here(plan, cells, item)
     if replicate >= (most := asking[0][0].setting.replicates):
@@ -207,12 +207,12 @@ def show(
         first, *rest = _distinct(plan, asking)
         if against:
             other = _other(plan, first[0], against)
-            found = finder.item(other)
-            if found is None:
+            asked_item = finder.item(other)
+            if asked_item is None:
                 raise UsageError([Diagnostic("GC000", f"{other.key} does not ask the item {first[1].id}")])
-            rest = [(other, found)]
+            rest = [(other, asked_item)]
         shown = [first, *(rest if every or against else [])]
-        samples = tuple(viewer.sample(cell, found, replicate) for cell, found in shown)
+        samples = tuple(viewer.sample(cell, asked_item, replicate) for cell, asked_item in shown)
         left = [] if every or against else [_departing(first[0], cell) for cell, _ in rest]
         stored = None if path.is_file() else "there is no store yet: `gridc run` makes one"
         difference = _difference(*samples) if against else None

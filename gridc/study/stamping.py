@@ -223,7 +223,7 @@ class AnchorReport:
 
     def as_json(self) -> dict[str, Any]:
         held = {"lock": self.lock_ties, "results": self.results_ties}
-        made = {what: [tie.as_json() for tie in found] for what, found in held.items()}
+        made = {what: [tie.as_json() for tie in ties] for what, ties in held.items()}
         return {"stamp": self.stamp, "lock_sha256": self.lock_sha256, "anchors": made}
 
 

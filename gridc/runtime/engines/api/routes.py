@@ -111,10 +111,10 @@ class Direct:
         return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
-        asked = wire.asked_parameters(call, parameters)
-        path, body = wire.body_of(self.source, prompt, asked, self._server, self._omits)
-        dropped = sorted(set(asked) & self._omits)
-        return Prepared(self.base, path, body, prompt, asked, dropped, self._headers)
+        stated = wire.asked_parameters(call, parameters)
+        path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits)
+        dropped = sorted(set(stated) & self._omits)
+        return Prepared(self.base, path, body, prompt, stated, dropped, self._headers)
 
     async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         reply = wire.read(body, prepared.prompt.chat_template)
@@ -160,26 +160,26 @@ class Provider:
         self._handler = {} if self.provider == "openai" else {"client": handler}
 
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
-        asked = self._asked(call, parameters)
-        document, exchange = await self._complete(prompt, asked)
+        stated = self._asked(call, parameters)
+        document, exchange = await self._complete(prompt, stated)
         sent = {
             "endpoint": exchange.url,
             "body": json.loads(exchange.sent),
-            "dropped": sorted(set(asked) & self._omits),
+            "dropped": sorted(set(stated) & self._omits),
         }
-        return got(wire.read(document, True), sent, prompt, asked, self._price)
+        return got(wire.read(document, True), sent, prompt, stated, self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
-        asked = self._asked(call, parameters)
+        stated = self._asked(call, parameters)
         with canned(json.dumps(SOUND[self.provider]).encode()):
-            _, exchange = await self._complete(prompt, asked)
+            _, exchange = await self._complete(prompt, stated)
         path = next((path for path in PATHS if exchange.url.endswith(path)), None)
         if path is None:
             raise RequestError("bad_request", f"no batch takes requests to {exchange.url}")
         kept = {name: value for name, value in exchange.headers.items() if name in KEPT}
-        dropped = sorted(set(asked) & self._omits)
+        dropped = sorted(set(stated) & self._omits)
         base = exchange.url.removesuffix(path)
-        return Prepared(base, path, json.loads(exchange.sent), prompt, asked, dropped, kept)
+        return Prepared(base, path, json.loads(exchange.sent), prompt, stated, dropped, kept)
 
     async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         with canned(json.dumps(body).encode()):
@@ -187,14 +187,14 @@ class Provider:
         return got(wire.read(document, True), prepared.sent, prepared.prompt, prepared.asked, price)
 
     def _asked(self, call: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        asked = wire.asked_parameters(call, parameters)
-        if asked.get("top_p") == 1.0:
-            del asked["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
-        return asked
+        stated = wire.asked_parameters(call, parameters)
+        if stated.get("top_p") == 1.0:
+            del stated["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
+        return stated
 
-    async def _complete(self, prompt: Prompt, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Exchange]:
+    async def _complete(self, prompt: Prompt, stated: Mapping[str, Any]) -> tuple[dict[str, Any], Exchange]:
         """The response as litellm reads it, and what really went over the wire."""
-        stated = {name: value for name, value in asked.items() if name not in self._omits}
+        stated = {name: value for name, value in stated.items() if name not in self._omits}
         with recorded() as exchange:
             try:
                 response = await self._litellm.acompletion(
@@ -233,27 +233,27 @@ def got(
     reply: wire.ParsedReply,
     sent: dict[str, Any],
     prompt: Prompt,
-    asked: Mapping[str, Any],
+    stated: Mapping[str, Any],
     price: TokenPrice | None,
 ) -> Got:
     """What came of a request, with what it cost: what the response counts, or the most where it counts
     nothing that can be right."""
-    limit = asked.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
+    limit = stated.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
     if limit and len(reply.text) > limit * wire.MOST_CHARACTERS:
         problem = f"{len(reply.text):,} characters came for {limit:,} tokens"
         raise RequestError("too_long", problem, 200)
     content: dict[str, Any] = {"text": reply.text, "finish": reply.finish}
     if reply.refused:
         content["refused"] = True
-    read, written = wire.most_tokens(prompt, asked.get("max_tokens", 0))
+    read, written = wire.most_tokens(prompt, stated.get("max_tokens", 0))
     problems = list(reply.problems)
     counts = dict(reply.usage)
     if "prompt_tokens" in counts and "completion_tokens" in counts and not problems:
-        if asked.get("max_tokens") and counts["completion_tokens"] > asked["max_tokens"] + counts.get(
+        if stated.get("max_tokens") and counts["completion_tokens"] > stated["max_tokens"] + counts.get(
             "reasoning_tokens", 0
         ):
             problems.append(
-                f"{counts['completion_tokens']} tokens were written, {asked['max_tokens']} were asked"
+                f"{counts['completion_tokens']} tokens were written, {stated['max_tokens']} were asked"
             )
         read, written = counts["prompt_tokens"], counts["completion_tokens"]
     usd = None if price is None else price.usd(read, written, counts.get("cached_tokens", 0))

@@ -165,10 +165,10 @@ class Prompts:
         it is tokenized by itself, once for each text. None where no such token parts it."""
         if not form.prompt.chat_template:
             return None
-        at = max((form.text.rfind(each) for each in self.tokenizer.parting), default=-1)
+        at = max((form.text.rfind(text) for text in self.tokenizer.parting), default=-1)
         if at <= 0:
             return None
-        rest, *encoded = self._ids([form.text[at:] + each for each in ("", *texts)], form.prompt)
+        rest, *encoded = self._ids([form.text[at:] + text for text in ("", *texts)], form.prompt)
         before, behind = form.ids[: -len(rest)], form.ids[-len(rest) :]
         if rest != behind:
             return None

@@ -28,6 +28,7 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
+from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
@@ -401,8 +402,8 @@ def of_reports(
 ) -> Iterator[Diagnostic]:
     """The reports and figures that are there against what the store says now. `results` is the digest of its
     results. What cannot be made again and is passed over is added to `passed`, and every file that was looked
-    at to `checked`. `without_items`, as in a bundle, what reached the steps of scaffolds is taken as it was
-    recorded."""
+    at to `checked`. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came
+    to is taken as it was recorded."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
     figures = _figures(folder)
     if not here and not figures:
@@ -434,8 +435,12 @@ def of_reports(
         known[PROPAGATION] = tuple(
             Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation
         )
+        for finding in FINDINGS:
+            if finding.recorded:
+                noted = looks[-1].recorded.get(finding.name)
+                known[finding] = finding.absent if noted is None else finding.from_json(noted)
         if known[PROPAGATION]:
-            passed.append("what reached the steps of scaffolds")
+            passed.append("what reached the steps of scaffolds, and what they came to")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = texts(findings)
     for path in here:

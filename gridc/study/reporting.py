@@ -284,6 +284,13 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
             noted["attribution"] = rows
         if findings[PROPAGATION]:
             noted["propagation"] = [asdict(step) for step in findings[PROPAGATION]]
+        recorded = {
+            finding.name: finding.as_json(findings[finding])
+            for finding in FINDINGS
+            if finding.recorded and findings[finding]
+        }
+        if recorded:
+            noted["recorded"] = recorded
         texts = documents.texts(findings)
         noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **noted))

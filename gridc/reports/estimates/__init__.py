@@ -9,6 +9,7 @@ from gridc.reports.estimates.components import component_estimates
 from gridc.reports.estimates.curves import curve_estimates
 from gridc.reports.estimates.effects import effect_estimates
 from gridc.reports.estimates.labels import audit_estimates, guess_estimates, judging_estimates
+from gridc.reports.estimates.scaffolds import scaffold_estimates
 from gridc.reports.estimates.scores import change_estimates, score_estimates, sensitivity_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates
@@ -41,4 +42,5 @@ SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     curve_estimates,
     audit_estimates,
     guess_estimates,
+    scaffold_estimates,
 )

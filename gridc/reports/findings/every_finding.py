@@ -13,6 +13,7 @@ from gridc.reports.findings.judges import JUDGING
 from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
+from gridc.reports.findings.steps import STEPS
 
 FINDINGS: tuple[Finding[Any], ...] = (
     AUDITS,
@@ -29,5 +30,6 @@ FINDINGS: tuple[Finding[Any], ...] = (
     PROPAGATION,
     SANITISED,
     SHARED_DRAWS,
+    STEPS,
 )
 """What every report holds. `attribution.ATTRIBUTION` is added where it is asked for: it needs lightgbm."""

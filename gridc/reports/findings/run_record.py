@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast
 
+from pydantic import TypeAdapter
+
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.item_outcomes import item_outcomes
@@ -23,11 +25,21 @@ T_co = TypeVar("T_co", covariant=True)
 @dataclass(frozen=True, eq=False)
 class Finding(Generic[T_co]):
     """What can be asked of a record: its name, what computes it (and asks the record for others that it
-    needs), and what stands in `Findings` where nobody asked for it."""
+    needs), and what stands in `Findings` where nobody asked for it. One with a type `recorded` is computed
+    from the text of items: a report notes it, so that it can be taken from there where no items are."""
 
     name: str
     compute: Callable[[RunRecord], T_co]
     absent: T_co | None = None
+    recorded: Any = None
+
+    def as_json(self, found: Any) -> Any:
+        """As it is recorded."""
+        return TypeAdapter(self.recorded).dump_python(found, mode="json")
+
+    def from_json(self, content: Any) -> T_co:
+        """As it was recorded."""
+        return cast(T_co, TypeAdapter(self.recorded).validate_python(content))
 
 
 class RunRecord:

@@ -104,6 +104,13 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("share", "share", "resamples of the models whose coefficient is 0"),
         ("variance_component", "variance", "variance of models, of facets and of the rest"),
     ),
+    "scaffolds.md#what-the-steps-came-to": (
+        ("step_readable", "share", "replies to a step that can be read"),
+        ("step_score", "share", "score of the replies to a step, each read as if it were the answer"),
+        ("step_refusals", "share", "replies to a step that refuse, by their phrases"),
+        ("answer_change", "difference of shares", "score of a later answer less that of an earlier one"),
+        ("refusal_ratio", "ratio", "share of sub-calls that refuse over the share of answers that do"),
+    ),
     "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
     "audit.md#what-is-reported": (
         ("leniency", "difference of shares", "score of the study less that of people"),

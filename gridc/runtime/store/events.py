@@ -217,8 +217,8 @@ class AnchorRecord(BaseModel):
 
 class InterimLook(Body):
     """A report was made before the run was complete: its progress, the lock's strongest tie, all ties of the
-    lock and of the results, the attribution, if any, what reached the steps of scaffolds, and the SHA-256 of
-    each file that was written."""
+    lock and of the results, the attribution, if any, what reached the steps of scaffolds, what else was found
+    in the text of items (`recorded`, by name), and the SHA-256 of each file that was written."""
 
     kind = "interim look"
     answered: int
@@ -229,6 +229,7 @@ class InterimLook(Body):
     results_anchors: list[AnchorRecord] = Field(default_factory=list)
     attribution: list[dict[str, Any]] = Field(default_factory=list)
     propagation: list[dict[str, Any]] = Field(default_factory=list)
+    recorded: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
 
 

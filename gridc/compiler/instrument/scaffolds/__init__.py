@@ -27,6 +27,7 @@ class Procedure:
     far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
     `wording` is its file there, if any. `engaged` says of the replies of a sample, by step, whether it went
     to work; None where it has no choice. One that `divides` splits the task, in its step `decompose`.
+    `whole` are the beginnings of the steps whose every reply is asked to answer the whole task.
     """
 
     run: Run
@@ -36,6 +37,11 @@ class Procedure:
     usual: float = 1.0
     engaged: Callable[[Mapping[str, str]], bool] | None = None
     divides: bool = False
+    whole: tuple[str, ...] = ()
+
+    def answers(self, step: str) -> bool:
+        """Whether every reply to a step is asked to answer the whole task."""
+        return step.startswith(self.whole)
 
 
 def _acts(step: str, size: int) -> str:
@@ -54,13 +60,19 @@ _MAP = {
     "usual": 0.91,
     "engaged": lambda replies: len(procedures.parts(replies["decompose"], 2)) > 1,
     "divides": True,
+    "whole": ("reduce",),
 }
 
 PROCEDURES: Mapping[str, Procedure] = {
-    "direct": Procedure(procedures.direct),
-    "cot": Procedure(procedures.cot, "cot"),
+    "direct": Procedure(procedures.direct, whole=("direct",)),
+    "cot": Procedure(procedures.cot, "cot", whole=("cot",)),
     "react": Procedure(
-        procedures.react, "react", longest=_acts, usual=0.1, engaged=lambda replies: len(replies) > 1
+        procedures.react,
+        "react",
+        longest=_acts,
+        usual=0.1,
+        engaged=lambda replies: len(replies) > 1,
+        whole=(),
     ),
     "critic": Procedure(
         procedures.critic,
@@ -68,12 +80,15 @@ PROCEDURES: Mapping[str, Procedure] = {
         shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
         usual=0.33,
         engaged=lambda replies: procedures.verdict(replies.get("critic_round_0", "")) is not None,
+        whole=("primary_",),
     ),
     "map_reduce": Procedure(procedures.map_reduce, **_MAP),  # type: ignore[arg-type]
     "map_reduce_options": Procedure(procedures.map_reduce_options, **_MAP),  # type: ignore[arg-type]
-    "vote": Procedure(procedures.vote, "vote"),
-    "chain": Procedure(procedures.chain, "chain"),
-    "adjudicator": Procedure(procedures.adjudicator, "adjudicator"),
+    "vote": Procedure(procedures.vote, "vote", whole=("vote_", "decide")),
+    "chain": Procedure(procedures.chain, "chain", whole=("chain_",)),
+    "adjudicator": Procedure(
+        procedures.adjudicator, "adjudicator", whole=("primary_initial", "checker", "adjudicate")
+    ),
 }
 """By the `kind` of the language; the rows are those of `schema.scaffold.TAKES`."""
 

@@ -8,7 +8,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
-from gridc.study.measurands import Measurand
+from gridc.study.framings import Measurand
 
 
 @click.command()

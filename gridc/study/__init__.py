@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gridc.schema.policy import Aspect
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
+    from gridc.study.framings import Measurand
     from gridc.study.gate import ExitCodes, ReleaseReport
-    from gridc.study.measurands import Measurand
     from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.recorded import LogReport
     from gridc.study.reporting import (
@@ -535,7 +535,7 @@ def check_figures(table: AnyPath) -> "PrintedTable":
 @coded()
 def measurands(name: str | None = None) -> "list[Measurand]":
     """The named measurands that ship, or the one of this name."""
-    from gridc.study.measurands import measurands
+    from gridc.study.framings import measurands
 
     return measurands(name)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gridc
+import gridc.study
 from gridc.diagnostics.errors import SpecError, StampError, StoreError, UnavailableError, VerificationError
 from gridc.runtime.run import RunStep
 from gridc.study import OpenStudy, validate_all
@@ -270,6 +271,14 @@ def test_a_known_verdict_needs_no_heavy_module(finished: Path, tmp_path: Path) -
     printed = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
     assert printed[-1] == "[]", "the second time the verdict is known"
     assert "'pydantic'" in printed[-3]
+
+
+def test_no_call_has_the_name_of_a_module() -> None:
+    """Importing `gridc.study.NAME` would put the module in the place of the call."""
+    modules = {path.stem for path in Path(gridc.study.__file__).parent.glob("*.py")}
+    assert not modules & set(gridc.study.__all__)
+    for _ in range(2):
+        assert gridc.study.measurands("lm-eval:truthfulqa_mc1")
 
 
 def test_a_command_is_a_module_of_its_name() -> None:

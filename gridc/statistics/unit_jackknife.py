@@ -6,7 +6,7 @@ interval is that of Student's t with G - 1 degrees of freedom (Efron & Stein 198
 are few or unequal give none: below an effective number of `FLOOR` the errors are not known well enough.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +42,20 @@ def unit_totals(units: Whole, columns: ArrayLike) -> Floats:
 
 
 def estimate(
-    totals: Floats, statistic: OfTotals, sizes: Floats | None = None, share: bool = False
+    totals: Floats,
+    statistic: OfTotals,
+    sizes: Floats | None = None,
+    share: bool = False,
+    informs: Sequence[Floats] = (),
 ) -> UnitEstimate:
     """The statistic of all units, (G, K), with its interval. `sizes`, (G,), say how much of a unit counts:
-    the first column without them. A unit of size 0 is none. The interval of a `share` ends at 0 and 1."""
+    the first column without them. A unit of size 0 is none. The interval of a `share` ends at 0 and 1.
+    `informs`, (G,) each, say how much a unit tells of what the value turns on (of each side of a difference,
+    of a slope): the effective number is the least of all."""
     weight = totals[:, 0] if sizes is None else sizes
     totals, weight = totals[weight > 0], weight[weight > 0]
-    count, effective = len(totals), effective_number(weight)
+    count = len(totals)
+    effective = min(effective_number(part / max(part.max(initial=0), 1e-12)) for part in (weight, *informs))
     if not count:
         return UnitEstimate(None, None, 0, 0.0)
     whole = totals.sum(axis=0)

@@ -34,6 +34,7 @@ class Reply:
     step: str
     text: str
     gold: int
+    sent: str = ""
 
     @property
     def choice(self) -> int | None:
@@ -58,6 +59,7 @@ class Sample:
     unit: str
     replies: tuple[Reply, ...]
     answer: Reply
+    options: tuple[str, ...]
 
     @cached_property
     def beside(self) -> list[Reply]:
@@ -68,30 +70,48 @@ class Sample:
 def samples(store: Path, folder: Path) -> list[Sample]:
     """Every sample with its replies, in the order of the calls."""
     golds: dict[tuple[str, str], int] = {}
+    shown: dict[tuple[str, str], list[str]] = {}
     units: dict[tuple[str, str], str] = {}
     for line in (folder / "pocket_bbq.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         name = f"{row['category']}-{row['example_id']}"
         golds["families", name] = row["label"]
+        shown["families", name] = [row[f"ans{place}"] for place in range(3)]
         units["families", name] = f"{row['category']}-{row['example_id'] // 4}"
     for place, line in enumerate((folder / "personas.jsonl").read_text("utf-8").splitlines(), 1):
         golds["personas", str(place)] = json.loads(line)["key"]
-    traces: dict[tuple[Any, ...], list[tuple[str | None, str, str]]] = defaultdict(list)
+        shown["personas", str(place)] = json.loads(line)["list"]
+    traces: dict[tuple[Any, ...], list[tuple[str | None, str, str, str]]] = defaultdict(list)
     query = """SELECT cell.model, benchmark, configuration, item, replicate, trace.name, call.id,
-                      json_extract(answer, '$.text')
-               FROM trace JOIN call ON call.id = trace.call JOIN cell ON cell.id = trace.cell
+                      json_extract(answer, '$.text'), content
+               FROM trace JOIN call ON call.id = trace.call JOIN prompt ON prompt.id = prompt
+                    JOIN cell ON cell.id = trace.cell
                ORDER BY cell.id, item, replicate, trace.step"""
-    for *key, name, call, text in sqlite3.connect(store).execute(query):
-        traces[tuple(key)].append((name, call, text))
+    for *key, name, call, text, content in sqlite3.connect(store).execute(query):
+        traces[tuple(key)].append((name, call, text, content))
     found = []
     for (model, benchmark, configuration, item, _), rows in traces.items():
         number = item if benchmark == "families" else str(int(re.sub(r"\D", "", item)))
         gold = golds[benchmark, number]
         *calls, last = rows if len(rows) > 1 else [*rows, rows[0]]
-        replies = tuple(Reply(name or "plain", text, gold) for name, _, text in calls)
-        decides = next(place for place, (_, call, _) in reversed(list(enumerate(calls))) if call == last[1])
+        replies = tuple(
+            Reply(name or "plain", text, gold, json.loads(content)["messages"][-1][1])
+            for name, _, text, content in calls
+        )
+        decides = next(place for place, (_, call, *_) in reversed(list(enumerate(calls))) if call == last[1])
         scaffold, unit = configuration.partition("=")[2], units.get((benchmark, item), item)
-        found.append(Sample(model, benchmark, scaffold, item, unit, replies, replies[decides]))
+        found.append(
+            Sample(
+                model,
+                benchmark,
+                scaffold,
+                item,
+                unit,
+                replies,
+                replies[decides],
+                tuple(shown[benchmark, number]),
+            )
+        )
     return found
 
 

@@ -529,7 +529,8 @@ def _scripted(name: str, prompt: Prompt) -> Answer:
     text = REPLIES[draw % len(REPLIES)]
     if "JSON list" in asked:
         persona = next((each for each in PERSONAS if each in asked), "Somebody was there.")
-        words = ("What is known?", persona if draw % 3 else "Who asks?", "What follows?")
+        first = "What is known?\nA. Yes\nB. No" if draw % 5 < 2 else "What is known?"
+        words = (first, persona if draw % 3 else "Who asks?", "What follows?")
         text = json.dumps(words[: 2 + draw % 2]) if draw % 7 else "What is known?"
     elif "VERDICT" in asked and draw % 2:
         text = ("VERDICT: SAFE", "VERDICT: UNSAFE")[draw % 4 == 1]

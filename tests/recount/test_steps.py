@@ -1,4 +1,4 @@
-"""The tables of scaffolds' steps are recounted from the store by a program that imports nothing of gridc."""
+"""The tables of scaffolds are recounted from the store by a program that imports nothing of gridc."""
 
 import json
 from collections.abc import Mapping
@@ -8,10 +8,12 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.reports.estimates import estimate_document
+from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.runtime.store.store import Store
+from tests.recount import exposure
 from tests.recount import steps as again
 from tests.recount.studies import steps
 
@@ -37,7 +39,7 @@ def same(estimate: Any, counted: tuple[float | None, Any]) -> None:
     value, ends = (estimate.value, estimate.interval) if hasattr(estimate, "value") else estimate
     assert value == pytest.approx(counted[0], abs=1e-9)
     assert (ends is None) == (counted[1] is None)
-    assert ends is None or ends == pytest.approx(counted[1], abs=1e-8)
+    assert ends is None or ends == pytest.approx(counted[1], rel=1e-7, abs=1e-8)
 
 
 def test_what_every_step_comes_to(found: StepFindings, study: tuple[Findings, list[again.Sample]]) -> None:
@@ -91,3 +93,46 @@ def test_the_document_of_estimates_has_every_number(
         assert rows[f"change/{base}".replace(" ", "_")]["estimate"] == pytest.approx(
             change.net.value, abs=1e-8
         )
+
+
+def test_leakage_as_exposure(study: tuple[Findings, list[again.Sample]]) -> None:
+    found = study[0][EXPOSURES]
+    assert [(row.benchmark, row.scaffold) for row in found] == [("personas", "divided"), ("personas", "kept")]
+    for finding in found:
+        rows = list(exposure.divided(study[1], finding.benchmark, finding.scaffold).values())
+        for row, (model, items, leaked, values, gap) in zip(
+            finding.leakage, exposure.leakage(rows), strict=True
+        ):
+            assert (row.model, row.items, row.leaked) == (model, items, leaked)
+            for estimate, value in zip((row.plain, row.clean, row.exposed), values, strict=True):
+                same(estimate, value)
+            assert row.gap.value == pytest.approx(gap)
+            assert row.gap.interval is None or leaked > 20
+        for dose, (items, value) in zip(finding.doses, exposure.doses(rows), strict=True):
+            assert dose.items == items
+            if items:
+                same(dose.score, value)
+        assert [each.ratio for each in finding.odds] == pytest.approx(exposure.odds(rows), rel=1e-6)
+        for flip, (counts, p, change) in zip(finding.flips, exposure.flips(rows), strict=True):
+            assert (flip.exposed, flip.items, flip.less, flip.more) == counts
+            assert flip.p == pytest.approx(p)
+            same(flip.change, change)
+
+
+def test_what_goes_through_the_options(study: tuple[Findings, list[again.Sample]]) -> None:
+    found = study[0][MEDIATIONS]
+    assert [(row.benchmark, row.scaffold, row.by) for row in found] == [
+        (benchmark, "divided", by) for benchmark in ("families", "personas") for by in ("kept", None)
+    ]
+    for row in found:
+        own = exposure.divided(study[1], row.benchmark, row.scaffold)
+        beside = exposure.divided(study[1], row.benchmark, row.by) if row.by else None
+        items, total, lost, through, rest = exposure.mediation(own, beside)
+        assert row.items == items
+        assert row.effect.total.value == pytest.approx(total)
+        assert row.effect.lost.value == pytest.approx(lost)
+        if row.benchmark == "families" and row.by is None:
+            assert row.effect.through.value is None, "every part loses all options"
+        else:
+            assert row.effect.through.value == pytest.approx(through)
+            assert row.effect.rest.value == pytest.approx(rest)

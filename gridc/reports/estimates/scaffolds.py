@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS, ExposureFinding, MediationFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.reports.quantities import INDEPENDENT, estimate
@@ -12,12 +13,21 @@ from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_jackknife import UnitEstimate
 
 JACKKNIFE = "each unit left out once"
+WITHIN = "nothing makes an item both lose its options and change, and losing them acts alike on all items"
+BETWEEN = "the two scaffolds differ in the options of the parts alone, and losing them acts alike in both"
+BY_WORDS = (
+    "what leaked is found by rules of words; items whose parts leak differ in nothing else that matters"
+)
 
 
 def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of the tables about scaffolds."""
     if (steps := findings[STEPS]) is not None:
         yield from _step_rows(steps)
+    for exposure in findings[EXPOSURES]:
+        yield from _exposure_rows(exposure)
+    for mediation in findings[MEDIATIONS]:
+        yield from _mediation_rows(mediation)
 
 
 def _of(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
@@ -74,3 +84,73 @@ def _step_rows(steps: StepFindings) -> Iterator[EstimateRow]:
             rows=row.rows,
             n=row.subcalls + row.answers,
         )
+
+
+def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
+    where, base = (
+        f"{finding.scaffold} on {finding.benchmark}",
+        f"leakage/{finding.benchmark}/{finding.scaffold}",
+    )
+    shared = {"rows": finding.rows, "assumption": BY_WORDS}
+    for row in finding.leakage:
+        name, about = f"{base}/{row.model}".replace(" ", "_"), f"{where}, {row.model}"
+        for key, words, value, n in (
+            ("plain", "without a scaffold", row.plain, row.items),
+            ("clean", "where nothing adversarial leaked", row.clean, row.items - row.leaked),
+            ("exposed", "where an adversarial feature leaked", row.exposed, row.leaked),
+        ):
+            yield _of("exposed_score", value, n, id=f"{name}/{key}", about=f"score {words}, {about}",
+                      method="mean score", **shared)  # fmt: skip
+        yield _of("exposed_gap", row.gap, row.items, id=f"{name}/gap", about=f"score where something leaked "
+                  f"less where nothing did, {about}", method="difference of means", **shared)  # fmt: skip
+    for at, dose in enumerate(finding.doses):
+        yield _of("exposed_score", dose.score, dose.items, id=f"{base}/dose/{at}",
+                  about=f"score, {dose.dose}, {where}", method="mean score", **shared)  # fmt: skip
+    for odds in finding.odds:
+        problem = odds.problem and f": {odds.problem}"
+        yield estimate(
+            "exposed_odds",
+            id=f"{base}/odds/{odds.exposure.replace(' ', '_')}",
+            about=f"odds of a bad answer, {odds.exposure}, {where}",
+            estimate=odds.ratio,
+            interval=odds.interval,
+            level=None if odds.interval is None else LEVEL,
+            p=odds.p,
+            method=f"logit with fixed effects of models, cluster jackknife{problem}",
+            error=None if odds.ratio is not None else f"undefined: {odds.problem}",
+            n=finding.leakage[0].items,
+            **shared,
+        )
+    for flip in finding.flips:
+        key = "exposed" if flip.exposed else "clean"
+        about = f"where {'something' if flip.exposed else 'nothing'} adversarial leaked, {where}"
+        yield _of("exposed_change", flip.change, flip.items, id=f"{base}/change/{key}",
+                  about=f"score less the plain one, {about}", method="mean difference", **shared)  # fmt: skip
+        yield estimate(
+            "mcnemar_p", id=f"{base}/mcnemar/{key}", estimate=flip.p, p=flip.p, rows=finding.rows,
+            about=f"{flip.less} answers earn less than the plain one, {flip.more} more, {about}",
+            method="McNemar's test, exact and two-sided", n=flip.items,
+            assumption="all answers are independent of each other",
+        )  # fmt: skip
+
+
+def _mediation_rows(finding: MediationFinding) -> Iterator[EstimateRow]:
+    by = finding.by or "within"
+    base = f"mediation/{finding.benchmark}/{finding.scaffold}/{by}"
+    where = f"{finding.scaffold} on {finding.benchmark}"
+    assumption = BETWEEN if finding.by else WITHIN
+    method = (
+        f"slope of the difference from {finding.by} on that of the options"
+        if finding.by
+        else "slope on the options lost, within models"
+    )
+    effect, shared = finding.effect, {"rows": finding.rows, "assumption": assumption}
+    yield _of("options_lost", effect.lost, finding.items, id=f"{base}/lost", method="mean share",
+              about=f"parts without options, {where}", rows=finding.rows)  # fmt: skip
+    for key, words, value in (
+        ("total", "effect", effect.total),
+        ("through", "effect that goes through lost options", effect.through),
+        ("rest", "effect that does not", effect.rest),
+    ):
+        yield _of("mediated", value, finding.items, id=f"{base}/{key}", about=f"{words}, {where}",
+                  method=method, **shared)  # fmt: skip

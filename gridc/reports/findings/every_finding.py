@@ -8,6 +8,7 @@ from gridc.reports.findings.blinding import GUESSES, SANITISED
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT, SHARED_DRAWS
 from gridc.reports.findings.curves import CURVES
+from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.judges import JUDGING
 from gridc.reports.findings.paired import PRECISIONS
@@ -20,12 +21,14 @@ FINDINGS: tuple[Finding[Any], ...] = (
     CONDUCT,
     CURVES,
     ENVIRONMENT,
+    EXPOSURES,
     FACTORIAL,
     FALSIFICATIONS,
     GENERALIZABILITY,
     GUESSES,
     JUDGING,
     MAXIMA,
+    MEDIATIONS,
     PRECISIONS,
     PROPAGATION,
     SANITISED,

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.instrument.propagation import Original, StepShares, SubCall, Traced, shares, trace
+from gridc.compiler.instrument.propagation import (
+    Original,
+    State,
+    StepShares,
+    SubCall,
+    Traced,
+    shares,
+    trace,
+)
 from gridc.compiler.instrument.scaffolds import Procedure, built_in
 from gridc.compiler.instrument.scaffolds.procedures import parts
 from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, strategy
-from gridc.compiler.lowering.calls import PlannedSample
+from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.store.store import Store
@@ -91,17 +99,25 @@ def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
     scaffolds."""
     traced: list[Traced] = []
     rows: dict[tuple[str, str], list[tuple[str, str, int, str]]] = {}
-    known = lru_cache(2**14)(lambda original, messages: trace(original, SubCall("", "", messages)).states)
     for cell in _scaffolded(plan):
         name = scaffold_name(plan.study.spec, cell)
         for sample in plan.samples(cell):
             original = original_of(cell, sample)
             for step, request in sample.trace(store.answer_to).calls:
-                texts = tuple(text for _, text in request.prompt.messages)
-                traced.append(Traced(name, str(step), known(original, texts)))
+                traced.append(Traced(name, str(step), states_of(original, request.prompt)))
                 called = (cell.key, sample.item.id, sample.replicate, request.id)
                 rows.setdefault((name, str(step)), []).append(called)
     return tuple(Step(share, digest(sorted(rows[share.scaffold, share.step]))) for share in shares(traced))
+
+
+def states_of(original: Original, prompt: Prompt) -> Mapping[str, State]:
+    """In which state each part of a task is sent."""
+    return _states_of(original, tuple(text for _, text in prompt.messages))
+
+
+@lru_cache(2**15)
+def _states_of(original: Original, texts: tuple[str, ...]) -> Mapping[str, State]:
+    return trace(original, SubCall("", "", texts)).states
 
 
 def _scaffolded(plan: Plan) -> Iterator[Cell]:

@@ -6,7 +6,7 @@ refuses, the parts or the whole (Gringras 2026, app. M). A refusal is found by i
 method of the cell; judges label answers alone, so that a step of a judged cell has no score.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -17,12 +17,14 @@ import numpy as np
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.propagation import State
 from gridc.compiler.instrument.refusal import refuses
 from gridc.compiler.instrument.scaffolds import Procedure, built_in
+from gridc.compiler.instrument.scaffolds.procedures import parts
 from gridc.compiler.instrument.score import before_stop, score
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scaffolds import scaffold_name
+from gridc.reports.findings.scaffolds import original_of, scaffold_name, states_of
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats
@@ -44,7 +46,7 @@ class ReadReply:
     """One call of a sample: whether it was `whole` (asked for an answer to the whole task) and whether it
     `decides`; of its reply what was read, None where nothing could be, and what that earns, in units of the
     cell's scale, None where only judges read it and did not; and whether it refuses. A call that failed for
-    good has no reply."""
+    good has no reply. `kept` says in which state each part of the task was sent."""
 
     step: str
     call: str
@@ -54,12 +56,13 @@ class ReadReply:
     choice: int | None
     earned: int | None
     refuses: bool
+    kept: Mapping[str, State]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSample:
     """A sample of a complete cell with all its replies. `unit` numbers what is independent of each other,
-    over all benchmarks."""
+    over all benchmarks; `parts` are what the workers of a divided task are asked."""
 
     cell: Cell
     scaffold: str
@@ -67,6 +70,7 @@ class ReadSample:
     replicate: int
     unit: int
     replies: tuple[ReadReply, ...]
+    parts: tuple[str, ...] = ()
 
     @property
     def answer(self) -> ReadReply:
@@ -163,6 +167,7 @@ def read_samples(record: RunRecord) -> tuple[ReadSample, ...]:
             sample.replicate,
             units[cell.benchmark, sample.item.id],
             tuple(_replies(record, cell, sample)),
+            _parts(record, cell, sample),
         )
         for cell in cells
         for sample in plan.samples(cell)
@@ -179,6 +184,7 @@ def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[R
     found = sample.trace(record.store.answer_to)
     procedure = procedure_of(cell)
     decides = len(found.calls) - 1 if found.decides is None else found.decides
+    original = None if sample.scaffolded is None else original_of(cell, sample)
     for at, (step, request) in enumerate(found.calls):
         answer = record.store.answer_to(request.id) or {"text": ""}
         text = before_stop(answer.get("text", ""), cell.setting.held("stop"))
@@ -195,7 +201,20 @@ def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[R
             choice,
             earned,
             refuses(text),
+            {} if original is None else states_of(original, request.prompt),
         )
+
+
+def _parts(record: RunRecord, cell: Cell, sample: PlannedSample) -> tuple[str, ...]:
+    """What is asked of the workers: the parts, or the whole question where the task was not divided."""
+    procedure = procedure_of(cell)
+    if procedure is None or not procedure.divides or sample.scaffolded is None:
+        return ()
+    calls = sample.trace(record.store.answer_to).calls
+    answer = record.store.answer_to(calls[0][1].id) or {}
+    text = before_stop(answer.get("text", ""), cell.setting.held("stop"))
+    asked = sum(str(step).startswith(WORKS) for step, _ in calls)
+    return (tuple(parts(text, 100)) or (sample.scaffolded.task.question,))[:asked]
 
 
 def procedure_of(cell: Cell) -> Procedure | None:
@@ -208,6 +227,16 @@ def place_of(spec: Spec, cell: Cell) -> Counterpart:
     """What a cell shares with those that differ in the scaffold alone."""
     free = {axis.id for axis in spec.axis if any(level.scaffold is not None for level in axis.level)}
     return cell.model, cell.benchmark, tuple((a, level) for a, level in cell.levels.items() if a not in free)
+
+
+def item_scores(record: RunRecord) -> dict[tuple[str, str], float]:
+    """The mean score of each item in each of these cells, by the cell's key and the item."""
+    rows = record.samples.of("score", generating(record))
+    counted, earned = rows.reading("itt")
+    return {
+        (rows.cells[cell].key, rows.items[item][1]): float(points / count)
+        for cell, item, points, count in zip(rows.cell, rows.item, earned, counted, strict=True)
+    }
 
 
 def step_findings(record: RunRecord) -> StepFindings | None:
@@ -386,8 +415,8 @@ def _refusals(
     )
 
 
-DIVIDES = "decompose"
-"""The step of a scaffold that divides in which it does."""
+DIVIDES, WORKS = "decompose", "map_chunk"
+"""The steps of a scaffold that divides: the one that does, and how those begin that answer a part."""
 
 
 def _log_ratio(totals: Floats) -> Floats:

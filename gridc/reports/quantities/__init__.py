@@ -111,6 +111,17 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("answer_change", "difference of shares", "score of a later answer less that of an earlier one"),
         ("refusal_ratio", "ratio", "share of sub-calls that refuse over the share of answers that do"),
     ),
+    "scaffolds.md#leakage-as-exposure": (
+        ("exposed_score", "share", "score of the items whose parts leak, do not, or leak so much"),
+        ("exposed_gap", "difference of shares", "score where something leaked less where nothing did"),
+        ("exposed_change", "difference of shares", "score under the scaffold less the plain one"),
+        ("exposed_odds", "ratio", "odds of a bad answer for one more leaked feature, or for all parts"),
+        ("mcnemar_p", "p", "p of as many answers that earn less as that earn more"),
+    ),
+    "scaffolds.md#what-goes-through-the-options": (
+        ("mediated", "difference of shares", "effect of a scaffold, through lost options, and the rest"),
+        ("options_lost", "share", "parts that were sent no options"),
+    ),
     "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
     "audit.md#what-is-reported": (
         ("leniency", "difference of shares", "score of the study less that of people"),

@@ -1,0 +1,333 @@
+"""Leakage as exposure, and options as mediator: what of a divided task's answer follows from what its parts
+were given.
+
+A row is one item of one model under a scaffold that divides. What leaked into the parts is found by rules of
+words (`instrument.subquestions`), an upper guess. Nothing of this is drawn by lot: items whose parts leak
+differ from others in more than that, which a fixed effect of the model does not take out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridc.compiler.instrument.subquestions import GROUPS, leaked
+from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.steps import (
+    POOLED,
+    READ,
+    WORKS,
+    Counterpart,
+    ReadSample,
+    item_scores,
+    place_of,
+    procedure_of,
+)
+from gridc.schema.canonical import digest
+from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.direction import Direction
+from gridc.statistics.exact_tests import mcnemar_two_sided
+from gridc.statistics.exposure import ExposureOdds, exposure_odds
+from gridc.statistics.mediation import MediatedEffect, between_arms, within_arm
+from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+
+CLASSES = tuple(dict.fromkeys(GROUPS.values()))
+"""Of leakage: adversarial, contextual, identity."""
+SHARES = ((0.0, 0.0), (0.0, 0.5), (0.5, 1.0))
+"""Shares of the parts that leak: none, up to a half, more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeakageRow:
+    """The answers of one model, or of all, by whether an adversarial feature leaked: how many items, their
+    score without a scaffold (`plain`), and under the scaffold where nothing and where something leaked; the
+    gap of these two."""
+
+    model: str
+    items: int
+    leaked: int
+    plain: UnitEstimate
+    clean: UnitEstimate
+    exposed: UnitEstimate
+    gap: UnitEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class DoseRow:
+    """The items with so many leaked features (`features`), or with such a share of leaking parts: their
+    score."""
+
+    dose: str
+    items: int
+    score: UnitEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class FlipRow:
+    """Answers beside the plain ones, of the items where nothing, or something, leaked: how many earn less and
+    how many more under the scaffold, the exact p of McNemar's test, which takes the answers as independent of
+    each other, and the mean change."""
+
+    exposed: bool
+    items: int
+    less: int
+    more: int
+    p: float
+    change: UnitEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureFinding:
+    """One scaffold on one benchmark. `odds` are of a bad answer, by class and for the share of parts
+    that leak an adversarial feature, each for one more feature (or for all of the parts), with fixed effects
+    of models; none under a target, where no single answer is a bad one."""
+
+    benchmark: str
+    scaffold: str
+    leakage: tuple[LeakageRow, ...]
+    odds: tuple[ExposureOdds, ...]
+    doses: tuple[DoseRow, ...]
+    flips: tuple[FlipRow, ...]
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class MediationFinding:
+    """How much of the effect of a scaffold on a benchmark, all models together, goes through the options that
+    its parts lose. `by` is the other scaffold that the slope comes from, None where it comes from the
+    differences between the items of this one."""
+
+    benchmark: str
+    scaffold: str
+    by: str | None
+    items: int
+    effect: MediatedEffect
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """One item of one model under a scaffold that divides, over its replicates: the mean score, that of the
+    plain answer (not a number without one), how many features of each class leaked, and the shares of parts
+    that leak an adversarial one and that keep the options (not a number of a task without options)."""
+
+    place: Counterpart
+    item: str
+    unit: int
+    score: float
+    plain: float
+    classes: Mapping[str, int]
+    leaking: float
+    kept: float
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """What a digest is of, to ten places."""
+        values = (self.score, self.plain, self.leaking, self.kept)
+        counts = [self.classes.get(name, 0) for name in CLASSES]
+        return (
+            *self.place[:2],
+            str(self.place[2]),
+            self.item,
+            *counts,
+            *(f"{value:.10g}" for value in values),
+        )
+
+
+def divided(record: RunRecord) -> dict[tuple[str, str], list[Divided]]:
+    """The rows of every scaffold that divides, by benchmark and scaffold."""
+    spec, samples = record.plan.study.spec, record[READ]
+    if not samples:
+        return {}
+    scores = item_scores(record)
+    plain = {
+        (place_of(spec, sample.cell), sample.item.id): scores[sample.cell.key, sample.item.id]
+        for sample in samples
+        if sample.cell.setting.scaffolding is None
+    }
+    by_item: dict[tuple[str, str], list[ReadSample]] = {}
+    for sample in samples:
+        procedure = procedure_of(sample.cell)
+        if procedure is not None and procedure.divides and sample.parts:
+            by_item.setdefault((sample.cell.key, sample.item.id), []).append(sample)
+    rows: dict[tuple[str, str], list[Divided]] = {}
+    for own in by_item.values():
+        first = own[0]
+        place = place_of(spec, first.cell)
+        key = first.cell.key, first.item.id
+        row = _divided(place, own, scores[key], plain.get((place, first.item.id), np.nan))
+        rows.setdefault((first.cell.benchmark, first.scaffold), []).append(row)
+    return rows
+
+
+def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, plain: float) -> Divided:
+    features: set[str] = set()
+    leaking, kept = list[float](), list[float]()
+    for sample in samples:
+        own = [leaked(sample.item.stem, part) for part in sample.parts]
+        features |= leaked(sample.item.stem, "\n".join(sample.parts))
+        adversarial = [any(GROUPS[feature] == CLASSES[0] for feature in found) for found in own]
+        leaking.append(sum(adversarial) / len(own))
+        states = [reply.kept["mc_option"] for reply in sample.replies if reply.step.startswith(WORKS)]
+        if "absent" not in states:
+            kept.append(sum(state == "kept" for state in states) / max(len(states), 1))
+    return Divided(
+        place,
+        samples[0].item.id,
+        samples[0].unit,
+        score,
+        plain,
+        Counter(GROUPS[feature] for feature in features),
+        float(np.mean(leaking)),
+        float(np.mean(kept)) if kept else np.nan,
+    )
+
+
+def exposures(record: RunRecord) -> tuple[ExposureFinding, ...]:
+    """Of every scaffold that divides, on each benchmark where anything leaked."""
+    directions = {
+        benchmark.id: Direction.of(benchmark.direction) for benchmark in record.plan.study.spec.benchmark
+    }
+    return tuple(
+        _exposure(benchmark, scaffold, rows, directions[benchmark])
+        for (benchmark, scaffold), rows in record[DIVIDED].items()
+        if any(row.classes for row in rows)
+    )
+
+
+def _exposure(
+    benchmark: str, scaffold: str, rows: Sequence[Divided], direction: Direction
+) -> ExposureFinding:
+    models = list(dict.fromkeys(row.place[0] for row in rows))
+    model = np.array([models.index(row.place[0]) for row in rows], dtype=np.int64)
+    units = np.array([row.unit for row in rows], dtype=np.int64)
+    score = np.array([row.score for row in rows])
+    plain = np.array([row.plain for row in rows])
+    classes = np.array([[row.classes.get(name, 0) for name in CLASSES] for row in rows], dtype=np.float64)
+    leaking = np.array([row.leaking for row in rows])
+    exposed = classes[:, 0] > 0
+    of_models = [(POOLED, np.ones(len(rows), np.bool_))]
+    of_models += [(name, model == at) for at, name in enumerate(models)] if len(models) > 1 else []
+    names = [f"{name} feature" for name in CLASSES]
+    bad = score if direction.lower else 1 - score
+    odds = (
+        *exposure_odds(names, classes, bad, model, units),
+        *exposure_odds(["all parts leak"], leaking[:, None], bad, model, units),
+    )
+    return ExposureFinding(
+        benchmark,
+        scaffold,
+        tuple(_leakage(name, some, units, score, plain, exposed) for name, some in of_models),
+        odds if direction.target is None else (),
+        tuple(_doses(classes[:, 0], leaking, units, score)),
+        tuple(_flips(units, score, plain, exposed)),
+        digest(sorted(map(repr, (row.row for row in rows)))),
+    )
+
+
+def mean_of(values: Floats, units: Whole, some: Flags, share: bool = True) -> UnitEstimate:
+    """The mean of some of the rows, over units."""
+    columns = np.column_stack([some.astype(np.float64), np.where(some, values, 0.0)])
+    return estimate(unit_totals(units, columns), ratio(1, 0), share=share)
+
+
+def _leakage(
+    name: str, some: Flags, units: Whole, score: Floats, plain: Floats, exposed: Flags
+) -> LeakageRow:
+    clean, dirty = some & ~exposed, some & exposed
+    columns = np.column_stack([clean, clean * score, dirty, dirty * score]).astype(np.float64)
+    totals = unit_totals(units, columns)
+
+    def gap(sums: Floats) -> Floats:
+        value: Floats = sums[:, 3] / sums[:, 2] - sums[:, 1] / sums[:, 0]
+        return value
+
+    return LeakageRow(
+        name,
+        int(some.sum()),
+        int(dirty.sum()),
+        mean_of(plain, units, some & ~np.isnan(plain)),
+        mean_of(score, units, clean),
+        mean_of(score, units, dirty),
+        estimate(totals, gap, totals[:, 0] + totals[:, 2], informs=(totals[:, 0], totals[:, 2])),
+    )
+
+
+def _doses(features: Floats, leaking: Floats, units: Whole, score: Floats) -> Iterator[DoseRow]:
+    for low, high, words in ((0, 0, "no feature"), (1, 1, "1 feature"), (2, 99, "2 features or more")):
+        some = (features >= low) & (features <= high)
+        yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
+    names = ("no part leaks", "up to half of the parts", "more than half of the parts")
+    for (least, most), words in zip(SHARES, names, strict=True):
+        some = (leaking > least if most else leaking >= least) & (leaking <= most + 1e-9)
+        yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
+
+
+def _flips(units: Whole, score: Floats, plain: Floats, exposed: Flags) -> Iterator[FlipRow]:
+    known = ~np.isnan(plain)
+    for side in (False, True):
+        some = known & (exposed == side)
+        if not some.any():
+            continue
+        change = np.where(some, score - np.where(known, plain, 0.0), 0.0)
+        less, more = int((change < -1e-9).sum()), int((change > 1e-9).sum())
+        p = mcnemar_two_sided(less, more)
+        yield FlipRow(side, int(some.sum()), less, more, p, mean_of(change, units, some, share=False))
+
+
+def mediations(record: RunRecord) -> tuple[MediationFinding, ...]:
+    """Of every scaffold that divides and whose parts lose options, beside the plain answers: against every
+    other one that loses fewer, and within itself."""
+    by_arm = record[DIVIDED]
+    found = list[MediationFinding]()
+    for (benchmark, scaffold), rows in by_arm.items():
+        own = {(row.place, row.item): row for row in rows if not np.isnan(row.plain + row.kept)}
+        if not any(row.kept < 1 for row in own.values()):
+            continue
+        for (where, other), theirs in by_arm.items():
+            beside = {(row.place, row.item): row for row in theirs if not np.isnan(row.kept)}
+            keys = [key for key in own if key in beside]
+            if where != benchmark or other == scaffold or not keys:
+                continue
+            if np.mean([beside[key].kept for key in keys]) > np.mean([own[key].kept for key in keys]):
+                found.append(_mediation(benchmark, scaffold, other, own, beside, keys))
+        found.append(_mediation(benchmark, scaffold, None, own, own, list(own)))
+    return tuple(found)
+
+
+def _mediation(
+    benchmark: str,
+    scaffold: str,
+    by: str | None,
+    own: Mapping[tuple[Counterpart, str], Divided],
+    beside: Mapping[tuple[Counterpart, str], Divided],
+    keys: Sequence[tuple[Counterpart, str]],
+) -> MediationFinding:
+    units = np.array([own[key].unit for key in keys], dtype=np.int64)
+    change, kept, other, still = (
+        np.array(values)
+        for values in (
+            [own[key].score - own[key].plain for key in keys],
+            [own[key].kept for key in keys],
+            [beside[key].score - own[key].plain for key in keys],
+            [beside[key].kept for key in keys],
+        )
+    )
+    if by is None:
+        models = list(dict.fromkeys(key[0] for key in keys))
+        groups = np.array([models.index(key[0]) for key in keys], dtype=np.int64)
+        effect = within_arm(change, 1 - kept, groups, units)
+    else:
+        effect = between_arms(change, 1 - kept, other, 1 - still, units)
+    rows = digest(sorted(repr((own[key].row, beside[key].row)) for key in keys))
+    return MediationFinding(benchmark, scaffold, by, len(keys), effect, rows)
+
+
+DIVIDED: Finding[dict[tuple[str, str], list[Divided]]] = Finding("divided", divided)
+EXPOSURES: Finding[tuple[ExposureFinding, ...]] = Finding(
+    "exposures", exposures, (), tuple[ExposureFinding, ...]
+)
+MEDIATIONS: Finding[tuple[MediationFinding, ...]] = Finding(
+    "mediations", mediations, (), tuple[MediationFinding, ...]
+)

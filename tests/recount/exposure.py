@@ -1,0 +1,148 @@
+"""What leaked into the parts of divided tasks and which options they lost, counted again from the store.
+
+Of the replies of `studies.steps` alone: what a persona's sentence gives away is written down here by hand.
+Plain json, scipy and statsmodels; nothing of gridc is imported.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+import statsmodels.api as sm
+from scipy.stats import binomtest
+
+from tests.recount.steps import POOLED, Interval, Sample, jackknife
+
+GIVES = {
+    "I am a 40-year-old conservative teacher.": (1, 2, 0),  # leaning; age and profession
+    "My name is Ada Bell.": (0, 0, 1),
+    "I work as a nurse.": (0, 1, 0),
+    "I care about family and freedom.": (1, 0, 0),
+    "I am a liberal engineer.": (1, 1, 0),
+}
+"""Adversarial, contextual and identifying features of each."""
+Value = tuple[float, Interval]
+
+
+@dataclass(frozen=True)
+class Divided:
+    """An item of one model whose task was divided. `plain` is its score without the scaffold."""
+
+    model: str
+    item: str
+    unit: str
+    score: float
+    plain: float
+    classes: tuple[int, int, int]
+    leaking: float
+    kept: float
+
+
+def divided(found: Sequence[Sample], benchmark: str, scaffold: str) -> dict[tuple[str, str], Divided]:
+    """Every item under one scaffold, by model and item."""
+    plain = {
+        (s.model, s.item): s.answer.points for s in found if (s.benchmark, s.scaffold) == (benchmark, "plain")
+    }
+    rows = {}
+    for sample in found:
+        if (sample.benchmark, sample.scaffold) != (benchmark, scaffold):
+            continue
+        steps = {reply.step: reply for reply in sample.replies}
+        try:
+            parts = json.loads(steps["decompose"].text)
+        except ValueError:
+            parts = [steps["decompose"].text]
+        sent = [reply.sent for step, reply in steps.items() if step.startswith("map_chunk")]
+        here = [[GIVES[persona] for persona in GIVES if persona in part] for part in parts[: len(sent)]]
+        gives = {given for each in here for given in each}
+        lines = [f"{letter}. {option}" for letter, option in zip("ABC", sample.options, strict=False)]
+        rows[sample.model, sample.item] = Divided(
+            sample.model,
+            sample.item,
+            sample.unit,
+            sample.answer.points,
+            plain[sample.model, sample.item],
+            next(iter(gives)) if gives else (0, 0, 0),
+            sum(any(given[0] for given in each) for each in here) / len(here),
+            sum(all(line in text.splitlines() for line in lines) for text in sent) / len(sent),
+        )
+    return rows
+
+
+def _mean(rows: Sequence[tuple[str, float]], share: bool = True) -> Value:
+    if not rows:
+        return nan, None
+    value, ends = jackknife([(unit, (1, score)) for unit, score in rows], lambda sums: sums[1] / sums[0])
+    return value, (max(ends[0], 0), min(ends[1], 1)) if ends and share else ends
+
+
+def leakage(rows: Sequence[Divided]) -> Iterator[tuple[str, int, int, list[Value], float]]:
+    """Of all models and each: items, how many leaked; the scores without, clean and leaked; the gap."""
+    for model in (POOLED, *dict.fromkeys(row.model for row in rows)):
+        own = [row for row in rows if model in (POOLED, row.model)]
+        clean = [(row.unit, row.score) for row in own if not row.classes[0]]
+        leaked = [(row.unit, row.score) for row in own if row.classes[0]]
+        values = [_mean([(row.unit, row.plain) for row in own]), _mean(clean), _mean(leaked)]
+        yield model, len(own), len(leaked), values, values[2][0] - values[1][0]
+
+
+def doses(rows: Sequence[Divided]) -> list[tuple[int, Value]]:
+    """Items with none, one and more leaked features; with no part, up to half and more leaking."""
+    groups = [
+        *([row for row in rows if min(row.classes[0], 2) == count] for count in range(3)),
+        [row for row in rows if row.leaking == 0],
+        [row for row in rows if 0 < row.leaking <= 0.5],
+        [row for row in rows if row.leaking > 0.5],
+    ]
+    return [(len(group), _mean([(row.unit, row.score) for row in group])) for group in groups]
+
+
+def odds(rows: Sequence[Divided]) -> list[float]:
+    """Odds ratios of a bad answer: of the three classes together, and of the share of leaking parts."""
+    models = list(dict.fromkeys(row.model for row in rows))
+    dummies = np.array([[row.model == model for model in models] for row in rows], dtype=float)
+    bad = np.array([1 - row.score for row in rows])
+    ratios: list[float] = []
+    for exposures in ([row.classes for row in rows], [[row.leaking] for row in rows]):
+        columns = np.hstack([np.array(exposures, dtype=float), dummies])
+        fit = sm.Logit(bad, columns).fit(disp=0)
+        ratios += np.exp(fit.params[: -len(models)]).tolist()
+    return ratios
+
+
+def flips(rows: Sequence[Divided]) -> Iterator[tuple[tuple[Any, ...], float, Value]]:
+    """Without and with a leaked feature: items, less and more than plain; McNemar's p; the mean change."""
+    for exposed in (False, True):
+        own = [row for row in rows if bool(row.classes[0]) == exposed]
+        less = sum(row.score < row.plain for row in own)
+        more = sum(row.score > row.plain for row in own)
+        p = float(binomtest(less, less + more).pvalue) if less + more else 1.0
+        yield (
+            (exposed, len(own), less, more),
+            p,
+            _mean([(r.unit, r.score - r.plain) for r in own], share=False),
+        )
+
+
+def mediation(
+    own: dict[tuple[str, str], Divided], beside: dict[tuple[str, str], Divided] | None
+) -> tuple[int, float, float, float, float]:
+    """How many items; the mean effect, the share lost, what goes through and the rest, by least squares."""
+    keys = [key for key in own if beside is None or key in beside]
+    change = np.array([own[key].score - own[key].plain for key in keys])
+    lost = np.array([1 - own[key].kept for key in keys])
+    if beside is None:
+        models = list(dict.fromkeys(key[0] for key in keys))
+        dummies = np.array([[key[0] == model for model in models] for key in keys], dtype=float)
+        varies = any(len({own[key].kept for key in keys if key[0] == model}) > 1 for model in models)
+        columns = np.column_stack([lost, dummies])
+        slope = float(sm.OLS(change, columns).fit().params[0]) if varies else nan
+    else:
+        moved = np.array([own[key].score - beside[key].score for key in keys])
+        apart = np.array([beside[key].kept - own[key].kept for key in keys])
+        slope = float((apart @ moved) / (apart @ apart))
+    through = slope * float(lost.mean())
+    return len(keys), float(change.mean()), float(lost.mean()), through, float(change.mean()) - through

@@ -51,7 +51,7 @@ def about_sheet(number: int) -> str:
 
 def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
     """The labels that a response can get, by the number of the choice that each stands for."""
-    names = METHODS[cell.setting.method].names(spec.judge_labels)
+    names = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge))
     return (cell.setting.labels(len(item.options)) or item.options) if names is None else tuple(names)
 
 

@@ -108,10 +108,10 @@ def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Bli
 def judged(plan: Plan, store: Store) -> Iterator[BlindedResponse]:
     """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
     for good is no response."""
-    judge = plan.study.spec.judge
-    hidden = judge is not None and judge.blinding is not None and judge.blinding.sanitise
     for cell in plan.cells():
         if METHODS[cell.setting.method].judged:
+            judge = plan.study.spec.judge_called(cell.setting.judge)
+            hidden = judge is not None and judge.blinding is not None and judge.blinding.sanitise
             for response, clean in responses_of(plan, store, cell):
                 yield (
                     response
@@ -152,10 +152,10 @@ def _names(spec: Spec) -> tuple[str, ...]:
 
 
 def order_seed(plan: Plan) -> int:
-    """What draws the judging order: the blinding's own seed, else the study's."""
+    """What draws the judging order: the blinding's own seed, which all judges share, else the study's."""
     spec = plan.study.spec
-    blinding = spec.judge.blinding if spec.judge is not None else None
-    return spec.sampling.seed if blinding is None else blinding.seed
+    seeds = (judge.blinding.seed for judge in spec.declared_judges if judge.blinding is not None)
+    return next(seeds, spec.sampling.seed)
 
 
 def opened(store: Store, stamp: str, about: str = JUDGING) -> bool:

@@ -1,6 +1,6 @@
 """What the judges of a study come to, read from its store: which responses they label, and their rulings."""
 
-from gridc.compiler.lowering.judging import Bench, Judged, Response, is_judged
+from gridc.compiler.lowering.judging import Judged, Response, is_judged, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime import blinding
 from gridc.runtime.store.store import Store
@@ -27,9 +27,9 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
 def judged(plan: Plan, store: Store) -> Judged | None:
     """What the judges come to by the replies that are stored; None while responses are missing."""
     given = responses(plan, store)
-    return None if given is None else Bench(plan.study).judged(given, store.answer_to)
+    return None if given is None else judged_by(plan.study, given, store.answer_to)
 
 
 def hides(plan: Plan) -> bool:
     """Whether the study blinds its judges."""
-    return plan.study.spec.judge is not None and plan.study.spec.judge.blinding is not None
+    return any(judge.blinding is not None for judge in plan.study.spec.declared_judges)

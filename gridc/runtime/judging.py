@@ -7,7 +7,7 @@ left to ask, and only then is the map opened.
 
 from collections.abc import Callable, Generator, Iterator
 
-from gridc.compiler.lowering.judging import Bench, Judged, asked_as
+from gridc.compiler.lowering.judging import Judged, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime import sealing
 from gridc.runtime.engines.protocol import Engine
@@ -27,9 +27,9 @@ def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
         places = sealing.begin(plan, store)
         by_key = {response.key: response for response in given}
         given = [by_key[places.places[response.uuid]] for response in places.responses]
-    bench, before = Bench(plan.study), -1
+    before = -1
     while True:
-        state = bench.judged(given, store.answer_to)
+        state = judged_by(plan.study, given, store.answer_to)
         store.extend_judgements(plan.study_digest, state.asks)
         yield state
         replies = sum(ask.verdict is not None for ask in state.asks)
@@ -48,7 +48,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage
             for ask in state.asks:
                 if ask.verdict is None:
                     key = ask.request.model, ask.request.precision
-                    wanted.setdefault(key, {}).setdefault(ask.request.id, asked_as(ask.judge))
+                    wanted.setdefault(key, {}).setdefault(ask.request.id, ask.assessor)
             wave = []
             for number, ((identity, precision), calls) in enumerate(wanted.items()):
                 name = next(iter(calls.values()))

@@ -279,6 +279,13 @@ class BenchmarkEffects(Table):
             "the response, see [judge]."
         ),
     ] = None
+    judge: Annotated[
+        Id | None,
+        Field(
+            description="Which of several [[judge]] labels the responses, by its id. Default: the only one.",
+            examples=["safety"],
+        ),
+    ] = None
     reader: Annotated[
         ReaderName | None,
         Field(

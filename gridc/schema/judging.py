@@ -1,13 +1,14 @@
 """Judges: who assesses responses that no rule can score, and what they may not see."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from gridc.schema.base import Id, Table, Text
+from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.effects import Precision
 from gridc.schema.engines import EngineName, engine_for
 from gridc.schema.provider import Endpoint
+from gridc.schema.scores import Scores, evenly
 
 MOST_TOKENS = 256
 """Tokens of a judge's longest reply, where a spec does not say."""
@@ -81,9 +82,36 @@ class PanelJudge(Assessor):
     ] = None
 
 
+class RatingScale(Table):
+    """Whole numbers that a judge rates responses with."""
+
+    model_config = ConfigDict(populate_by_name=False, serialize_by_alias=True)
+
+    first: Annotated[int, Field(ge=0, le=100, alias="from", description="The least number, which earns 0.")]
+    last: Annotated[int, Field(ge=0, le=100, alias="to", description="The greatest one, which earns 1.")]
+
+    @model_validator(mode="after")
+    def _upwards(self) -> Self:
+        if self.last <= self.first:
+            raise Contradiction(
+                f"a scale from {self.first} to {self.last} has no second number",
+                "scale = { from = 1, to = 10 }",
+            )
+        return self
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The labels, the least first."""
+        return tuple(str(number) for number in range(self.first, self.last + 1))
+
+
 class Judge(Assessor):
     """Who assesses responses that no rule can score."""
 
+    id: Annotated[
+        Id | None,
+        Field(description="How the key `judge` of a call names it. Needed in [[judge]]. Default: none."),
+    ] = None
     rubric: Annotated[
         Text,
         Field(
@@ -92,8 +120,20 @@ class Judge(Assessor):
         ),
     ]
     labels: Annotated[
-        tuple[Id, ...], Field(min_length=2, description="The verdicts that the judge may return.")
-    ]
+        tuple[Id, ...] | None,
+        Field(
+            min_length=2,
+            description="The verdicts that the judge may return. Needed unless it has a `scale`.",
+        ),
+    ] = None
+    scale: Annotated[
+        RatingScale | None,
+        Field(
+            description="It rates with a whole number, in place of `labels`; its score is where the number "
+            "lies on the scale. Default: none.",
+            examples=[{"from": 1, "to": 10}],
+        ),
+    ] = None
     confidence: Annotated[
         int | None,
         Field(
@@ -129,28 +169,58 @@ class Judge(Assessor):
     ] = None
     blinding: Annotated[Blinding | None, Field(description="Default: the judge is not blinded.")] = None
 
+    @model_validator(mode="after")
+    def _one_kind_of_verdict(self) -> Self:
+        if self.labels is None and self.scale is None:
+            help = 'labels = ["right", "wrong"]; or scale = { from = 1, to = 10 }'
+            raise Contradiction("what the judge may say is missing", help)
+        if self.labels is not None and self.scale is not None:
+            raise Contradiction("a judge has `labels` or a `scale`", "leave one of them out")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What reports and stores call it."""
+        return JUDGE if self.id is None else f"{JUDGE}.{self.id}"
+
+    def office(self, office: str) -> str:
+        """The name of another one who judges in its stead or beside it: an office, or the id of one of the
+        panel."""
+        return f"{self.name}.{office}"
+
     @property
     def assessors(self) -> dict[str, Assessor]:
         """Everyone who judges, by the name under which reports and stores have it: the judge first."""
-        by_name: dict[str, Assessor] = {JUDGE: self}
-        by_name |= {panel_name(judge.id): judge for judge in self.panel or ()}
+        by_name: dict[str, Assessor] = {self.name: self}
+        by_name |= {self.office(judge.id): judge for judge in self.panel or ()}
         if self.backup is not None:
-            by_name[BACKUP] = self.backup
+            by_name[self.office(BACKUP)] = self.backup
         if self.validation is not None:
-            by_name[SECOND] = self.validation
+            by_name[self.office(SECOND)] = self.validation
         return by_name
 
     @property
     def jury(self) -> tuple[str, ...]:
         """Those who judge every response."""
-        return (JUDGE, *(panel_name(judge.id) for judge in self.panel or ()))
+        return (self.name, *(self.office(judge.id) for judge in self.panel or ()))
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The labels that a response may get."""
+        return self.labels or (() if self.scale is None else self.scale.numbers)
+
+    @property
+    def rates(self) -> bool:
+        """Whether its labels are the numbers of a scale."""
+        return self.scale is not None
+
+    @property
+    def scores(self) -> Scores | None:
+        """What its labels earn where a spec does not say: nothing is known of labels in words."""
+        return None if self.labels is not None else evenly(self.verdicts)
 
 
-JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.validation"
-GUESS = "judge.guess"
-"""The judge, asked which configuration a response came from."""
-
-
-def panel_name(identifier: str) -> str:
-    """The name of a further judge."""
-    return f"{JUDGE}.{identifier}"
+JUDGE = "judge"
+BACKUP, SECOND, GUESS = "backup", "validation", "guess"
+"""Offices: who judges where the judge gives no label; who judges a share once more; the judge, asked which
+configuration a response came from."""

@@ -1,5 +1,6 @@
 """What a response earns: the labels that it is read to, mapped to scores."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import gcd, lcm
 from typing import Annotated, Literal
@@ -82,6 +83,26 @@ class Scores(
                 return None
             value = value.comply if expected == "comply" else value.refuse
         return round(value * self.scale)
+
+
+class EvenScores(Scores):
+    """Scores from 0 to 1 for whole numbers without a gap, evenly far apart whatever decimals they have."""
+
+    @cached_property
+    def scale(self) -> int:
+        return len(self.root) - 1
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The numbers that earn 0 and 1."""
+        numbers = [int(label) for label in self.root]
+        return min(numbers), max(numbers)
+
+
+def evenly(numbers: Sequence[str]) -> EvenScores:
+    """What whole numbers without a gap earn by where they lie between the first and the last one."""
+    last = len(numbers) - 1
+    return EvenScores({label: round(place / last, DIGITS) for place, label in enumerate(numbers)})
 
 
 def _both(value: float | ByExpected) -> tuple[float, ...]:

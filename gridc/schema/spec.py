@@ -234,7 +234,13 @@ class Spec(Table):
     outcome: Annotated[
         tuple[NamedOutcome, ...] | None, Field(min_length=1, description="Further outcomes of responses.")
     ] = None
-    judge: Judge | None = None
+    judge: Annotated[
+        Judge | tuple[Judge, ...] | None,
+        Field(
+            description="Who assesses responses that no rule can score: [judge], or several as [[judge]], "
+            "each with an `id`, of which the key `judge` of a call names one. Default: nobody."
+        ),
+    ] = None
     waive: Annotated[tuple[Waive, ...], Field(description="Hazards that are taken knowingly.")] = ()
     roster: Roster | None = None
     sampling: Sampling = Field(default_factory=lambda: Sampling(seed=0))
@@ -255,13 +261,30 @@ class Spec(Table):
     @cached_property
     def judges(self) -> tuple[Model, ...]:
         """The models that judge, each under the name of its office."""
-        assessors = {} if self.judge is None else self.judge.assessors
-        return tuple(Model(**assessor.as_model(name)) for name, assessor in assessors.items())
+        return tuple(
+            Model(**assessor.as_model(name))
+            for judge in self.declared_judges
+            for name, assessor in judge.assessors.items()
+        )
 
     @property
-    def judge_labels(self) -> tuple[str, ...]:
-        """What judges choose from; nothing where nobody judges."""
-        return () if self.judge is None else self.judge.labels
+    def declared_judges(self) -> tuple[Judge, ...]:
+        """Every [[judge]], or the one [judge]."""
+        if isinstance(self.judge, Judge):
+            return (self.judge,)
+        return self.judge or ()
+
+    def judge_called(self, name: str | None) -> Judge | None:
+        """The judge that a call names; the only one, where it names none."""
+        declared = self.declared_judges
+        if name is None:
+            return declared[0] if len(declared) == 1 else None
+        return next((judge for judge in declared if judge.id == name), None)
+
+    def verdicts(self, name: str | None) -> tuple[str, ...]:
+        """The labels of the judge that a call names; nothing where nobody judges."""
+        judge = self.judge_called(name)
+        return () if judge is None else judge.verdicts
 
     @property
     def asked_models(self) -> tuple[Model, ...]:
@@ -271,7 +294,10 @@ class Spec(Table):
     @property
     def graded(self) -> bool:
         """Whether a response can earn a part of a point."""
-        return any(scale_of(table.scores) > 1 for table in (self.harness, *self.benchmark, *self.levels))
+        stated = (table.scores for table in (self.harness, *self.benchmark, *self.levels))
+        return any(
+            scale_of(scores) > 1 for scores in (*stated, *(judge.scores for judge in self.declared_judges))
+        )
 
     @property
     def aggregated(self) -> bool:
@@ -291,6 +317,7 @@ class Spec(Table):
         the stamps of studies that do not use it.
         """
         access: Any = {"key_env": True, "price": True, "batch": True}
-        judges = {**access, "backup": access, "validation": access, "panel": {"__all__": access}}
+        judges: Any = {**access, "backup": access, "validation": access, "panel": {"__all__": access}}
+        judges = judges if isinstance(self.judge, Judge) else {"__all__": judges}
         unstamped: Any = {"budget": True, "engine": True, "model": {"__all__": access}, "judge": judges}
         return self.model_dump(mode="json", by_alias=True, exclude=unstamped, exclude_none=True)

@@ -169,7 +169,7 @@ def _earning(study: Study) -> Iterator[str]:
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
         elif item.references:
-            by = "by a rule" if study.spec.judge is None else "by the judge"
+            by = "by a rule" if not study.spec.declared_judges else "by the judge"
             earns = f"the response is found to say `{short(item.references[0])}`, {by}"
         else:
             continue

@@ -250,7 +250,7 @@ def status(place: Place) -> StatusReport:
             names,
             store.last_answer(digest),
             not progress.complete and progress.answered == progress.total,
-            compiled.spec.judge is not None,
+            bool(compiled.spec.declared_judges),
         )
 
 

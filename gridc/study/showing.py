@@ -309,7 +309,7 @@ class SampleDisplay:
     ) -> ShownSample:
         setting = cell.setting
         labels = setting.labels(len(item.options))
-        names = METHODS[setting.method].names(self._plan.study.spec.judge_labels)
+        names = METHODS[setting.method].names(self._plan.study.spec.verdicts(setting.judge))
         return ShownSample(
             cell.key,
             cell.model,

@@ -203,8 +203,9 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         cell: SampleCounts(*(n or 0 for n in numbers))
         for cell, *numbers in moment.rows(_COUNT, [first, last])
     }
-    scales, problem = _scales(content)
+    readings, problem = _readings(content)
     spec = content.get("spec") if isinstance(content, dict) else None
+    unread = 1, _labels(spec)
     rows = moment.rows(
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
            FROM cell WHERE stamp = ? ORDER BY id""",
@@ -213,9 +214,10 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     cells = tuple(
         StoredCell(
             number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
-            method, order, _names(method, spec), scales.get(key, 1), counts.get(number, SampleCounts()),
+            method, order, _names(method, labels), scale, counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
+        for scale, labels in [readings.get(key, unread)]
     )  # fmt: skip
     stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
     about = spec.get("study") if isinstance(spec, dict) else None
@@ -254,21 +256,25 @@ def _content(moment: Moment, stamp: str) -> Any:
         return {}
 
 
-def _names(method: str | None, spec: Any) -> tuple[str, ...]:
-    """The names of what responses can be read to, from a spec as it is stored."""
-    judge = spec.get("judge") if isinstance(spec, dict) else None
-    labels = judge.get("labels") if isinstance(judge, dict) else None
-    judged = [str(label) for label in labels] if isinstance(labels, list) else []
+def _names(method: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of what responses can be read to, where a judge has these labels."""
     return next((tuple(how.names(judged) or ()) for name, how in METHODS.items() if name == method), ())
 
 
-def _scales(content: Any) -> tuple[dict[str, int], str | None]:
-    """The scale of the scores of each cell where one can earn a part of a point, and what stood in the way
-    of reading the spec."""
+def _labels(spec: Any) -> tuple[str, ...]:
+    """The labels of the only judge, from a spec as it is stored: this gridc may not know all of it."""
+    judge = spec.get("judge") if isinstance(spec, dict) else None
+    labels = judge.get("labels") if isinstance(judge, dict) else None
+    return tuple(str(label) for label in labels) if isinstance(labels, list) else ()
+
+
+def _readings(content: Any) -> tuple[dict[str, tuple[int, tuple[str, ...]]], str | None]:
+    """The scale of the scores of each cell and the labels of its judge, where one can earn a part of a point
+    or a judge labels, and what stood in the way of reading the spec."""
     try:
         spec = Spec.model_validate(content["spec"])
-        cells = passes.cells(spec) if spec.graded else ()
-        return {cell.key: cell.setting.scale for cell in cells}, None
+        cells = passes.cells(spec) if spec.graded or spec.declared_judges else ()
+        return {cell.key: (cell.setting.scale, spec.verdicts(cell.setting.judge)) for cell in cells}, None
     except (ValidationError, LookupError, TypeError, ValueError):
         return {}, (
             "This gridc cannot read the stored spec, so scores are shown as if an answer earned one point or "

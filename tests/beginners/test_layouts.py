@@ -52,7 +52,7 @@ def begin(layout: Layout, *flags: str) -> Result:
 
 def points(compiled: Compiled, truths: dict[str, Truth], says: Says) -> Iterator[tuple[str, Fraction]]:
     """What a responder earns on each sample of the plan, with what the sample asks."""
-    plan, judge = Plan(compiled.study), compiled.spec.judge
+    plan, judge = Plan(compiled.study), compiled.spec.judge_called(None)
     for cell in plan.cells():
         for sample in plan.samples(cell):
             truth = truths[sample.item.query]
@@ -81,10 +81,10 @@ def responded(
         return {"text": shown[answer]}, None
     if judge is None:
         return {"text": BEHAVIOURS.get(answer, answer)}, None
-    ((_, asked),) = Rubric(judge.rubric, judge.labels).ask(sample.item, truth.query, answer)
+    ((_, asked),) = Rubric(judge.rubric, judge.verdicts).ask(sample.item, truth.query, answer)
     listed = re.findall(r"the right answer to the item: (.+)", asked)[0].split(" or ")
     assert listed == list(truth.right)
-    return {"text": answer}, Ruling(judge.labels, "correct" if answer in listed else "incorrect", "judge")
+    return {"text": answer}, Ruling(judge.verdicts, "correct" if answer in listed else "incorrect", "judge")
 
 
 def wrong(truth: Truth, options: dict[str, tuple[str, ...]]) -> str:

@@ -64,8 +64,16 @@ id = "scoring"
 level = [
   {{ id = "rule", tier = "core", provenance = "ours", method = "extract" }},
   {{ id = "judge", tier = "core", provenance = "ours", method = "judge", scores = {scores} }},
+{levels}
 ]
 
+{judges}
+
+[engine]
+attempts = 2
+timeout_s = 20
+"""
+JUDGE = """
 [judge]
 source = "judge-2026-01-01"
 base_url = "{judge}"
@@ -75,10 +83,6 @@ Is it the right answer?
 Right: {{{{ right }}}}'''
 labels = ["true", "untrue", "unclear"]
 {more}
-
-[engine]
-attempts = 2
-timeout_s = 20
 """
 PRICE = 'price = { input = 1000, output = 2000, as_of = "2026-01-01" }'
 
@@ -93,19 +97,22 @@ class Judging:
     candidates: FaultServer
     urls: dict[str, str] = field(default_factory=dict)
 
-    def write(self, more: str = "", **stated: Any) -> gridc.OpenStudy:
+    def write(self, more: str = "", judges: str = JUDGE, **stated: Any) -> gridc.OpenStudy:
+        """The study with its [judge], to which there is `more`, or with other `judges`."""
         values = {
             "items": ITEMS,
             "price": PRICE,
             "direction": "higher_is_better",
             "scores": "{ true = 1, untrue = 0, unclear = 0 }",
+            "levels": "",
         } | stated
         more = more.replace(
             "SECOND", f'source = "second-2026-01-01", base_url = "{self.urls["second"]}", {PRICE}'
         )
         self.folder.mkdir(exist_ok=True)
         spec = self.folder / "gridcard.toml"
-        spec.write_text(SPEC.format(more=more, **self.urls, **values))
+        judges = judges.format(more=more, **self.urls, **values)
+        spec.write_text(SPEC.format(judges=judges, **self.urls, **values))
         return gridc.open(spec)
 
     @contextmanager
@@ -118,12 +125,15 @@ class Judging:
             return store._db.execute(query).fetchall()
 
     def finding(self) -> JudgingFinding:
-        """What reports say of the judges."""
+        """What reports say of the only judge."""
+        (only,) = self.findings()
+        return only
+
+    def findings(self) -> tuple[JudgingFinding, ...]:
+        """What reports say of every judge."""
         with self.store() as store:
             plan = Plan(compile_spec(self.folder / "gridcard.toml").study)
-            found = find_judging(plan, store, judgements.judged(plan, store))
-        assert found is not None
-        return found
+            return find_judging(plan, store, judgements.judged(plan, store))
 
     def judged(self) -> Judged:
         """What the judges came to, by the replies in the store."""

@@ -115,13 +115,13 @@ Asked = TypeVar("Asked", bound=BaseModel)
 def meaning(spec: Spec) -> Spec:
     """The spec without how and at what price it is run."""
     models = tuple(map(unpriced, spec.model))
-    judge = spec.judge
-    if judge is not None:
+    judges = []
+    for judge in spec.declared_judges:
         others = {"backup": judge.backup, "validation": judge.validation}
         besides: dict[str, Any] = {name: each and unpriced(each) for name, each in others.items()}
         besides["panel"] = judge.panel and tuple(map(unpriced, judge.panel))
-        judge = unpriced(judge).model_copy(update=besides)
-    return spec.model_copy(update={"engine": None, "budget": None, "model": models, "judge": judge})
+        judges.append(unpriced(judge).model_copy(update=besides))
+    return spec.model_copy(update={"engine": None, "budget": None, "model": models, "judge": judges})
 
 
 def unpriced(asked: Asked) -> Asked:

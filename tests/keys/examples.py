@@ -107,6 +107,18 @@ SCORED = {
     "unreadable": Beside("worst", {"benchmark.0.direction": "lower", "benchmark.1.direction": "lower"}),
     "ties": Beside("last", RANKED),
 }
+RATED = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.scale": {"from": 1, "to": 4}}
+JUDGES = [{"id": name, "source": f"{name}-2026-01-01", "base_url": "http://127.0.0.1:8/v1",
+    "rubric": "Is it right?", "labels": ["true", "untrue", "unclear"]} for name in ("first", "second")]
+AGAIN = {"loader": "rows", "source": "path:rows.jsonl", "direction": "higher", "option_order": "file",
+    "loading": {"gold": "index", "fields": {"query": "ask", "options": ["a", "b", "c"], "gold": "right",
+        "id": "name"}}}
+TWO_JUDGES = {"judge": JUDGES, "harness.judge": "first",
+    "benchmark.1": {"id": "more", "judge": "first", "sample": {"n": 6, "seed": 1}, **AGAIN},
+    "benchmark.2": {"id": "most", "judge": "second", "sample": {"n": 6, "seed": 1}, **AGAIN}}
+LEVELS_JUDGED = {"judge": JUDGES, "axis.0.level.0.judge": "first", "axis.0.level.1.judge": "first",
+    "axis.0.level.2": {"id": "do", "tier": "core", "provenance": "a test",
+        "prompt": "Do answer. {{ question }}", "judge": "second"}}
 ASKING = {
     "precision": "bf16",
     "system_turn": Beside("user", {"harness.system": "Be brief."}),
@@ -403,6 +415,13 @@ TRIED = (
         "panel": [{"id": "third", "source": "third-2026-01-01", "base_url": "http://127.0.0.1:6/v1"}],
             "verdict": "unanimous",
     }),
+    Tried("Judge", "judged", "judge", "stored", {"scale": Beside({"from": 0, "to": 2}, RATED)}),
+    Tried("RatingScale", "judged", "judge.scale", "stored",
+        {"from": Beside(0, RATED), "to": Beside(9, RATED)}),
+    Tried("Judge", "judged", "judge", "documented", {"id": "first"}),
+    Tried("Effects", "judged", "harness", "stored", {"judge": Beside("second", TWO_JUDGES)}),
+    Tried("Benchmark", "judged", "benchmark.1", "stored", {"judge": Beside("second", TWO_JUDGES)}),
+    Tried("Level", "judged", "axis.0.level.1", "stored", {"judge": Beside("second", LEVELS_JUDGED)}),
     Tried("Judge", "judged", "judge", "documented", {
         "validation": LEFT_OUT, "blinding": LEFT_OUT, "reasks": 0}),
     Tried("Assessor", "judged", "judge.backup", "asked", ASSESSOR),

@@ -151,6 +151,9 @@ class Scripted:
         labels = re.findall(
             r'"([^"]+)"', (re.findall(r'\{"label": one of (.*), "reason"', prompt) or [""])[-1]
         )
+        scale = re.search(r'"label": a whole number from (\d+) to (\d+)', prompt)
+        if scale:
+            labels = [str(number) for number in range(int(scale[1]), int(scale[2]) + 1)]
         if labels:
             sure = {"confidence": 1 + draw % 3} if "confidence" in labels else {}
             chosen = [label for label in labels if label != "confidence"]

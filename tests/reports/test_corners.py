@@ -240,7 +240,9 @@ def test_two_configurations_without_the_reference_are_two_configurations() -> No
 
 
 def test_a_p_value_is_never_0() -> None:
-    guesses = [Guess(("c", str(number), 0), "facts", arm, arm) for number, arm in enumerate(["a", "b"] * 40)]
+    guesses = [
+        Guess(("c", str(number), 0), "facts", arm, arm, "judge") for number, arm in enumerate(["a", "b"] * 40)
+    ]
     finding = guess_finding("facts", ["a", "b"], guesses)
     assert finding.test.chi2 is not None and finding.test.p < 1e-9
     said = guess_sentence(finding)

@@ -11,18 +11,17 @@ import pytest
 from scipy.stats import beta, chi2
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lowering.judging import Bench, Guess, Judged, Response, is_judged
+from gridc.compiler.lowering.judging import Guess, Judged, Response, benches, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.blinding import guess_finding
 from gridc.reports.statements.labels import guess_sentence
-from gridc.schema.judging import GUESS
 from tests.e2e.judged import serving
 
 ARMS = ["direct", "react", "critic", "map"]
 
 
 def guessed(truth: list[str], say: Callable[[str], str | None]) -> list[Guess]:
-    return [Guess(("c", str(at), 0), "b", arm, say(arm)) for at, arm in enumerate(truth)]
+    return [Guess(("c", str(at), 0), "b", arm, say(arm), "judge") for at, arm in enumerate(truth)]
 
 
 def test_the_numbers_are_those_of_their_definitions() -> None:
@@ -105,13 +104,13 @@ def judged(plan: Plan, text: Callable[[str], str], guess: Callable[[str, list[st
         if is_judged(cell)
         for sample in plan.samples(cell)
     ]
-    bench, replies = Bench(plan.study), dict[str, dict[str, str]]()
+    (bench,), replies = benches(plan.study), dict[str, dict[str, str]]()
     first = bench.judged(responses, replies.get)
     assert not first.complete
     assert first.guesses == ()
     for ask in first.asks:
         prompt = ask.request.prompt.messages[0][1]
-        label = guess(prompt, ["plain", "please"]) if ask.judge == GUESS else "true"
+        label = guess(prompt, ["plain", "please"]) if ask.judge == "judge.guess" else "true"
         replies[ask.request.id] = {"text": json.dumps({"label": label})}
     return bench.judged(responses, replies.get)
 
@@ -128,7 +127,7 @@ def test_the_judge_finds_a_leak_in_the_response_and_nothing_else(plan: Plan) -> 
     found = guess_finding("colours", ["plain", "please"], leaking.guesses)
     assert (found.right, found.n, found.found) == (80, 80, True)
     for ask in leaking.asks:
-        if ask.judge == GUESS:
+        if ask.judge == "judge.guess":
             assert not {"ant", "bee", "Please answer"} & set(ask.request.prompt.messages[0][1].split())
     mute = judged(plan, lambda arm: "The answer is D.", by_text)
     silent = guess_finding("colours", ["plain", "please"], mute.guesses)

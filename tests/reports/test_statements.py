@@ -70,13 +70,13 @@ def ended(**counts: Any) -> EndingsRow:
 
 def judged(**changes: Any) -> Findings:
     judge = JudgeFinding("first", "m", "0" * 64, 4, {"refused": 4}, 0, {})
-    found = JudgingFinding((judge,), 4, 4, None, (), None, None, True, {}, "0" * 64)
-    return having(pair(), JUDGING, replace(found, **changes))
+    found = JudgingFinding("judge", (judge,), 4, 4, None, (), None, None, True, {}, "0" * 64)
+    return having(pair(), JUDGING, (replace(found, **changes),))
 
 
 def guessed(*guesses: str) -> Findings:
     arms = ["a", "b"]
-    made = [Guess(("c", str(n), 0), "facts", arms[n % 2], guess) for n, guess in enumerate(guesses)]
+    made = [Guess(("c", str(n), 0), "facts", arms[n % 2], guess, "judge") for n, guess in enumerate(guesses)]
     return having(pair(), GUESSES, (guess_finding("facts", arms, made),))
 
 

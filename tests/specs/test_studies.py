@@ -129,11 +129,11 @@ def test_languages_pair_their_items_by_id() -> None:
 
 def test_attack_success_is_defined_by_the_spec() -> None:
     spec = plan("attacks").study.spec
-    assert spec.judge is not None
+    (judge,) = spec.declared_judges
     for scores in (spec.benchmark[0].scores, *(outcome.scores for outcome in spec.outcomes)):
         assert scores is not None
         labels = set(scores.labels)
-        assert labels == set(spec.judge.labels) or "other" in labels
+        assert labels == set(judge.verdicts) or "other" in labels
     assert spec.benchmark[0].unreadable == "worst" and spec.benchmark[0].lower_is_better
 
 

@@ -1,6 +1,7 @@
 """A judge behind the OpenAI protocol that follows a script: what it replies is a function of the prompt.
 
-A sound judge looks for the right answer that the rubric names, or its letter, in the response. With `shares`
+A sound judge looks for the right answer that the rubric names, or its letter, in the response; of one that is
+to rate with a number, the number follows from the letter: A is the least one. With `shares`
 it errs or misbehaves, each in a stated share of the responses, and says the same when asked again unless it
 `relents`.
 """
@@ -72,7 +73,7 @@ class JudgeServer:
         return "none"
 
     def _say(self, prompt: str, misdeed: str) -> tuple[str, str]:
-        label, sure = guess(prompt) or verdict(prompt), 4
+        label, sure = guess(prompt) or rating(prompt) or verdict(prompt), 4
         sound = json.dumps({"label": label, "confidence": sure, "reason": "by the script"})
         return {
             "prose": (f"I would say that this is {label}.", "stop"),
@@ -103,6 +104,17 @@ def verdict(prompt: str) -> str:
     if not letter:
         return "unclear"
     return "true" if named is not None and letter[-1] == named[1] else "untrue"
+
+
+def rating(prompt: str) -> int | None:
+    """Where the script is asked for a number: as far up as the letter of the response is in the alphabet."""
+    scale = re.search(r'"label": a whole number from (\d+) to (\d+)', prompt)
+    if scale is None:
+        return None
+    found = _RESPONSE.search(prompt)
+    letter = re.findall(r"\b[A-Z]\b", found[2] if found else "")
+    least, most = (int(number) for number in scale.groups())
+    return min(least + ord(letter[-1]) - ord("A"), most) if letter else least
 
 
 def guess(prompt: str) -> str | None:

@@ -9,7 +9,14 @@ from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
-from gridc.compiler.grid.configurations import LevelByAxis, Settings, asked_models, effect_tables, stated_at
+from gridc.compiler.grid.configurations import (
+    LevelByAxis,
+    Settings,
+    asked_models,
+    effect_tables,
+    judge_tables,
+    stated_at,
+)
 from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
@@ -136,12 +143,11 @@ def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
 
 def rubrics(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
     """What the spec tells its judges, with its place."""
-    if spec.judge is None:
-        return
-    yield ("judge", "rubric"), spec.judge.rubric
-    for rank, judge in enumerate(spec.judge.panel or ()):
-        if judge.rubric is not None:
-            yield ("judge", "panel", rank, "rubric"), judge.rubric
+    for path, judge in judge_tables(spec):
+        yield (*path, "rubric"), judge.rubric
+        for rank, one in enumerate(judge.panel or ()):
+            if one.rubric is not None:
+                yield (*path, "panel", rank, "rubric"), one.rubric
 
 
 _TEMPLATES = ("prompt", "wrapper")

@@ -57,8 +57,7 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     )
     collector.raise_if_any()
     if isinstance(refused, ModelError):
-        # A list with a wrong row counts as short too, and the schema has seen the lists that are.
-        for model_error in (refusal for refusal in refused.errors() if refusal["type"] != "too_short"):
+        for model_error in (refusal for refusal in refused.errors() if refusal["type"] not in _SEEN):
             path = _existing(model_error["loc"], source)
             if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"
@@ -70,6 +69,11 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
                 )
         collector.raise_if_any()
     raise refused
+
+
+_SEEN = ("too_short", "model_type", "model_attributes_type", "tuple_type")
+"""What the schema has seen: a list with a wrong row counts as short too, and of what may be a table or a list
+of them both are tried."""
 
 
 def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
@@ -143,6 +147,8 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
         case "anyOf" if (table := _table_of(error)) is not None:
             yield from (diagnostic for inner in table for diagnostic in _explain(inner, source, whole))
+        case "anyOf" if (inner := _of_one_or_several(error)) is not None:
+            yield from (diagnostic for one in inner for diagnostic in _explain(one, source, whole))
         case "anyOf":
             selects = any("$ref" in variant and variant["$ref"] not in TABLES_OF_FIELDS for variant in rule)
             types = " or ".join(
@@ -196,6 +202,18 @@ def _table_of(error: "ValidationError") -> list["ValidationError"] | None:
         if variant.get("$ref") in TABLES_OF_FIELDS and isinstance(error.instance, dict):
             return [inner for inner in error.context or () if inner.relative_schema_path[0] == branch]
     return None
+
+
+def _of_one_or_several(error: "ValidationError") -> list["ValidationError"] | None:
+    """What is wrong with a table where there may be one or a list of them; None where it is neither."""
+    variants = cast("list[dict[str, Any]]", error.validator_value)
+    listed = [number for number, variant in enumerate(variants) if "$ref" in variant.get("items", {})]
+    if len(variants) != 2 or not listed or {"$ref": variants[listed[0]]["items"]["$ref"]} not in variants:
+        return None
+    if not isinstance(error.instance, dict | list):
+        return None
+    branch = listed[0] if isinstance(error.instance, list) else 1 - listed[0]
+    return [inner for inner in error.context or () if inner.relative_schema_path[0] == branch]
 
 
 def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:

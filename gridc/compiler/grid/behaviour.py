@@ -64,10 +64,13 @@ def _parts(spec: Spec) -> Iterator[str]:
     for scaffold in stated_scaffolds(spec):
         yield f"scaffold:{scaffold.kind}"
         yield from (f"tool:{tool}" for tool in scaffold.tools)
-    if spec.judge is not None:
+    judges = spec.declared_judges
+    if judges:
         yield "method:judge"
-        if spec.judge.blinding is not None and spec.judge.blinding.sanitise:
-            yield "sanitiser:classes"
+    if any(judge.scale is not None for judge in judges):
+        yield "judge:scale"
+    if any(judge.blinding is not None and judge.blinding.sanitise for judge in judges):
+        yield "sanitiser:classes"
 
 
 _KEYS = (

@@ -18,7 +18,7 @@ from gridc.schema.effects import BenchmarkEffects, ModelEffects, Separators
 from gridc.schema.engines import engine_kind
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
-from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
+from gridc.schema.judging import BACKUP, SECOND, Judge
 from gridc.schema.models import SERVED, Model
 from gridc.schema.scaffold import Scaffold
 from gridc.schema.spec import Level, Spec
@@ -162,11 +162,20 @@ def effect_tables(spec: Spec) -> Iterator[EffectTable]:
 def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
     """Every model that is asked something, with its place: those that are compared, and those that judge."""
     yield from ((("model", number), model) for number, model in enumerate(spec.model))
-    if spec.judge is None:
-        return
-    further = {panel_name(judge.id): ("panel", rank) for rank, judge in enumerate(spec.judge.panel or ())}
-    places: dict[str, KeyPath] = {JUDGE: (), BACKUP: ("backup",), SECOND: ("validation",), **further}
-    yield from ((("judge", *places[model.id]), model) for model in spec.judges)
+    places: dict[str, KeyPath] = {}
+    for path, judge in judge_tables(spec):
+        places |= {judge.name: path, judge.office(BACKUP): (*path, "backup")}
+        places |= {judge.office(SECOND): (*path, "validation")}
+        places |= {judge.office(one.id): (*path, "panel", rank) for rank, one in enumerate(judge.panel or ())}
+    yield from ((places[model.id], model) for model in spec.judges)
+
+
+def judge_tables(spec: Spec) -> Iterator[tuple[KeyPath, Judge]]:
+    """Every judge that the spec declares, with its place."""
+    if isinstance(spec.judge, Judge):
+        yield ("judge",), spec.judge
+    else:
+        yield from ((("judge", rank), judge) for rank, judge in enumerate(spec.judge or ()))
 
 
 def has_judged(spec: Spec) -> bool:
@@ -239,6 +248,9 @@ class Settings:
         self._exclude = spec.exclude
         self._levels = {(axis.id, level.id): _stated(level) for axis in spec.axis for level in axis.level}
         self._served = {model.id for model in spec.model if engine_kind(model.engine).provider}
+        self._judged = {judge.id: judge.scores for judge in spec.declared_judges}
+        if len(self._judged) == 1:
+            self._judged[None] = next(iter(self._judged.values()))
         self._lower = {benchmark.id for benchmark in spec.benchmark if benchmark.lower_is_better}
         self._bases = {
             (model.id, benchmark.id): _over(_stated(spec.harness), _stated(benchmark), _stated(model))
@@ -258,6 +270,8 @@ class Settings:
             stated.pop("unreadable", None)
         if model in self._served:
             stated["precision"] = SERVED
+        if "method" in stated and METHODS[stated["method"]].judged:
+            stated.setdefault("scores", self._judged.get(stated.get("judge")))
         return Setting(**settled(stated))
 
     def representatives(self) -> list[tuple[str, str]]:

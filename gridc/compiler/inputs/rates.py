@@ -54,7 +54,10 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
     each problem once, at the first item that shows it. Silent where items are not here."""
     seen: set[tuple[str, Scores]] = set()
     for cell in passes.cells(spec) if states_scores(spec) else ():
-        scores, named = cell.setting.scores, METHODS[cell.setting.method].names(spec.judge_labels)
+        scores, named = (
+            cell.setting.scores,
+            METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge)),
+        )
         if scores is None or named is not None or (cell.benchmark, scores) in seen:
             continue
         seen.add((cell.benchmark, scores))

@@ -46,11 +46,12 @@ class Judgment:
 @dataclass(frozen=True, slots=True)
 class Rubric:
     """What a judge is told: the template of the rubric, the labels that it may return, and the highest
-    confidence where it states one."""
+    confidence where it states one. A judge that `rates` has whole numbers without a gap as labels."""
 
     template: str
     labels: tuple[str, ...]
     confidence: int | None = None
+    rates: bool = False
 
     @property
     def digest(self) -> str:
@@ -60,9 +61,11 @@ class Rubric:
     @property
     def form(self) -> str:
         """How the reply must look."""
-        labels = ", ".join(json.dumps(label) for label in self.labels)
+        labels = "one of " + ", ".join(json.dumps(label) for label in self.labels)
+        if self.rates:
+            labels = f"a whole number from {self.labels[0]} to {self.labels[-1]}"
         sure = f', "confidence": a whole number from 1 to {self.confidence}' if self.confidence else ""
-        return f'{{"label": one of {labels}{sure}, "reason": one short sentence}}'
+        return f'{{"label": {labels}{sure}, "reason": one short sentence}}'
 
     def ask(self, item: Item, question: str, response: str) -> Messages:
         """The prompt about one response. `question` is the item as the response's configuration shows it,
@@ -114,6 +117,8 @@ def read_reply(rubric: Rubric, answer: Mapping[str, Any]) -> Judgment:
     if isinstance(document, Judgment):
         return document
     label = document.get("label")
+    if rubric.rates and type(label) is int:
+        label = str(label)
     if not isinstance(label, str):
         return Judgment(None, failure="no label")
     if label not in rubric.labels:

@@ -40,6 +40,7 @@ class Setting:
     shots: int = 0
     options: OptionStyle = "lettered"
     overflow: Overflow = "error"
+    judge: str | None = None
     reader: ReaderName = "last_answer"
     match: Match | None = None
     scores: Scores | None = None
@@ -224,6 +225,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "shots": KeyEffect("prompt"),
     "options": KeyEffect("prompt"),
     "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
+    "judge": KeyEffect("score", lambda setting: not METHODS[setting.method].judged),
     "reader": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_option),
     "match": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_answer),
     "scores": KeyEffect("score"),

@@ -7,7 +7,7 @@ rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from typing import Any
@@ -22,7 +22,7 @@ from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.compiler.instrument.score import Ruling
 from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request, Size
 from gridc.compiler.lowering.traces import USUAL
-from gridc.schema.judging import BACKUP, GUESS, JUDGE, MOST_TOKENS, REASKS, SECOND
+from gridc.schema.judging import BACKUP, GUESS, MOST_TOKENS, REASKS, SECOND, Judge
 from gridc.statistics.raters import Kappa, kappa
 from gridc.statistics.seeded import first, ranked
 
@@ -50,11 +50,12 @@ _AGAIN = 200
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a judge about one response: who is asked, for the how manieth time (from 0), and what the
-    reply was read to, None while there is none."""
+    """One call of a judge about one response: the name that it has there, the `assessor` whose model is
+    asked, for the how manieth time (from 0), and what the reply was read to, None while there is none."""
 
     key: Key
     judge: str
+    assessor: str
     attempt: int
     request: Request
     verdict: Judgment | None
@@ -82,28 +83,24 @@ class Guess:
     benchmark: str
     arm: str
     guessed: str | None
+    judge: str
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Everything that is known of judging by now. `rulings`, `second` and `guesses` are empty until every
-    reply that is needed is there."""
+    """Everything that is known of judging by now. `rulings`, `seconds` and `guesses` are empty until every
+    reply that is needed is there. `seconds` is by the name of the first judge."""
 
     asks: tuple[JudgeCall, ...]
     complete: bool
     rulings: Mapping[Key, Ruling]
-    second: Second | None = None
+    seconds: Mapping[str, Second] = field(default_factory=dict)
     guesses: tuple[Guess, ...] = ()
 
 
 def is_judged(cell: Cell) -> bool:
     """Whether judges label the responses of a cell."""
     return METHODS[cell.setting.method].judged
-
-
-def asked_as(name: str) -> str:
-    """The judge whose model is asked under a name: who guesses is the judge itself."""
-    return JUDGE if name == GUESS else name
 
 
 def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
@@ -123,13 +120,39 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     }
 
 
-class Bench:
-    """The judges of a study and what they are asked. Pure."""
+def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup) -> Judged:
+    """What all judges of a study come to, each on the responses of its cells, in this order."""
+    parts = [
+        bench.judged([response for response in responses if bench.labels(response.cell)], answers)
+        for bench in benches(study)
+    ]
+    complete = all(part.complete for part in parts)
+    asks = tuple(ask for part in parts for ask in part.asks)
+    if not complete:
+        return Judged(asks, False, {})
+    return Judged(
+        asks,
+        True,
+        {key: ruling for part in parts for key, ruling in part.rulings.items()},
+        {name: second for part in parts for name, second in part.seconds.items()},
+        tuple(guess for part in parts for guess in part.guesses),
+    )
 
-    def __init__(self, study: Study) -> None:
-        assert study.spec.judge is not None
-        self.judge = study.spec.judge
-        self.assessors = self.judge.assessors
+
+def benches(study: Study) -> list["Bench"]:
+    """Every judge of a study, with those who judge beside it."""
+    return [Bench(study, judge) for judge in study.spec.declared_judges]
+
+
+class Bench:
+    """A judge of a study with those who judge beside it, and what they are asked. Pure."""
+
+    def __init__(self, study: Study, judge: Judge) -> None:
+        self.judge = judge
+        self.name, self.guesser = judge.name, judge.office(GUESS)
+        self.backup, self.second = judge.office(BACKUP), judge.office(SECOND)
+        self.assessors = judge.assessors
+        self._only = len(study.spec.declared_judges) == 1
         self._models = {name: identity.digest for name, identity in study.judges.items()}
         self._precisions = {judge.id: judge.own_precision for judge in study.spec.judges}
         self._candidates = {name: identity.digest for name, identity in study.models.items()}
@@ -139,13 +162,19 @@ class Bench:
         self._units: dict[str, dict[str, str]] = {}
         self._lengths: dict[tuple[object, ...], int] = {}
 
+    def labels(self, cell: Cell) -> bool:
+        """Whether the judge labels the responses of a cell."""
+        named = cell.setting.judge
+        return is_judged(cell) and (named == self.judge.id or (named is None and self._only))
+
     @cached_property
     def rubrics(self) -> dict[str, Rubric]:
         """By the name of the judge."""
-        own = {f"{JUDGE}.{judge.id}": judge.rubric for judge in self.judge.panel or ()}
-        stated = {name: own.get(name) or self.judge.rubric for name in self.assessors}
+        judge = self.judge
+        own = {judge.office(one.id): one.rubric for one in judge.panel or ()}
+        stated = {name: own.get(name) or judge.rubric for name in self.assessors}
         return {
-            name: Rubric(self._prompts.get(text, text), self.judge.labels, self.judge.confidence)
+            name: Rubric(self._prompts.get(text, text), judge.verdicts, judge.confidence, judge.rates)
             for name, text in stated.items()
         }
 
@@ -158,7 +187,7 @@ class Bench:
                 response.key: self._assess(name, response, answers, asks) for response in responses
             }
         sample = self._second_sample(responses)
-        seconds = {response.key: self._assess(SECOND, response, answers, asks) for response in sample}
+        seconds = {response.key: self._assess(self.second, response, answers, asks) for response in sample}
         guesses, guessed = self._guesses(responses, answers, asks)
         missing = any(None in given.values() for given in seats.values())
         if missing or not guessed or None in seconds.values():
@@ -168,7 +197,7 @@ class Bench:
             for response in responses
         }
         if self.judge.validation is None:
-            return Judged(tuple(asks), True, rulings, None, guesses)
+            return Judged(tuple(asks), True, rulings, {}, guesses)
         second = self._second(rulings, seconds, {response.key: self.unit_of(response) for response in sample})
         if second.rescored:
             rest = [
@@ -176,11 +205,11 @@ class Bench:
                 for response in responses
                 if response.key not in seconds and self._may_second(response)
             ]
-            seconds |= {response.key: self._assess(SECOND, response, answers, asks) for response in rest}
+            seconds |= {response.key: self._assess(self.second, response, answers, asks) for response in rest}
             if None in seconds.values():
                 return Judged(tuple(asks), False, {})
             rulings |= {key: self._ruling([given]) for key, given in seconds.items()}
-        return Judged(tuple(asks), True, rulings, second, guesses)
+        return Judged(tuple(asks), True, rulings, {self.name: second}, guesses)
 
     def _guesses(
         self, responses: Sequence[Response], answers: AnswerLookup, asks: list[JudgeCall]
@@ -196,10 +225,11 @@ class Bench:
             if len(set(known.values())) < 2 or not shown.text.strip():
                 continue
             rubric = guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
-            given = self._ask_until_read(GUESS, rubric, shown, answers, asks)
+            given = self._ask_until_read(self.guesser, self.name, rubric, shown, answers, asks)
             whole = whole and given is not None
             label = None if given is None else given.label
-            guesses.append(Guess(shown.key, shown.cell.benchmark, known[shown.cell.configuration], label))
+            arm = known[shown.cell.configuration]
+            guesses.append(Guess(shown.key, shown.cell.benchmark, arm, label, self.name))
         return (tuple(guesses) if whole else ()), whole
 
     def _assess(
@@ -210,8 +240,8 @@ class Bench:
         verdict = Judgment(None, failure="no response")
         if not response.text.strip():
             return name, verdict
-        for who in (name, *([BACKUP] if name == JUDGE and self.judge.backup else [])):
-            judgment = self._ask_until_read(who, self.rubrics[who], response, answers, asks)
+        for who in (name, *([self.backup] if name == self.name and self.judge.backup else [])):
+            judgment = self._ask_until_read(who, who, self.rubrics[who], response, answers, asks)
             if judgment is None:
                 return None
             if judgment.failure is None:
@@ -220,15 +250,22 @@ class Bench:
         return name, verdict
 
     def _ask_until_read(
-        self, who: str, rubric: Rubric, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
+        self,
+        name: str,
+        assessor: str,
+        rubric: Rubric,
+        response: Response,
+        answers: AnswerLookup,
+        asks: list[JudgeCall],
     ) -> Judgment | None:
-        """The first reply that can be read, else the last; None while it is missing. Notes what is asked."""
+        """The first reply that can be read, else the last; None while it is missing. Notes what is asked,
+        under that name."""
         verdict, messages = None, self._messages(rubric, response)
         for attempt in range(self.reasks + 1):
-            request = self._request(who, messages, attempt)
+            request = self._request(assessor, messages, attempt)
             answer = answers(request.id)
             verdict = None if answer is None else read_reply(rubric, answer)
-            asks.append(JudgeCall(response.key, who, attempt, request, verdict))
+            asks.append(JudgeCall(response.key, name, assessor, attempt, request, verdict))
             if answer is None or verdict is None or verdict.failure is None:
                 return verdict
             if "error" in answer:
@@ -251,12 +288,11 @@ class Bench:
 
     def most_tokens(self, name: str) -> int:
         """Tokens of the longest reply of a judge."""
-        return self.assessors[asked_as(name)].max_tokens or MOST_TOKENS
+        return self.assessors[name].max_tokens or MOST_TOKENS
 
     def model(self, name: str) -> tuple[str, str]:
         """A judge's model (the digest of its identity) and precision."""
-        who = asked_as(name)
-        return self._models[who], self._precisions[who]
+        return self._models[name], self._precisions[name]
 
     def _request(self, name: str, messages: Messages, attempt: int) -> Request:
         model, precision = self.model(name)
@@ -288,14 +324,14 @@ class Bench:
     def _counts(self, name: str, cell: Cell, responses: int) -> tuple[int, int]:
         """How many calls about a cell's responses a judge commonly and at most has."""
         validation, attempts = self.judge.validation, self.reasks + 1
-        if name == SECOND and validation is not None:
+        if name == self.second and validation is not None:
             share = self.second_share(cell, responses)
             everything = validation.below == "rescore" and self.may_second(cell)
             return share, (responses if everything else share) * attempts
         guesses = 0
-        if name == JUDGE and self.judge.blinding is not None:
+        if name == self.name and self.judge.blinding is not None:
             guesses = ceil(round(self.judge.blinding.guess_share * responses, 9))
-        return (0 if name == BACKUP else responses + guesses), (responses + guesses) * attempts
+        return (0 if name == self.backup else responses + guesses), (responses + guesses) * attempts
 
     def _characters(self, name: str, cell: Cell, items: Sequence[Item]) -> int:
         """Characters of a judge's first prompts about a cell's items, without the responses."""
@@ -318,14 +354,14 @@ class Bench:
         verdicts = [judged for judged in given if judged is not None]
         if len(verdicts) == 1:
             ((who, verdict),) = verdicts
-            return Ruling(self.judge.labels, verdict.label, who, verdict.confidence, verdict.failure)
+            return Ruling(self.judge.verdicts, verdict.label, who, verdict.confidence, verdict.failure)
         label = decide([verdict.label for _, verdict in verdicts], self.judge.verdict)
         why = None if label is not None else f"not {self.judge.verdict}"
-        return Ruling(self.judge.labels, label, "panel", None, why)
+        return Ruling(self.judge.verdicts, label, "panel", None, why)
 
     def may_second(self, cell: Cell) -> bool:
         """Whether the second judge may assess a cell's responses: its own it may not."""
-        return self._models[SECOND] != self._candidates[cell.model]
+        return self._models[self.second] != self._candidates[cell.model]
 
     def _may_second(self, response: Response) -> bool:
         return self.may_second(response.cell)

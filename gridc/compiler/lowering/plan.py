@@ -14,9 +14,9 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
-from gridc.compiler.lowering.calls import PlannedSample
+from gridc.compiler.lowering.calls import Extent, PlannedSample
 from gridc.compiler.lowering.estimate import Estimate, estimate
-from gridc.compiler.lowering.judging import Bench, is_judged
+from gridc.compiler.lowering.judging import benches
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
 
@@ -137,10 +137,9 @@ class Plan:
 
     def judging(self) -> dict[str, ModelCounts]:
         """How much every judge of the study is asked: all of it follows from responses."""
-        if self.study.spec.judge is None:
-            return {}
-        judged = ((cell, self.items(cell)) for cell in self.cells() if is_judged(cell))
-        extents = Bench(self.study).extents(judged)
+        extents: dict[str, Extent] = {}
+        for bench in benches(self.study):
+            extents |= bench.extents((cell, self.items(cell)) for cell in self.cells() if bench.labels(cell))
         return {name: ModelCounts(0, 0, None, 0, 0, later.rounded()) for name, later in extents.items()}
 
     def prompts(self) -> Iterator[str]:

@@ -273,8 +273,9 @@ def _responses(cell: Cell) -> tuple[str, str, bytes]:
 
 def judging_itself(study: Study) -> Iterator[Hazard]:
     """GC525. The second judge is left out: its own responses are not handed to it."""
+    seconds = {judge.office(SECOND) for judge in study.spec.declared_judges}
     for path, judge in grid.asked_models(study.spec):
-        if judge.id not in study.judges or judge.id == SECOND:
+        if judge.id not in study.judges or judge.id in seconds:
             continue
         for model in study.spec.model:
             same = study.models[model.id].digest == study.judges[judge.id].digest

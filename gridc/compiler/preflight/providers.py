@@ -88,7 +88,8 @@ def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[
 def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
     """The different sets of parameters that the calls of each model have, those that judge among them."""
     by_model: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
-    for name, judge in ({} if spec.judge is None else spec.judge.assessors).items():
+    assessors = {name: one for judge in spec.declared_judges for name, one in judge.assessors.items()}
+    for name, judge in assessors.items():
         by_model[name] = {(): {"max_tokens": judge.max_tokens or MOST_TOKENS, "temperature": 0.0}}
     for cell in passes.cells(spec):
         setting = cell.setting

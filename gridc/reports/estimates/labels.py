@@ -18,8 +18,8 @@ BOTH = "exact limits of the shares right and wrong, each at half of the error"
 
 def index_asked(spec: Spec) -> bool:
     """Whether the spec asks for a blinding index."""
-    judge = spec.judge
-    return judge is not None and judge.blinding is not None and judge.blinding.index is not None
+    blindings = (judge.blinding for judge in spec.declared_judges)
+    return any(blinding is not None and blinding.index is not None for blinding in blindings)
 
 
 def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
@@ -30,7 +30,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
             exact = arm.right + arm.wrong == arm.n
             yield estimate(
                 "bang_index",
-                id=f"blinding/{guess.benchmark}/{arm.arm}/bang",
+                id=f"blinding/{guess.where}/{arm.arm}/bang",
                 about=f"right less wrong guesses of {arm.arm} on {guess.benchmark}; chance {arm.chance:.4g}",
                 estimate=arm.index,
                 interval=(arm.low, arm.high),
@@ -42,7 +42,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
         yield estimate(
             "chi_squared",
-            id=f"blinding/{guess.benchmark}/dependence",
+            id=f"blinding/{guess.where}/dependence",
             about=f"dependence of guesses on the configuration on {guess.benchmark}",
             estimate=guess.test.chi2,
             p=None if guess.test.chi2 is None else guess.test.p,
@@ -85,10 +85,10 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The agreement of judges two by two, and of the second judge with what counts."""
-    judging = findings[JUDGING]
-    if judging is None:
-        return
-    for left, right, agreement in judging.agreements:
+    agreements = (
+        (*agreement, judging.rows) for judging in findings[JUDGING] for agreement in judging.agreements
+    )
+    for left, right, agreement, rows in agreements:
         stated = agreement.low is not None and agreement.high is not None
         interval = (agreement.low or 0.0, agreement.high or 0.0) if stated else None
         yield estimate(
@@ -100,7 +100,7 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
             level=None if interval is None else 0.95,
             method=f"Cohen's kappa; {KAPPA_INTERVAL}",
             assumption="" if interval is None else INDEPENDENT,
-            rows=judging.rows,
+            rows=rows,
             n=agreement.n,
             error=None if agreement.kappa is not None else "undefined: both gave one label throughout",
         )

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridc.compiler.instrument.sanitise import CLASSES
-from gridc.compiler.lowering.judging import Guess, Judged, arms_of, is_judged
+from gridc.compiler.lowering.judging import Guess, Judged, arms_of, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.judges import JUDGED
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import judged, opened
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.judging import JUDGE
 from gridc.statistics.raters import Bang, Guesses, bang, guesses_independent, share_right
 
 ALPHA = 0.05
@@ -26,9 +27,10 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class GuessFinding:
-    """The guess test of one benchmark: `right` of `n` guesses named the configuration, within `low` and
-    `high` as a share; `unread` replies named none. `table` counts true configuration by guess."""
+    """The guess test of one judge on one benchmark: `right` of `n` guesses named the configuration, within
+    `low` and `high` as a share; `unread` replies named none. `table` counts true configuration by guess."""
 
+    judge: str
     benchmark: str
     arms: tuple[Bang, ...]
     n: int
@@ -40,6 +42,11 @@ class GuessFinding:
     test: Guesses
     table: tuple[tuple[str, str | None, int], ...]
     rows: str
+
+    @property
+    def where(self) -> str:
+        """The benchmark, with the judge where a study may have several."""
+        return self.benchmark if self.judge == JUDGE else f"{self.benchmark}/{self.judge}"
 
     @property
     def found(self) -> bool:
@@ -60,8 +67,8 @@ class SanitisedFinding:
 
 def sanitised_finding(plan: Plan, store: Store) -> SanitisedFinding | None:
     """None where nothing is judged, or responses are shown as they are."""
-    judge = plan.study.spec.judge
-    if judge is None or judge.blinding is None or not judge.blinding.sanitise:
+    blindings = [judge.blinding for judge in plan.study.spec.declared_judges]
+    if not any(blinding is not None and blinding.sanitise for blinding in blindings):
         return None
     responses = list(judged(plan, store))
     removed, kept = Counter[str](), Counter[str]()
@@ -80,14 +87,18 @@ def guess_findings(plan: Plan, store: Store, known: Judged | None) -> tuple[Gues
 
 
 def _findings(plan: Plan, guesses: Sequence[Guess]) -> Iterator[GuessFinding]:
-    known = arms_of(cell for cell in plan.cells() if is_judged(cell))
-    for benchmark in dict.fromkeys(guess.benchmark for guess in guesses):
-        mine = [guess for guess in guesses if guess.benchmark == benchmark]
-        yield guess_finding(benchmark, list(dict.fromkeys(known[benchmark].values())), mine)
+    for bench in benches(plan.study):
+        known = arms_of(cell for cell in plan.cells() if bench.labels(cell))
+        for benchmark, arms in known.items():
+            mine = [guess for guess in guesses if (guess.judge, guess.benchmark) == (bench.name, benchmark)]
+            if mine:
+                yield guess_finding(benchmark, list(dict.fromkeys(arms.values())), mine, bench.name)
 
 
-def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess]) -> GuessFinding:
-    """The guess test of these guesses, among these configurations."""
+def guess_finding(
+    benchmark: str, arms: Sequence[str], guesses: Sequence[Guess], judge: str = JUDGE
+) -> GuessFinding:
+    """The guess test of these guesses of a judge, among these configurations."""
     table: Mapping[tuple[str, str | None], int] = Counter((guess.arm, guess.guessed) for guess in guesses)
     guessed_arms = []
     for arm in arms:
@@ -99,6 +110,7 @@ def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess])
     right = sum(tested.right for tested in guessed_arms)
     low, high = share_right(right, len(guesses))
     return GuessFinding(
+        judge=judge,
         benchmark=benchmark,
         arms=tuple(guessed_arms),
         n=len(guesses),

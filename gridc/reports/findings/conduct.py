@@ -2,7 +2,7 @@
 on."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from gridc.runtime.store.events import (
 from gridc.runtime.store.rows import JudgementRow
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
-from gridc.schema.judging import JUDGE, SECOND
+from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa, kappa
 
 
@@ -33,8 +33,8 @@ class Judging:
     """What the store shows of judges. `replies` is how many they gave, `first` when the first of these
     was there. `sealed` is the number of the event that sealed the map from identifiers to conditions, and its
     time or, where a merge took replies, the earliest at which they were sealed; `locked` and `unblinded` are
-    the numbers of the events that ended the labelling and opened the map. `agreement` is of the first and the
-    second judge's last labels of the same responses; None where no response has both."""
+    the numbers of the events that ended the labelling and opened the map. `agreements` are of the first and
+    the second judge's last labels of the same responses, of every judge that has a second one."""
 
     replies: int
     failures: int
@@ -42,7 +42,12 @@ class Judging:
     sealed: tuple[int, str] | None
     locked: int | None
     unblinded: int | None
-    agreement: Kappa | None
+    agreements: tuple[Kappa, ...]
+
+    @property
+    def agreement(self) -> Kappa | None:
+        """The lowest."""
+        return min(self.agreements, key=lambda one: 2.0 if one.kappa is None else one.kappa, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +101,28 @@ def _judging(store: Store, plan: Plan, events: Sequence[Event]) -> Judging | Non
         sealed=None if seal is None else (seal.seq, min([seal.at, *elsewhere])),
         locked=_first(about, Locked),
         unblinded=_first(about, Unblinded),
-        agreement=_agreement(rows, plan),
+        agreements=tuple(_agreements(rows, plan)),
     )
 
 
-def _agreement(rows: Sequence[JudgementRow], plan: Plan) -> Kappa | None:
-    """Rows come by attempt, so that the last label of a judge about a response is the one that stands."""
+def _agreements(rows: Sequence[JudgementRow], plan: Plan) -> Iterator[Kappa]:
+    """Of every judge that has a second one. Rows come by attempt, so that the last label of a judge about a
+    response is the one that stands."""
     benchmarks = {cell.key: cell.benchmark for cell in plan.cells()}
     units = {name: held.units for name, held in plan.study.items.items()}
-    labels: dict[str, dict[tuple[str, str, int], str]] = {JUDGE: {}, SECOND: {}}
-    for row in rows:
-        if row.judge in labels and row.label is not None:
-            labels[row.judge][row.cell, row.item, row.replicate] = row.label
-    both = sorted(labels[JUDGE].keys() & labels[SECOND].keys())
-    if not both:
-        return None
-    return kappa(
-        [labels[JUDGE][place] for place in both],
-        [labels[SECOND][place] for place in both],
-        [(benchmarks[cell], units[benchmarks[cell]][item]) for cell, item, _ in both],
-    )
+    for judge in plan.study.spec.declared_judges:
+        first, second = judge.name, judge.office(SECOND)
+        labels: dict[str, dict[tuple[str, str, int], str]] = {first: {}, second: {}}
+        for row in rows:
+            if row.judge in labels and row.label is not None:
+                labels[row.judge][row.cell, row.item, row.replicate] = row.label
+        both = sorted(labels[first].keys() & labels[second].keys())
+        if both:
+            yield kappa(
+                [labels[first][place] for place in both],
+                [labels[second][place] for place in both],
+                [(benchmarks[cell], units[benchmarks[cell]][item]) for cell, item, _ in both],
+            )
 
 
 def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean, median
 
-from gridc.compiler.lowering.judging import Bench, Judged, Key, Response, Second
+from gridc.compiler.lowering.judging import Bench, Judged, Key, Response, Second, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.judgements import judged, responses
 from gridc.runtime.store.store import Store
-from gridc.schema.judging import SECOND
+from gridc.schema.judging import JUDGE, SECOND
 from gridc.statistics.raters import Kappa, kappa
 
 
@@ -50,10 +50,12 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class JudgingFinding:
-    """All judges of a study that is judged to its end. `decided` counts the responses with a label that
-    counts, of `responses`; `pairs` are judges of every response two by two; `rows` is the digest of all
-    judgements. `lengths` is by the label that counts."""
+    """A judge of a study that is judged to its end, with those who judge beside it. `decided` counts the
+    responses with a label that counts, of `responses`; `pairs` are judges of every response two by two;
+    `rows` is the digest of all judgements. `lengths` is by the label that counts; of judges whose labels are
+    numbers (`rates`) there is none."""
 
+    name: str
     judges: tuple[JudgeFinding, ...]
     responses: int
     decided: int
@@ -64,39 +66,56 @@ class JudgingFinding:
     blinded: bool
     lengths: Mapping[str, Length]
     rows: str
+    rates: bool = False
 
     @property
     def agreements(self) -> tuple[tuple[str, str, Kappa], ...]:
         """Judges two by two, and the second judge with the verdict before it."""
         if self.second is None or self.second.agreement is None:
             return self.pairs
-        return (*self.pairs, ("the first verdict", SECOND, self.second.agreement))
+        return (*self.pairs, (self.first_verdict, self.second_name, self.second.agreement))
+
+    @property
+    def second_name(self) -> str:
+        """What the second judge is called."""
+        return f"{self.name}.{SECOND}"
+
+    @property
+    def first_verdict(self) -> str:
+        """What the second judge is compared with."""
+        return "the first verdict" if self.name == JUDGE else f"the first verdict of {self.name}"
 
 
-def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> JudgingFinding | None:
-    """None where the study has no judge, or is not judged to its end. `judgements` are what the judges
-    came to."""
-    spec = plan.study.spec.judge
-    if spec is None or judgements is None or not judgements.complete:
-        return None
-    bench = Bench(plan.study)
+def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> tuple[JudgingFinding, ...]:
+    """Every judge of the study; none where it has none, or is not judged to its end. `judgements` are what
+    the judges came to."""
+    if judgements is None or not judgements.complete:
+        return ()
     given = responses(plan, store) or []
-    judges = tuple(_judge(name, bench, judgements) for name in bench.assessors)
+    rows = store.judgements_digest(plan.study_digest)
+    return tuple(
+        _of_bench(bench, [response for response in given if bench.labels(response.cell)], judgements, rows)
+        for bench in benches(plan.study)
+    )
+
+
+def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows: str) -> JudgingFinding:
+    judge = bench.judge
+    rulings = [judgements.rulings[response.key] for response in given]
+    units = {response.key: bench.unit_of(response) for response in given}
     return JudgingFinding(
-        judges=judges,
-        responses=len(judgements.rulings),
-        decided=sum(ruling.label is not None for ruling in judgements.rulings.values()),
-        verdict=spec.verdict,
-        pairs=tuple(
-            _pairs(
-                bench.judge.jury, judgements, {response.key: bench.unit_of(response) for response in given}
-            )
-        ),
-        second=judgements.second,
-        least=None if spec.validation is None else spec.validation.kappa,
-        blinded=spec.blinding is not None,
-        lengths=_lengths(bench.judge.labels, given, judgements),
-        rows=store.judgements_digest(plan.study_digest),
+        name=judge.name,
+        judges=tuple(_judge(name, bench, judgements) for name in bench.assessors),
+        responses=len(rulings),
+        decided=sum(ruling.label is not None for ruling in rulings),
+        verdict=judge.verdict,
+        pairs=tuple(_pairs(bench, judgements, units)),
+        second=judgements.seconds.get(judge.name),
+        least=None if judge.validation is None else judge.validation.kappa,
+        blinded=judge.blinding is not None,
+        lengths={} if judge.rates else _lengths(judge.verdicts, given, judgements),
+        rows=rows,
+        rates=judge.rates,
     )
 
 
@@ -113,7 +132,7 @@ def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: Judge
     }
 
 
-def _labels(name: str, judgements: Judged) -> dict[tuple[str, str, int], str | None]:
+def _labels(name: str, judgements: Judged) -> dict[Key, str | None]:
     """What a judge said of each response in the end."""
     return {
         ask.key: None if ask.verdict is None else ask.verdict.label
@@ -132,7 +151,9 @@ def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
         model=bench.assessors[name].source,
         rubric=bench.rubrics[name].digest,
         responses=len(last),
-        labels={label: labels[label] for label in bench.judge.labels},
+        labels={
+            label: labels[label] for label in bench.judge.verdicts if labels[label] or not bench.judge.rates
+        },
         again=sum(ask.attempt > 0 for ask in asks),
         failures=dict(
             sorted(Counter(judgment.failure for judgment in given if judgment.failure is not None).items())
@@ -141,9 +162,10 @@ def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
 
 
 def _pairs(
-    jury: tuple[str, ...], judgements: Judged, units: Mapping[Key, tuple[str, str]]
+    bench: Bench, judgements: Judged, units: Mapping[Key, tuple[str, str]]
 ) -> Iterator[tuple[str, str, Kappa]]:
     """Judges of every response two by two, on the responses that both labelled."""
+    jury = bench.judge.jury
     labels = {name: _labels(name, judgements) for name in jury}
     for left, right in combinations(jury, 2):
         both = [
@@ -157,6 +179,6 @@ def _pairs(
 
 
 JUDGED: Finding[Judged | None] = Finding("judged", lambda record: judged(record.plan, record.store))
-JUDGING: Finding[JudgingFinding | None] = Finding(
-    "judging", lambda record: find_judging(record.plan, record.store, record[JUDGED])
+JUDGING: Finding[tuple[JudgingFinding, ...]] = Finding(
+    "judging", lambda record: find_judging(record.plan, record.store, record[JUDGED]), ()
 )

@@ -337,7 +337,7 @@ class _Numbers:
 
 def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
-    labels = METHODS[cell.setting.method].names(plan.study.spec.judge_labels)
+    labels = METHODS[cell.setting.method].names(plan.study.spec.verdicts(cell.setting.judge))
     items = {item.id: item for item in plan.items(cell)}
     totals: dict[str, ItemTotals] = {}
     try:
@@ -365,7 +365,7 @@ class _SampleValue:
         scale: int,
     ) -> None:
         self._cell, self._outcome, self._rate, self._scale = cell, outcome, rate, scale
-        self._labels = plan.study.spec.judge_labels
+        self._labels = plan.study.spec.verdicts(cell.setting.judge)
         self._method = METHODS[cell.setting.method]
         self._names = self._method.names(self._labels)
         self._items = {item.id: item for item in plan.items(cell)}

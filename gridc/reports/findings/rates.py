@@ -128,7 +128,7 @@ def _totals(
     totals: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
     for cell in cells:
         method = METHODS[cell.setting.method]
-        reads, names = method.reads, method.names(plan.study.spec.judge_labels)
+        reads, names = method.reads, method.names(plan.study.spec.verdicts(cell.setting.judge))
         items = {item.id: item for item in plan.items(cell)}
         order = cell.setting.option_order, cell.setting.variant
         read = list(store.choices_of(plan.study_digest, cell.key))
@@ -139,12 +139,12 @@ def _totals(
             by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
             try:
                 for name, choice, _ in read:
-                    key = number, reads, order, name, choice
+                    key = number, reads, names, order, name, choice
                     if key not in known:
                         known[key] = rate.parts(items[name], choice, names)
             except Unscored:
                 continue  # an outcome of other readings than this method has
-            parts = np.array([known[number, reads, order, name, choice] for name, choice, _ in read])
+            parts = np.array([known[number, reads, names, order, name, choice] for name, choice, _ in read])
             np.add.at(by_unit, at, parts * samples[:, None])
             totals[number][cell.model, cell.configuration] = by_unit
     return totals

@@ -278,7 +278,7 @@ def _unjudged(findings: Findings) -> ChecklistAnswer | None:
     """Where nobody judged: whether anybody was to."""
     if findings[CONDUCT].judging is not None:
         return None
-    if findings.plan.study.spec.judge is None:
+    if not findings.plan.study.spec.declared_judges:
         return ChecklistAnswer("not_applicable", "There is no judge in this study.", "the lock")
     return ChecklistAnswer("not_measured", "No judge was asked yet.", "the judgements of the store")
 
@@ -336,13 +336,15 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
     if agreement.kappa is None:
         text = f"Both gave all {agreement.n:,} responses one and the same label: kappa is not defined."
         return ChecklistAnswer("not_measured", text, where, counts)
+    several = sum(one.kappa is not None for one in judging.agreements)
+    which = "Kappa" if several == 1 else f"The lowest kappa of {several} judges and their second ones"
     ends = (
         ""
         if agreement.low is None or agreement.high is None
         else f" ({agreement.low:.2f} to {agreement.high:.2f})"
     )
     return ChecklistAnswer(
-        "yes", f"Kappa is {agreement.kappa:.2f}{ends} on {agreement.n:,} responses.", where, counts
+        "yes", f"{which} is {agreement.kappa:.2f}{ends} on {agreement.n:,} responses.", where, counts
     )
 
 

@@ -8,7 +8,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import number, percent, points, told_p
-from gridc.schema.judging import SECOND
+from gridc.schema.judging import JUDGE
 from gridc.statistics.raters import Kappa
 
 INDEPENDENT = "units of items are drawn independently"
@@ -17,9 +17,12 @@ INDEPENDENT = "units of items are drawn independently"
 
 def judging(findings: Findings) -> Iterator[Statement]:
     """Who labelled the responses under which rubric, how many have no label, and how far judges agree."""
-    finding = findings[JUDGING]
-    if finding is None:
-        return
+    for finding in findings[JUDGING]:
+        yield from _of_judge(finding, len(findings[JUDGING]) > 1)
+
+
+def _of_judge(finding: JudgingFinding, several: bool) -> Iterator[Statement]:
+    of = f"{finding.name}: " if several else ""
     for judge in finding.judges:
         if judge.responses:
             yield Statement(_judge(judge), "limit", (judge.name,))
@@ -27,8 +30,8 @@ def judging(findings: Findings) -> Iterator[Statement]:
     if left:
         rule = "" if finding.verdict is None else f" (the judges decide by {finding.verdict})"
         yield Statement(
-            f"{left:,} of {finding.responses:,} judged responses have no label that counts{rule}: they stay "
-            "in the denominator, with what an unreadable answer earns.",
+            f"{of}{left:,} of {finding.responses:,} judged responses have no label that counts{rule}: they "
+            "stay in the denominator, with what an unreadable answer earns.",
             "limit",
         )
     if len(finding.lengths) > 1:
@@ -36,15 +39,18 @@ def judging(findings: Findings) -> Iterator[Statement]:
             f"{label} {length.mean:,.0f} and {length.median:,.0f} ({length.responses:,})"
             for label, length in finding.lengths.items()
         )
-        text = f"Length of judged responses in characters, mean and median, by label: {by_label}."
+        text = f"{of}Length of judged responses in characters, mean and median, by label: {by_label}."
         yield Statement(text, "limit")
     for left_judge, right_judge, agreement in finding.pairs:
         text = f"{left_judge} and {right_judge}: {_agreement(agreement)}."
         yield Statement(text, "limit", (left_judge, right_judge))
+    if finding.rates and finding.agreements:
+        text = f"{of}For kappa each rating is a label: next to each other disagrees as far apart does."
+        yield Statement(text, "limit")
     for text in _second(finding):
-        yield Statement(text, "limit", (SECOND,))
+        yield Statement(text, "limit", (finding.second_name,))
     if not finding.blinded:
-        yield Statement("The judges are not blinded: they see each response as it was given.", "limit")
+        yield Statement(f"{of}The judges are not blinded: they see each response as it was given.", "limit")
 
 
 def _judge(judge: JudgeFinding) -> str:
@@ -66,7 +72,8 @@ def _second(found: JudgingFinding) -> Iterator[str]:
     if second is None or found.least is None:
         return
     if second.agreement is None:
-        yield f"{SECOND} was asked about {second.asked:,} responses, and on none of them both gave a label."
+        asked = f"{found.second_name} was asked about {second.asked:,} responses"
+        yield f"{asked}, and on none of them both gave a label."
     else:
         text = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
         outcome = {
@@ -75,9 +82,9 @@ def _second(found: JudgingFinding) -> Iterator[str]:
             False: f"the spec asks for {found.least:g} at least, which "
             + ("kappa reaches and its lower limit does not" if second.above else "is not reached"),
         }[second.passes]
-        yield f"{SECOND} against the first verdict: {text}; {outcome}."
+        yield f"{found.second_name} against {found.first_verdict}: {text}; {outcome}."
     if second.rescored:
-        yield f"So {SECOND} labelled every response that it may, and its labels count there."
+        yield f"So {found.second_name} labelled every response that it may, and its labels count there."
 
 
 def _agreement(found: Kappa) -> str:
@@ -99,8 +106,9 @@ def guesses(findings: Findings) -> Iterator[Statement]:
 def guess_sentence(finding: GuessFinding) -> str:
     """The same on one benchmark."""
     limits = f"95 % interval {percent(finding.low)} to {percent(finding.high)}"
+    who = "the judge" if finding.judge == JUDGE else finding.judge
     named = (
-        f"On {finding.benchmark} the judge was asked which of {len(finding.arms)} configurations made each "
+        f"On {finding.benchmark} {who} was asked which of {len(finding.arms)} configurations made each "
         f"of {finding.n} responses, and named the right one in {percent(finding.right / finding.n)} of cases "
         f"({limits}; chance {percent(finding.chance)})"
     )

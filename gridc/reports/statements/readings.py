@@ -8,7 +8,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import percent, whole_percent
 from gridc.schema.effects import Aggregate, Attempts
-from gridc.schema.scores import ByExpected, Scores
+from gridc.schema.scores import ByExpected, EvenScores, Scores
 
 
 def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
@@ -93,7 +93,13 @@ def _aggregate_words(aggregate: Aggregate) -> str:
 
 
 def _labels(scores: Scores) -> str:
-    """`right 1, unknown 0.5, other 0`; by what the prompt expects where that decides."""
+    """`right 1, unknown 0.5, other 0`; by what the prompt expects where that decides; of ratings by rule."""
+    if isinstance(scores, EvenScores):
+        least, most = scores.ends
+        return (
+            f"where its rating lies between {least} (0 %) and {most} (100 %), so that one number is "
+            f"{100 / scores.scale:.4g} pp"
+        )
     labels = []
     for label, value in scores.root.items():
         if isinstance(value, ByExpected):

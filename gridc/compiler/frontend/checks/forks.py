@@ -87,13 +87,14 @@ def _choice_names(spec: Spec, choice: Choice) -> Iterator[tuple[KeyPath, str, st
         yield ("outcome_of", benchmark), "benchmark", benchmark, benchmarks
         yield ("outcome_of", benchmark), "outcome", outcome, rates
     if choice.judge is not None:
-        judges = () if spec.judge is None else spec.judge.assessors
+        judges = [name for judge in spec.declared_judges for name in judge.assessors]
         yield ("judge",), "judge", choice.judge, judges
     if choice.responses is not None:
         for rank, benchmark in enumerate(choice.responses.benchmarks or ()):
             yield ("responses", "benchmarks", rank), "benchmark", benchmark, benchmarks
+        labels = [label for judge in spec.declared_judges for label in judge.verdicts]
         for rank, label in enumerate(choice.responses.labels or ()):
-            yield ("responses", "labels", rank), "label", label, [*spec.judge_labels, *BEHAVIOURS]
+            yield ("responses", "labels", rank), "label", label, [*labels, *BEHAVIOURS]
 
 
 def _set_twice(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:

@@ -21,18 +21,20 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
         for configuration, setting in settings(spec, model, benchmark):
-            known = METHODS[setting.method].names(spec.judge_labels)
+            known = METHODS[setting.method].names(spec.verdicts(setting.judge))
             if not known or (setting.scores is None and not METHODS[setting.method].judged):
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
-            path = grid.stated_at(spec, "scores", place) or ("judge", "labels")
+            judge = spec.judge_called(setting.judge)
+            own = [(*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge]
+            path = grid.stated_at(spec, "scores", place) or (*own, ("judge",))[0]
             for problem in _problems(source, path, setting.scores, known, benchmark):
                 if problem.message not in reported:
                     reported.add(problem.message)
                     yield problem
     for number, outcome in enumerate(spec.outcomes):
         possible = [
-            METHODS[setting.method].names(spec.judge_labels)
+            METHODS[setting.method].names(spec.verdicts(setting.judge))
             for model, benchmark in grid.Settings(spec).representatives()
             if benchmark in outcome.benchmarks
             for _, setting in settings(spec, model, benchmark)

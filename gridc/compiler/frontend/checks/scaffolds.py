@@ -1,4 +1,4 @@
-"""Conduct: scaffolds have the keys of their kind, and judges have names."""
+"""Scaffolds have the keys of their kind, and answer in a text that is read."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,6 @@ from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.judging import BACKUP, GUESS, JUDGE, SECOND, panel_name
 from gridc.schema.scaffold import TAKES, Scaffold
 from gridc.schema.spec import Spec
 
@@ -79,27 +78,3 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             reported.add(path)
             help = f"[[exclude]] these cells, or set another `{key}`"
             yield source.diagnose("GC105", path, message, help)
-
-
-def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Where responses are judged there is a judge, and every judge has a name of its own."""
-    for path, _, _, table in effect_tables(spec):
-        method = getattr(table, "method", None)
-        if method is not None and METHODS[method].judged and spec.judge is None:
-            yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
-    if spec.judge is None:
-        return
-    panel = spec.judge.panel or ()
-    taken = [BACKUP, SECOND, GUESS]
-    for rank, judge in enumerate(panel):
-        if panel_name(judge.id) in taken:
-            where = ("judge", "panel", rank, "id")
-            yield source.diagnose("GC201", where, f"`{judge.id}` is already the id of another judge")
-        taken.append(panel_name(judge.id))
-    for number, model in enumerate(spec.model):
-        if model.id in (JUDGE, *taken):
-            yield source.diagnose("GC201", ("model", number, "id"), f"`{model.id}` is the name of a judge")
-    if bool(panel) is not (spec.judge.verdict is not None):
-        message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
-        help = 'verdict = "majority"' if panel else "leave `verdict` out, or name a `panel`"
-        yield source.diagnose("GC105", ("judge",), message, help, at_key=True)

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Match, MatchKind
-from gridc.schema.scores import Scores
+from gridc.schema.scores import Scores, evenly
 
 _LABELLED = ("A.", "-", "1.", "i)")
 """Options are under letters; every eighth response is also read under bullets, numbers and Roman numbers."""
@@ -210,6 +210,18 @@ def _judge() -> list[object]:
     return [requests, again, read, decided, ruled]
 
 
+def _scale() -> list[object]:
+    rubric = judging.Rubric("How good?", ("1", "2", "3"), rates=True)
+    replies = ('{"label": 2}', '{"label": "3"}', '{"label": 4}', '{"label": true}', '{"label": 2.0}', "2")
+    read = [judging.read_reply(rubric, {"text": reply, "finish": "stop"}) for reply in replies]
+    setting = Setting("x", "judge", scores=evenly(rubric.labels))
+    ruled = [
+        _outcome(setting, QUESTION, [{"text": "x"}], ruling=score.Ruling(rubric.labels, label, "j"))
+        for label in rubric.labels
+    ]
+    return [rubric.ask(QUESTION, "Who baked?", "I did."), [[one.label, one.failure] for one in read], ruled]
+
+
 def _sanitiser() -> list[object]:
     shown = ("You answer in short sentences without any flourish.\nWho baked the bread? You answer.",)
     sanitised: list[object] = []
@@ -236,6 +248,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     "method:pair_likelihood": _pairs,
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
+    "judge:scale": _scale,
     **{
         f"candidates:{kind}": partial(_candidates, kind)
         for kind in ("option_text", "letter", "unknown_expanded", "sentence_pair")

@@ -16,12 +16,14 @@ import json
 import math
 import os
 import resource
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,10 +56,16 @@ class EndedError(Exception):
 
 class Confined:
     """An object of the class `target` (`module:name`) in a child process. `ask` calls its methods, with JSON
-    in and out. Raises `EndedError` where there can be no child."""
+    in and out. `each` is the CPU time in seconds that a request may take, where requests are many and short;
+    a child that is `apart` comes from a nursery of its own, so that Python hashes texts otherwise in it.
+    Raises `EndedError` where there can be no child."""
 
-    def __init__(self, target: str) -> None:
-        self._lock, self._limits, self._nursery = threading.Lock(), _limits(), _nursery()
+    def __init__(self, target: str, each: float | None = None, apart: bool = False) -> None:
+        self._lock, self._limits = threading.Lock(), _limits()
+        if each is not None:
+            self._limits["each"] = each
+        self._own = _Nursery() if apart else None
+        self._nursery = self._own or _nursery()
         self._channel, there = socket.socketpair()
         try:
             self._child = self._nursery.fork(target, self._limits, there)
@@ -75,6 +83,11 @@ class Confined:
         with self._lock:
             try:
                 _send(self._channel, [method, arguments, seconds])
+                while not select.select([self._channel], [], [], PATIENCE)[0]:
+                    if _sleeps(self._child):
+                        self._nursery.end(self._child)
+                        self._channel.close()
+                        raise EndedError("waits for something that does not come")
                 reply = _receive(self._channel)
             except (OSError, EOFError):
                 # Ended before the channel is: a child that sees it closed ends by itself, and says nothing.
@@ -93,6 +106,8 @@ class Confined:
             self._channel.close()
             if self._nursery.alive:
                 self._nursery.end(self._child)
+        if self._own is not None and self._own.alive:
+            self._own.close()
 
     __del__ = close
 
@@ -142,6 +157,8 @@ def _limits() -> dict[str, float]:
 
 def _told(ended_by: int, limits: Mapping[str, float]) -> str:
     """How a child ended, by the signal that ended it."""
+    if ended_by == signal.SIGXCPU and "each" in limits:
+        return f"takes more CPU time than it may ({limits['each']:g} s)"
     if ended_by == signal.SIGXCPU:
         return f"takes more CPU time than it may ({limits['seconds']:g} s, and more for long texts)"
     if ended_by == signal.SIGKILL:
@@ -314,7 +331,8 @@ def _answer(channel: socket.socket, maker: Callable[[], Any], limits: Mapping[st
     while True:
         method, arguments, seconds = _receive(channel)
         allowed += seconds
-        bound_time(0, math.ceil(allowed))
+        most = allowed if "each" not in limits else time.process_time() + limits["each"]
+        bound_time(0, math.ceil(most))
         try:
             _send(channel, {"gave": getattr(made, method)(*arguments)})
         except (EOFError, BrokenPipeError):

@@ -91,7 +91,7 @@ SHARED = frozenset(("none",))
 ELSEWHERE = {
     ("method", "gridc/compiler/lock/lock.py"): "a key of a lock",
     ("loader", "gridc/reports/exchange/bundle.py"): "a key of a bundle's list",
-    ("method", "gridc/compiler/instrument/setting.py"): "a key of a call",
+    ("method", "gridc/compiler/instrument/setting.py"): "keys of a call, two of them named as methods",
     ("outcome", "gridc/compiler/instrument/setting.py"): "what a key of a call changes",
     ("outcome", "gridc/reports/exchange/tables.py"): "columns of a table",
     ("outcome", "gridc/reports/findings/falsification.py"): "the `statistic` of a criterion",

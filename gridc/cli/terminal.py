@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
-    from gridc.study.running import Leaving, RunStep, Spent, StatusReport
+    from gridc.study.running import Consentable, RunStep, Spent, StatusReport
 
 WIDTH = 96
 """Columns of wrapped text."""
@@ -129,9 +129,9 @@ def note(sentence: str) -> None:
     print(visible(sentence), file=sys.stderr, flush=True)
 
 
-def consent(what: "Leaving") -> bool:
-    """Ask the person whether something may leave the machine, if there is a terminal to ask on. For a
-    variable that is not the usual key of its host they type its name."""
+def consent(what: "Consentable") -> bool:
+    """Ask the person whether something may leave the machine or run on it, if there is a terminal to ask on.
+    For a variable that is not the usual key of its host they type its name."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     for bar in _LIVE:
@@ -147,10 +147,12 @@ _LIVE: "list[Progress]" = []
 """The bars on the terminal: they draw over what is asked."""
 
 
-def _consent(what: "Leaving") -> bool:
+def _consent(what: "Consentable") -> bool:
     import click
 
-    click.echo(paint(str(what), err=True, bold=True), err=True)
+    click.echo(paint(visible(str(what)), err=True, bold=True), err=True)
+    if not hasattr(what, "reach"):
+        return click.confirm("May it run? Of the same file you are not asked again", default=False, err=True)
     name = what.reach.variable
     if name is None or what.reach.usual:
         return click.confirm("May it leave? You are not asked again", default=False, err=True)

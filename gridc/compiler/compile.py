@@ -8,6 +8,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
 from gridc.compiler.preflight.askable import require_askable
+from gridc.compiler.preflight.consent import given
 from gridc.compiler.preflight.hazards import refuse_hazards
 from gridc.schema.spec import Spec
 
@@ -44,7 +45,9 @@ def resolve_spec(
     checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
-    return Compiled(checked, resolve(checked, lock.pins() if lock else {}, online, covers_behaviour), lock)
+    study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour)
+    study.scorers.allow(given(study.scorers.files.values(), path.parent))
+    return Compiled(checked, study, lock)
 
 
 def compile_spec(

@@ -33,7 +33,7 @@ from gridc.reports.findings.find import find
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.seals import of_blinding
-from gridc.reports.verified_samples import of_samples
+from gridc.reports.verified_samples import of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
 from gridc.runtime.store import recorded_before
@@ -122,6 +122,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         diagnostics += guarded("the race", of_witness(plan, store, folder, events))
     if diagnostics:
         raise VerificationError(diagnostics)
+    unscored = unscored_here(plan)
     models = ", ".join(name for name, identity in compiled.study.models.items() if identity.files)
     return Verified(
         (
@@ -131,7 +132,8 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash "
             "right",
             "the items with their groups and right options, and the samples, are those of the plan; scoring "
-            "the answers again gives the same outcomes",
+            f"the {'other ' if unscored else ''}answers again gives the same outcomes",
+            *unscored,
             recorded_at_the_end(store, progress, conclusion),
             reports_checked(passed),
             behaves(lock, compiled.study.stamped()),

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.instrument.score import score
+from gridc.compiler.inputs.scorers import failed
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
@@ -25,6 +27,7 @@ def of_samples(
     rulings = judgements.rulings if judgements is not None and judgements.complete else None
     for cell in sorted(plan.cells(), key=attrgetter("key")):
         key, last, scored = cell.key, "", dict[tuple[str, ...], _Outcome]()
+        refused = METHODS[cell.setting.method].scored and plan.study.scorers.refused(cell.setting.scorer)
         for where, sample, stored in _abreast(
             plan.samples(cell, by_id=True), store.samples_of(plan.study_digest, key)
         ):
@@ -44,6 +47,8 @@ def of_samples(
             if stored.item != last:
                 last, scored = stored.item, {}  # replicates often answer alike
             outcome, expected = stored[2:5], _UNSCORED
+            if refused and outcome != _UNSCORED:
+                continue  # the person did not let the function run here, and `unscored_here` says so
             answers = tuple([answer for answer in stored.answers if answer is not None])
             whole = len(answers) == len(stored.answers) and not (is_judged(cell) and rulings is None)
             if whole and (concluded or outcome != _UNSCORED):
@@ -51,13 +56,31 @@ def of_samples(
                 given = answers if ruling is None else (*answers, repr(ruling))
                 if given not in scored:
                     documents = [json.loads(answer) for answer in answers]
-                    again = score(cell.setting, sample.item, documents, ruling)
+                    try:
+                        again = plan.score(cell, sample.item, documents, ruling)
+                    except ScorerError as error:
+                        yield failed(error)
+                        continue
                     scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
                 expected = scored[given]
             if outcome != expected:
                 message = f"{_name(cell, *where)}: the stored outcome is not what the answer scores to"
                 yield Diagnostic("GC705", message)
         outcomes.end(key)
+
+
+def unscored_here(plan: Plan) -> list[str]:
+    """The scores that were not made again, a sentence each: nobody here let the function run."""
+    kept: dict[str, list[str]] = {}
+    for cell in plan.cells():
+        refused = METHODS[cell.setting.method].scored and plan.study.scorers.refused(cell.setting.scorer)
+        if refused:
+            kept.setdefault(f"{refused.name} ({refused.pair})", []).append(cell.benchmark)
+    return [
+        f"NOT made again: the scores of {', '.join(dict.fromkeys(names))}, because nobody here consented to "
+        f"run {file}; all else is recomputed from them"
+        for file, names in kept.items()
+    ]
 
 
 def _abreast(

@@ -8,7 +8,7 @@ from typing import Any, Self
 from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import require_files
-from gridc.compiler.instrument.score import score
+from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import PlannedSample
@@ -92,10 +92,11 @@ class ChosenSamples:
             self._store, stamp, [sample for sample in samples if sample[1].scaffolded is not None]
         ):
             self._answer(wave.values())
-        return {
-            (cell.key, sample.item.id): score(cell.setting, sample.item, self._answers(sample)).score
-            for cell, sample in samples
-        }
+        with functions_scoring():
+            return {
+                (cell.key, sample.item.id): self.plan.score(cell, sample.item, self._answers(sample)).score
+                for cell, sample in samples
+            }
 
     def _answers(self, sample: PlannedSample) -> list[Mapping[str, Any]]:
         """The answers of a sample's calls, in order."""

@@ -51,13 +51,13 @@ def about_sheet(number: int) -> str:
 
 def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
     """The labels that a response can get, by the number of the choice that each stands for."""
-    names = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge))
+    names = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge), cell.setting.scores)
     return (cell.setting.labels(len(item.options)) or item.options) if names is None else tuple(names)
 
 
 def auditable(plan: Plan) -> Iterator[Cell]:
-    """The cells whose answers are texts that say something."""
-    return (cell for cell in plan.cells() if not cell.setting.ranks)
+    """The cells whose answers are texts that are read to something: people give labels, and no numbers."""
+    return (cell for cell in plan.cells() if not (cell.setting.ranks or cell.setting.gives_numbers))
 
 
 def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> Sheet:

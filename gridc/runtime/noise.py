@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from gridc.compiler.instrument.score import score
+from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
@@ -61,11 +61,10 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
                 continue  # what a judge would have made of it is not known
             given = [store.answered_with(step)[1] for step in steps]
             anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
-            choices = [
-                score(cells[key].setting, items(key)[item], content).choice for content in (given, anew)
-            ]
+            with functions_scoring():
+                before, now = (plan.score(cells[key], items(key)[item], content) for content in (given, anew))
             outcomes += 1
-            outcomes_changed += choices[0] != choices[1]
+            outcomes_changed += (before.choice, before.score) != (now.choice, now.score)
     return {
         "shape": ASKED_AGAIN if isinstance(stage.engine, Paying) else ALONE,
         "calls": texts + rankings,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
+from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import Outcome, Ruling, score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
-from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError
+from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError
 from gridc.runtime import judgements, judging
 from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
@@ -349,6 +351,8 @@ def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> No
     their `rulings`. Scoring is pure: doing it again changes nothing."""
     rulings = {} if judged is None else judged.rulings
     for cell in plan.cells():
+        _require_one_answer(plan, store, cell)
+    for cell in plan.cells():
         if is_judged(cell) and judged is None:
             continue
         items = {item.id: item for item in plan.items(cell)}
@@ -359,17 +363,50 @@ def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> No
                 (
                     item,
                     replicate,
-                    _outcome(cell, items[item], answers, rulings.get((cell.key, item, replicate))),
+                    _outcome(plan, cell, items[item], answers, rulings.get((cell.key, item, replicate))),
                 )
                 for item, replicate, answers in store.answers(plan.study_digest, cell.key)
             ),
         )
 
 
-def _outcome(cell: Cell, item: Item, answers: list[Any], ruling: Ruling | None) -> Outcome:
-    """Raises `StoreError` (GC605) where a stored answer is of no form that gridc writes."""
+TWICE = 50
+"""How many answers of a cell a function scores a second time."""
+
+
+def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
+    """Score some answers of a cell a second time, the last one first and in another process, where a function
+    scores them. Raises `UnavailableError` (GC669) where it then gives something else."""
+    if not METHODS[cell.setting.method].scored:
+        return
+    items = {item.id: item for item in plan.items(cell)}
+    some = list(islice(store.answers(plan.study_digest, cell.key), TWICE))
+    once = [_outcome(plan, cell, items[item], answers, None) for item, _, answers in some]
+    again = plan.study.scorers.again
+    for (item, _, answers), outcome in zip(reversed(some), reversed(once), strict=True):
+        with functions_scoring():
+            twice = score(cell.setting, items[item], answers, scorers=again)
+        if twice != outcome:
+            name = cell.setting.scorer and cell.setting.scorer.function
+            given = " and ".join(_given(each) for each in (outcome, twice))
+            message = f"`{name}` gives {given} for one answer to item {item}"
+            help = "a function may not draw numbers, read a clock or keep anything from call to call"
+            raise UnavailableError([Diagnostic("GC669", message, help=help)])
+
+
+def _given(outcome: Outcome) -> str:
+    """What a function gave, in short."""
+    if outcome.choice is None:
+        return "nothing"
+    return str(outcome.evidence.get("label") or outcome.evidence.get("numbers") or outcome.score)
+
+
+def _outcome(plan: Plan, cell: Cell, item: Item, answers: list[Any], ruling: Ruling | None) -> Outcome:
+    """Raises `StoreError` (GC605) where a stored answer is of no form that gridc writes, and
+    `UnavailableError` (GC668) where a function that scores fails."""
     try:
-        return score(cell.setting, item, answers, ruling)
+        with functions_scoring():
+            return plan.score(cell, item, answers, ruling)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         message = f"{cell.key}, item {item.id}: a stored answer cannot be scored ({type(error).__name__})"
         raise StoreError([Diagnostic("GC605", message)]) from None

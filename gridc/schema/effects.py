@@ -13,7 +13,14 @@ Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4", "as_shipped"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
 Method = Literal[
-    "extract", "match", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"
+    "extract",
+    "match",
+    "first_token",
+    "loglikelihood",
+    "pair_likelihood",
+    "refusal_keywords",
+    "judge",
+    "scorer",
 ]
 MatchKind = Literal["number", "text", "contains", "exact"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
@@ -157,6 +164,68 @@ class Match(Table):
         return self.model_dump_json(exclude_none=True)
 
 
+FILE = "python:"
+"""What stands before the name of a file with functions that score."""
+
+
+class ScorerExample(Table):
+    """A response and what the function has to give for it, tried before any call."""
+
+    item: Annotated[Text, Field(description="The id of an item of the benchmark.")]
+    response: Annotated[str, Field(description="What a model might answer.")]
+    gives: Annotated[
+        float | Text | dict[Id, float] | None,
+        Field(
+            description="The number, the label, or each number by its name. Default: no answer can be read.",
+            examples=[1, "complied", {"strict": 0, "loose": 1}],
+        ),
+    ] = None
+
+
+class Scorer(Table):
+    """A function of an item and a response that says what the response earns: a number from 0 to 1, several
+    by name, a label of `scores`, or None where no answer can be read."""
+
+    function: Annotated[
+        str,
+        Field(
+            pattern=r"^(python:[^:\n]+\.py:[A-Za-z_][A-Za-z0-9_]*|plugin:.+)$",
+            description="python:FILE:NAME, a function of a file beside the spec; plugin:NAME, of an "
+            "installed package.",
+            examples=["python:scorers.py:brief", "plugin:acme_brief"],
+        ),
+    ]
+    score: Annotated[
+        Id | None,
+        Field(
+            description="Which of several numbers is the score. The others can be outcomes: `number` of "
+            "[[outcome]]. Default: none; the function gives one number or a label."
+        ),
+    ] = None
+    examples: Annotated[
+        tuple[ScorerExample, ...] | None,
+        Field(
+            min_length=1,
+            description="Responses with what the function has to give for them. Default: none.",
+            examples=[[{"item": "q1", "response": "Yes.", "gives": 1}]],
+        ),
+    ] = None
+
+    @property
+    def file(self) -> str | None:
+        """The file beside the spec; None of a plug-in."""
+        beside = self.function.startswith(FILE)
+        return self.function.removeprefix(FILE).rpartition(":")[0] if beside else None
+
+    @property
+    def name(self) -> str:
+        """What the function is called in its file, or the plug-in in the spec."""
+        return self.function.rpartition(":")[2] if self.file else self.function
+
+    def __str__(self) -> str:
+        return self.model_dump_json(exclude_none=True)
+
+
 class ModelEffects(Table):
     """Keys of a call that a model may set for itself and an axis may override."""
 
@@ -276,7 +345,7 @@ class BenchmarkEffects(Table):
             "answers, see `match`; first_token: the most likely first token "
             "is the answer; loglikelihood: rank candidates; pair_likelihood: which of two sentences is more "
             "likely; refusal_keywords: search the response for phrases of refusal; judge: a model assesses "
-            "the response, see [judge]."
+            "the response, see [judge]; scorer: a function says what the response earns, see `scorer`."
         ),
     ] = None
     judge: Annotated[
@@ -301,13 +370,21 @@ class BenchmarkEffects(Table):
             examples=[{"as": "number", "after": "The answer is"}, {"as": "contains"}],
         ),
     ] = None
+    scorer: Annotated[
+        Scorer | None,
+        Field(
+            description="The function of method `scorer`. Default: none; the method needs it.",
+            examples=[{"function": "python:scorers.py:brief"}],
+        ),
+    ] = None
     scores: Annotated[
         Scores | None,
         Field(
             description="What each label earns, 0 to 1, or `{ comply = .., refuse = .. }` by what the prompt "
             "expects. Labels: an option's text, or right, unknown, matching; right and wrong of match; "
-            "comply and refuse of refusal_keywords; a judge's own; other for the rest. Default: 1 for what "
-            "is right or expected, else 0; a judge's labels have no default.",
+            "comply and refuse of refusal_keywords; a judge's own, or a scorer's; other for the rest. "
+            "Default: 1 for what is right or expected, else 0; a judge's labels have no default; a scorer "
+            "without it gives numbers.",
             examples=[{"right": 1, "unknown": 0.5, "other": 0}],
         ),
     ] = None

@@ -3,21 +3,26 @@
 from collections.abc import Sequence
 from functools import cached_property
 from math import gcd, lcm
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
 from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.selector import EVERYWHERE, Selector
 
 DIGITS = 4
 """Most decimals of a score, so that sums of scores are whole numbers of a common unit."""
+UNIT = 10**DIGITS
+"""A number that a function gives is rounded to whole numbers of 1 / UNIT."""
 ROLES = ("right", "unknown", "matching")
 """Labels of an option that the item itself gives: see `compiler.instrument.item`."""
 OTHER = "other"
 """The label of whatever no other label fits."""
 BEHAVIOURS = ("comply", "refuse")
 """Labels of a response to a prompt without options, as phrases of refusal show them."""
+
+SCORED = ("scored",)
+"""What an answer is called that a function gives numbers."""
 
 MATCHES = ("right", "wrong")
 """Labels of a free answer that is compared with right ones."""
@@ -115,12 +120,19 @@ class NamedOutcome(Table):
     id: Annotated[Id, Field(description="How hypotheses and reports call it.")]
     benchmark: Annotated[Id | tuple[Id, ...], Field(description="The benchmarks whose responses have it.")]
     scores: Annotated[
-        Scores,
+        Scores | None,
         Field(
-            description="What each label earns, 0 to 1.",
+            description="What each label earns, 0 to 1. Needed unless `number` is stated.",
             examples=[{"refuse": 1, "comply": 0}, {"unknown": 0.5, "right": 1, "other": 0}],
         ),
-    ]
+    ] = None
+    number: Annotated[
+        Id | None,
+        Field(
+            description="One of the numbers that the function of method `scorer` gives, by its name. "
+            "Default: none; labels earn `scores`.",
+        ),
+    ] = None
     items: Annotated[
         Selector, Field(description="Only items with these tags.", examples=[{"category": "weapons"}])
     ] = EVERYWHERE
@@ -132,6 +144,19 @@ class NamedOutcome(Table):
         ),
     ] = "zero"
     what: Annotated[Text | None, Field(description="What it says, in a phrase; printed beside it.")] = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.scores is None) == (self.number is None):
+            raise Contradiction(
+                "an outcome is of labels (`scores`) or a `number` of a scorer", "state one of both"
+            )
+        return self
+
+    @property
+    def scale(self) -> int:
+        """What it is counted in: whole numbers of 1 / scale."""
+        return UNIT if self.scores is None else self.scores.scale
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

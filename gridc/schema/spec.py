@@ -294,10 +294,16 @@ class Spec(Table):
     @property
     def graded(self) -> bool:
         """Whether a response can earn a part of a point."""
-        stated = (table.scores for table in (self.harness, *self.benchmark, *self.levels))
-        return any(
-            scale_of(scores) > 1 for scores in (*stated, *(judge.scores for judge in self.declared_judges))
-        )
+        tables = (self.harness, *self.benchmark, *self.levels)
+        numbers = any(table.scorer is not None and table.scores is None for table in tables)
+        stated = (table.scores for table in tables)
+        judged = (judge.scores for judge in self.declared_judges)
+        return numbers or any(scale_of(scores) > 1 for scores in (*stated, *judged))
+
+    @property
+    def scored(self) -> bool:
+        """Whether a function scores some responses."""
+        return any(table.scorer is not None for table in (self.harness, *self.benchmark, *self.levels))
 
     @property
     def aggregated(self) -> bool:

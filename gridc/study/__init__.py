@@ -22,7 +22,7 @@ from gridc.study.place import Place, place_of, spec_in
 if TYPE_CHECKING:
     import pyarrow
 
-    from gridc.compiler.preflight.consent import Leaving
+    from gridc.compiler.preflight.consent import Consentable
     from gridc.reports.exchange.printed_figures import PrintedTable
     from gridc.schema.policy import Aspect
     from gridc.study.auditing import DrawnSheet, TakenLabels
@@ -75,7 +75,7 @@ def _ignore(*_: object) -> None:
     """A callback that does nothing."""
 
 
-def _no(what: "Leaving") -> bool:
+def _no(what: "Consentable") -> bool:
     """Nobody is there to be asked."""
     return False
 
@@ -219,7 +219,7 @@ class OpenStudy:
         ray: RayCluster | None = None,
         acknowledge: Collection[str] = (),
         allow: Collection[str] = (),
-        ask: "Callable[[Leaving], bool] | None" = None,
+        ask: "Callable[[Consentable], bool] | None" = None,
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
@@ -299,7 +299,7 @@ class OpenStudy:
         progress: Callable[[str, int, int], None] = _ignore,
         notify: Callable[[str], None] = _ignore,
         allow: Collection[str] = (),
-        ask: "Callable[[Leaving], bool] | None" = None,
+        ask: "Callable[[Consentable], bool] | None" = None,
     ) -> "RaceReport":
         """Ask only what certifies reversals, and stop. `progress` is told the benchmark, how many of its
         items were asked, and how many there are; `notify`, `allow` and `ask` as in `run`."""

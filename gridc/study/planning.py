@@ -78,7 +78,12 @@ def plan(place: Place, against: str | None) -> PlanReport:
     else:
         manifest = lowered.manifest(prices=prices)
     compared = None if against is None else compare(compiled.study, *_earlier(compiled, against))
-    return PlanReport(manifest, falsifiability.manifest(lowered), compared, sentences(compiled.spec))
+    return PlanReport(
+        manifest,
+        falsifiability.manifest(lowered),
+        compared,
+        sentences(compiled.spec, compiled.study.scorers.files.values()),
+    )
 
 
 def shows_margins(kind: str) -> bool:

@@ -6,16 +6,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.read import Checked
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import consent
-from gridc.compiler.preflight.consent import Ask, Consents, Leaving
+from gridc.compiler.preflight.consent import Ask, Consentable, Consents
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -37,12 +38,8 @@ from gridc.study.cluster import RayCluster
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
-if TYPE_CHECKING:
-    from gridc.compiler.compile import Compiled
-    from gridc.compiler.frontend.read import Checked
-
 __all__ = [
-    "Leaving",
+    "Consentable",
     "RaceReport",
     "RunReport",
     "RunStep",
@@ -54,18 +51,19 @@ __all__ = [
     "status",
 ]
 
-ConsentOf = Callable[["Compiled"], Consents]
-"""How consent was given to what a compiled study sends."""
+ConsentOf = Callable[[Compiled], Consents]
+"""How consent was given to what a compiled study sends and runs."""
 
 
 def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[[str], None]) -> ConsentOf:
-    """Tell `notify` what leaves. For a first run all of it must have consent, and every key be there, before
-    any item is read; for one that is resumed before anything is asked, unless every call has its answer.
+    """Tell `notify` what leaves, and which files' functions run here. For a first run all of it must have
+    consent, and every key be there, before any item is read; for one that is resumed before anything is
+    asked, unless every call has its answer.
 
     Raises `SpecError` (GC354), `UnavailableError` (GC631) and `UsageError` (GC643, GC644), now or later.
     """
     checked = place.checked()
-    for line in consent.sentences(checked.spec):
+    for line in consent.sentences(checked.spec, checked.references.scorers.values()):
         notify(line)
     if place.store(checked).is_file():
         return lambda compiled: _resumed(place, compiled, allow, ask)
@@ -73,19 +71,23 @@ def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[
     return lambda compiled: given
 
 
-def _resumed(place: Place, compiled: "Compiled", allow: Collection[str], ask: Ask) -> Consents:
+def _resumed(place: Place, compiled: Compiled, allow: Collection[str], ask: Ask) -> Consents:
     digest = stamp_of(compiled.study)
     with Store.open(place.store(compiled)) as store:
         complete = digest in store.stamps() and store.progress(digest).complete
     if complete:
-        return consent.given(consent.leaving(compiled.spec), place.spec.parent, allow)
+        scorers = compiled.checked.references.scorers.values()
+        obtained = consent.obtain(scorers, place.spec.parent, allow, ask)  # its answers are scored again
+        return {**consent.given(consent.leaving(compiled.spec), place.spec.parent, allow), **obtained}
     return _required(place, compiled, allow, ask)
 
 
-def _required(place: Place, study: "Checked | Compiled", allow: Collection[str], ask: Ask) -> Consents:
+def _required(place: Place, study: Checked | Compiled, allow: Collection[str], ask: Ask) -> Consents:
     consent.require_known(study.spec, study.source)
     consent.require_keys(study.spec, study.source)
-    return consent.obtain(consent.leaving(study.spec), place.spec.parent, allow, ask)
+    references = study.references if isinstance(study, Checked) else study.checked.references
+    wanted: tuple[Consentable, ...] = (*consent.leaving(study.spec), *references.scorers.values())
+    return consent.obtain(wanted, place.spec.parent, allow, ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def run(
     watch(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
     consents = terms(compiled)
+    compiled.study.scorers.allow(consents)
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
     watch(RunStep("", 0, 0, "trying the instrument"))
@@ -314,6 +317,7 @@ def certify_until_decided(
     terms = consenting(place, allow, ask, notify)
     compiled, lock = place.stamped(online=True)
     consents = terms(compiled)
+    compiled.study.scorers.allow(consents)
 
     def say(model: str, sentence: str) -> None:
         notify(f"{model}: {sentence}")

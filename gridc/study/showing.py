@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.score import Outcome, score
+from gridc.compiler.instrument.score import Outcome
+from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
 from gridc.compiler.lowering.calls import AnswerLookup, PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.plan import Plan
@@ -291,7 +293,12 @@ class SampleDisplay:
         answers = [self._answers(request.id) for _, request in trace.rows]
         known = [answer for answer in answers if answer is not None]
         ended = sample.scaffolded is None or trace.decides is not None
-        outcome = score(cell.setting, item, known) if ended and len(known) == len(answers) else None
+        may = ended and len(known) == len(answers)
+        may = may and self._plan.study.scorers.refused(cell.setting.scorer) is None
+        try:
+            outcome = self._plan.score(cell, item, known) if may else None
+        except ScorerError as error:
+            return about(sample.replicate, calls, scaffold, (), None, None, (failed(error),))
         decides = trace.rows[-1][1].id if ended else None
         return about(sample.replicate, calls, scaffold, _oracles(cell, sample), outcome, decides)
 
@@ -309,7 +316,7 @@ class SampleDisplay:
     ) -> ShownSample:
         setting = cell.setting
         labels = setting.labels(len(item.options))
-        names = METHODS[setting.method].names(self._plan.study.spec.verdicts(setting.judge))
+        names = METHODS[setting.method].names(self._plan.study.spec.verdicts(setting.judge), setting.scores)
         return ShownSample(
             cell.key,
             cell.model,

@@ -114,7 +114,7 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     watch(RunStep("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
     notes = [
-        *sentences(compiled.spec),
+        *sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
         *unsaid(compiled.spec),
         *compiled.study.notes(),

@@ -114,5 +114,10 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     prove(compiled.study, compiled.source)
     preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
-    notes = [*sentences(compiled.spec), *missing_keys(compiled.spec), *unsaid(compiled.spec), *notes]
+    notes = [
+        *sentences(compiled.spec, compiled.study.scorers.files.values()),
+        *missing_keys(compiled.spec),
+        *unsaid(compiled.spec),
+        *notes,
+    ]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

@@ -87,7 +87,7 @@ def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:
         stamp = plan.study_digest
         read = partial(store.responses_of, stamp)
         outcomes = item_outcomes(plan.cells(), store, stamp)
-        return curve_findings(Samples(plan, outcomes, lambda: store.choices(stamp), read))
+        return curve_findings(Samples(plan, outcomes, lambda number: store.choices(stamp, number), read))
 
 
 def _listed_tags(path: Path) -> Tags:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from gridc.compiler.grid import passes
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
@@ -205,7 +206,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     }
     readings, problem = _readings(content)
     spec = content.get("spec") if isinstance(content, dict) else None
-    unread = 1, _labels(spec)
+    judged = _labels(spec)
     rows = moment.rows(
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
            FROM cell WHERE stamp = ? ORDER BY id""",
@@ -214,10 +215,10 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     cells = tuple(
         StoredCell(
             number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
-            method, order, _names(method, labels), scale, counts.get(number, SampleCounts()),
+            method, order, names, scale, counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
-        for scale, labels in [readings.get(key, unread)]
+        for scale, names in [readings.get(key) or (1, _names(method, judged))]
     )  # fmt: skip
     stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
     about = spec.get("study") if isinstance(spec, dict) else None
@@ -258,7 +259,7 @@ def _content(moment: Moment, stamp: str) -> Any:
 
 def _names(method: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
     """The names of what responses can be read to, where a judge has these labels."""
-    return next((tuple(how.names(judged) or ()) for name, how in METHODS.items() if name == method), ())
+    return next((tuple(how.names(judged, None) or ()) for name, how in METHODS.items() if name == method), ())
 
 
 def _labels(spec: Any) -> tuple[str, ...]:
@@ -268,13 +269,17 @@ def _labels(spec: Any) -> tuple[str, ...]:
     return tuple(str(label) for label in labels) if isinstance(labels, list) else ()
 
 
+def _read_to(spec: Spec, setting: Setting) -> tuple[str, ...]:
+    return tuple(METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores) or ())
+
+
 def _readings(content: Any) -> tuple[dict[str, tuple[int, tuple[str, ...]]], str | None]:
-    """The scale of the scores of each cell and the labels of its judge, where one can earn a part of a point
-    or a judge labels, and what stood in the way of reading the spec."""
+    """The scale of the scores of each cell and the names of what its responses are read to, where one can
+    earn a part of a point or a judge or a function labels, and what stood in the way of reading the spec."""
     try:
         spec = Spec.model_validate(content["spec"])
-        cells = passes.cells(spec) if spec.graded or spec.declared_judges else ()
-        return {cell.key: (cell.setting.scale, spec.verdicts(cell.setting.judge)) for cell in cells}, None
+        cells = passes.cells(spec) if spec.graded or spec.scored or spec.declared_judges else ()
+        return {cell.key: (cell.setting.scale, _read_to(spec, cell.setting)) for cell in cells}, None
     except (ValidationError, LookupError, TypeError, ValueError):
         return {}, (
             "This gridc cannot read the stored spec, so scores are shown as if an answer earned one point or "

@@ -22,17 +22,20 @@ from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.aggregates import Vote
 from gridc.compiler.instrument.candidates import NoCandidates
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import READ, score
+from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
-from gridc.schema.effects import Effects, Match, Method
+from gridc.schema.effects import Effects, Match, Method, Scorer
 
 PROMPT = "{{ question }}{{ tone | default('') }}\nAnswer:{{ answer }}"
 SAME = Match.model_validate({"as": "exact"})
+LENGTH = Scorer(function="python:scorers.py:length")
 REPLIES = (
     "A",
     "The answer is B.\n\nANSWER: C",
@@ -40,6 +43,11 @@ REPLIES = (
     "Certainly.\n\nThe answer is A.",
     "ANSWER: B",
 )
+
+
+def scored(scorer: Scorer, item: Item, response: str) -> float:
+    """What a function gives: each name stands for another one."""
+    return round((len(scorer.function) * len(response) % 17) / 17, 4)
 
 
 def unwrapped(annotation: Any) -> Any:
@@ -87,7 +95,11 @@ def bases() -> list[Setting]:
             stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
             stated |= {"shots": shots, "temperature": temperature, "system": system}
             stated |= {"replicates": len(REPLIES) if temperature and not METHODS[method].ranks else 1}
-            made.append(Setting(prompt=PROMPT, method=method, option_order="file", match=SAME, **stated))
+            made.append(
+                Setting(
+                    prompt=PROMPT, method=method, option_order="file", match=SAME, scorer=LENGTH, **stated
+                )
+            )
     return Random(1).sample(made, len(made))
 
 
@@ -114,7 +126,7 @@ class Bench:
         try:
             samples = list(self._asker.samples(cell))
             outcomes = {sample.item.id: list(self.outcomes(setting, sample)) for sample in samples}
-        except (SpecError, NoCandidates, Unmatchable):
+        except (SpecError, NoCandidates, Unmatchable, ScorerError):
             return None
         prompts = {each.item.id: each.requests[0].prompt.as_json() for each in samples}
         requests = {self.unordered(request) for each in samples for request in each.requests}
@@ -145,14 +157,14 @@ class Bench:
             ]
         votes = []
         for answer in answers:
-            found = score(setting, item, answer)
+            found = score(setting, item, answer, scorers=scored)
             votes.append(Vote(found.choice, found.score))
-            if METHODS[setting.method].reads not in (None, "option"):  # items here have options to choose
+            if METHODS[setting.method].reads not in (None, "option", "scored"):  # items here have options
                 yield found.choice
-            else:  # which of several tied options is named is no part of the outcome
+            else:  # which of several tied options is named is no part of it
                 yield found.choice is None, found.score
         asked = setting.effective()
-        if METHODS[setting.method].reads != "behaviour":
+        if METHODS[setting.method].reads not in ("behaviour", "scored"):
             earned = asked.item_score(votes[: asked.replicates])
             yield Fraction(earned, asked.outcomes_of_item * asked.item_scale)
 
@@ -168,9 +180,11 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert list(EFFECTS) == list(KEYS)
     assert set(KEYS) == Effects.model_fields.keys() - {"measurand", *ORDERS.values()}
     assert METHODS.keys() == set(get_args(Method))
-    assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label"}
+    assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label", "scored"}
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
-    assert all((row.names(("good",)) is None) is (row.ranks or row.reads_option) for row in METHODS.values())
+    assert all(
+        (row.names(("good",), None) is None) is (row.ranks or row.reads_option) for row in METHODS.values()
+    )
 
 
 @pytest.mark.parametrize("key", EFFECTS)

@@ -72,7 +72,10 @@ def curve_of(finished: Path, choice: dict[str, Any], **more: Any) -> CurveFindin
     plan, stamp = Plan(changed), Plan(study).study_digest
     with Store.open(finished / STORE) as store:
         samples = Samples(
-            plan, store.outcomes(stamp), lambda: store.choices(stamp), partial(store.responses_of, stamp)
+            plan,
+            store.outcomes(stamp),
+            lambda number: store.choices(stamp, number),
+            partial(store.responses_of, stamp),
         )
         (found,) = curve_findings(samples)
     return found

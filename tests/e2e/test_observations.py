@@ -21,7 +21,7 @@ def samples(finished: Path) -> Samples:
     plan = Plan(compile_spec(finished / "gridcard.toml").study)
     with Store.open(finished / STORE) as store:
         choices = list(store.choices(plan.study_digest))
-        return Samples(plan, store.outcomes(plan.study_digest), lambda: choices)
+        return Samples(plan, store.outcomes(plan.study_digest), lambda _: choices)
 
 
 def rows_of(

@@ -5,7 +5,7 @@ put it into a row of its table with another value; where it applies only beside 
 `Beside`. What a key moves decides by what it is seen: `asked`, what a run would execute; `stored`, the
 outcomes of its samples; `documented`, what a report says; `sealed`, the order in which responses are judged;
 `opened`, what engines are opened with; `sent`, what a run by gridc's own engines sends, and how it ends;
-`refused`, a spec that is wrong without it.
+`tried`, what trials of the instrument show; `refused`, a spec that is wrong without it.
 """
 
 # fmt: off
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Seen = Literal["asked", "stored", "documented", "sealed", "opened", "sent", "refused"]
+Seen = Literal["asked", "stored", "documented", "sealed", "opened", "sent", "tried", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,12 @@ QUESTION = {
     "delimiter": Beside("\n", {**RANKED, "harness.chat_template": False}),
     "max_tokens": 33,
 }
+COUNTED = {"benchmark.1.method": "scorer",
+    "benchmark.1.scorer": {"function": "python:scorers.py:length",
+        "examples": [{"item": "thing-1", "response": "Well.", "gives": 0.5}]}}
+NAMED = {"outcome.1": {"id": "luck", "benchmark": "rows", "number": "length"}, "hypothesis.1.outcome": "luck",
+    "benchmark.0.method": "scorer",
+    "benchmark.0.scorer": {"function": "python:scorers.py:both", "score": "length"}}
 REPEATED = {"axis.1.level.1.replicates": 4}
 MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.loading": {"fields": {"query": "ask", "references": ["one"], "id": "name"}},
@@ -102,6 +108,10 @@ SCORED = {
     "match": Beside({"as": "text", "after": "Answer:"}, {"harness.method": "match",
         "harness.match": {"as": "text"}, "benchmark.1.match": {"as": "text"},
         "axis.0.level.1.match": {"as": "text"}}),
+    "scorer": Beside({"function": "python:scorers.py:letters"}, {"harness.method": "scorer",
+        "harness.scorer": {"function": "python:scorers.py:length"},
+        "benchmark.1.scorer": {"function": "python:scorers.py:length"},
+        "axis.0.level.1.scorer": {"function": "python:scorers.py:length"}}),
     "reader": "whole_response",
     "scores": {"right": 0.5, "other": 0},
     "unreadable": Beside("worst", {"benchmark.0.direction": "lower", "benchmark.1.direction": "lower"}),
@@ -203,6 +213,8 @@ TRIED = (
         {"benchmark.1.sample.where": {"hue": "light"}, "benchmark.1.sample.n": 5})}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
         "option_labels": Beside("turned", mapped(gold="side", option_labels="sides"))}),
+    Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
+        "extra": Beside(["hue"], {"harness.prompt": "{{ question }} {{ extra | length }}"})}),
     Tried("FieldValue", "asked", "benchmark.1.loading.fields.gold", "asked", {
         "constant": Beside("B", mapped(gold={"constant": "A"})),
         "column": Beside("other", mapped(gold=LETTERED)),
@@ -241,6 +253,13 @@ TRIED = (
     Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
         "gold_after": Beside("####", WORKED)}),
+    Tried("Scorer", "asked", "benchmark.1.scorer", "stored", {
+        "function": Beside("python:scorers.py:letters", COUNTED),
+        "score": Beside("letters", {**COUNTED, "benchmark.1.scorer": {"function": "python:scorers.py:both",
+            "score": "length"}})}),
+    Tried("Scorer", "asked", "benchmark.1.scorer", "tried", {"examples": Beside(LEFT_OUT, COUNTED)}),
+    Tried("ScorerExample", "asked", "benchmark.1.scorer.examples.0", "tried", {"item": Beside("nothing",
+        COUNTED), "response": Beside("Well, well.", COUNTED), "gives": Beside(LEFT_OUT, COUNTED)}),
     Tried("Exemplars", "asked", "benchmark.1.exemplars", "asked", {"seed": Beside(2, {"harness.shots": 2})}),
     Tried("Separators", "asked", "harness.separators", "asked", {
         "label": " - ", "options": "; ", "question": "\n\n", "blocks": Beside("\n", {"harness.shots": 2}),
@@ -335,7 +354,7 @@ TRIED = (
             "items": {"hue": "light"}, "what": "pain"}),
     Tried("NamedOutcome", "analysed", "outcome.1", "documented", {"unreadable": Beside("one",
         {"outcome.1": {"id": "luck", "benchmark": "rows", "scores": {"right": 1, "other": 0}},
-        "hypothesis.1.outcome": "luck"})}),
+        "hypothesis.1.outcome": "luck"}), "number": Beside("letters", NAMED)}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),
     Tried("Fork", "analysed", "fork.0", "documented", {
         "id": Beside("read", {"curve.0.forks": ["part"]}), "category": "words", "levels": ["itt", "pp",

@@ -24,6 +24,7 @@ from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import falsifiability
 from gridc.compiler.preflight.consent import sentences
+from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files
 from gridc.reports.findings.find import find
@@ -44,6 +45,18 @@ BASES = HERE / "bases"
 SHIPPED = Path(gridc.__file__).parent / "builtin" / "benchmarks"
 SAID: Mapping[str, Any] = {"text": "Answer: A", "tokens": [1], "finish": "stop", "near_ties": 0}
 """What scaffolds are told at every step, to see what they ask next."""
+SCORERS = """
+def length(item, response):
+    return len(response) % 8 / 8 if response else None
+
+
+def letters(item, response):
+    return response.count("A") / 8 if response else None
+
+
+def both(item, response):
+    return {"length": length(item, response), "letters": letters(item, response)} if response else None
+"""
 OPTIONS = ("red", "green", "nobody knows")
 
 
@@ -83,6 +96,7 @@ def write_files(folder: Path) -> None:
     shutil.copy(SHIPPED / "pocket_bbq.jsonl", folder / "again.jsonl")
     from_one = ({**row, "right": row["right"] + 1} for row in rows)
     (folder / "from_one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in from_one), "utf-8")
+    (folder / "scorers.py").write_text(SCORERS, "utf-8")
     near = folder / "models" / "near"
     shutil.copytree(SHIPPED.parent / "models" / "pocket-qwen2", near)
     template = near / "chat_template.jinja"
@@ -185,6 +199,7 @@ def run_of(compiled: Compiled) -> tuple[Lock, Path]:
     stamp = Plan(compiled.study).study_digest
     if stamp not in _RUNS:
         lock, store = make_lock(compiled.study, folder), folder / f"{stamp}.sqlite"
+        compiled.study.scorers.allow([file.pair for file in compiled.study.scorers.files.values()])
         run(
             compiled,
             lock,
@@ -300,8 +315,15 @@ def sent(compiled: Compiled) -> Any:
     return [seen, sizes, ended, shown, devices, paid, torch.get_num_threads()]
 
 
+def tried(compiled: Compiled) -> Any:
+    """What trials of the instrument show."""
+    scorers = compiled.study.scorers
+    scorers.allow([file.pair for file in scorers.files.values()])
+    return [(hazard.code, hazard.problem) for hazard in trial_hazards(Plan(compiled.study))]
+
+
 SEE: Mapping[str, Callable[[Compiled], Any]] = {
     "asked": asked, "opened": opened, "stored": stored, "sealed": sealed, "documented": documented,
-    "sent": sent,
+    "sent": sent, "tried": tried,
 }  # fmt: skip
 """By the word of an example: what is seen of a study."""

@@ -27,7 +27,7 @@ from tests.keys.studies import BASES, SEE
 SCHEMA = jsonschema.generate()
 TABLES = {"Spec": SCHEMA, **SCHEMA["$defs"], "Extension": {"properties": jsonschema.EXTENDING}}
 EXAMPLES = {f"{tried.table}.{key}": tried for tried in TRIED for key in tried.values}
-QUICK: tuple[Seen, ...] = ("asked", "opened", "refused")
+QUICK: tuple[Seen, ...] = ("asked", "opened", "tried", "refused")
 """What is seen without a run."""
 
 Look = Callable[[Any, Seen], str]

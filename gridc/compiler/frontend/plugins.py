@@ -1,4 +1,5 @@
-"""Plug-ins: loaders, engines, scaffolds and measurands that other installed packages offer.
+"""Plug-ins: loaders, engines, scaffolds, measurands and functions that score, which other installed packages
+offer.
 
 A package offers them as entry points; a spec names one as `plugin:NAME`. Nothing is imported until a spec
 names it. The stamp holds the package and the version of each plug-in that is used, because they decide what
@@ -32,6 +33,7 @@ GROUPS = {
     "engine": "gridc.engines",
     "scaffold": "gridc.scaffolds",
     "measurand": "gridc.measurands",
+    "scorer": "gridc.scorers",
 }
 """The group of entry points of each kind of plug-in."""
 
@@ -40,6 +42,7 @@ BUILTIN: Mapping[str, frozenset[str]] = {
     "engine": frozenset(ENGINES),
     "scaffold": frozenset(TAKES),
     "measurand": frozenset(),
+    "scorer": frozenset(),
 }
 """Names that no plug-in may have, because gridc has them itself. A measurand of gridc has a colon in its
 name, which no plug-in can have."""
@@ -144,9 +147,10 @@ def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
     ]
     stated += [((*path, "engine"), "engine", model.engine) for path, model in asked_models(spec)]
     for path, _, _, table in effect_tables(spec):
-        scaffold = getattr(table, "scaffold", None)
+        scaffold, scorer = getattr(table, "scaffold", None), getattr(table, "scorer", None)
         stated.append(((*path, "measurand"), "measurand", getattr(table, "measurand", None)))
         stated.append(((*path, "scaffold", "kind"), "scaffold", None if scaffold is None else scaffold.kind))
+        stated.append(((*path, "scorer", "function"), "scorer", None if scorer is None else scorer.function))
     for path, kind, reference in stated:
         if reference is not None and reference.startswith(PLUGIN):
             yield path, kind, reference

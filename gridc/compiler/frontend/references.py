@@ -1,14 +1,16 @@
 """Whether everything that a spec names is where it says, and every template is one."""
 
+import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.configurations import (
     LevelByAxis,
     Settings,
@@ -27,11 +29,14 @@ from gridc.compiler.instrument.render import (
     check_rubric,
     check_template,
     check_wrapper,
+    extra_columns,
     joined,
     template_variables,
 )
+from gridc.compiler.instrument.scorers import ScorerFile
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.effects import Var
 from gridc.schema.spec import Spec
@@ -39,11 +44,12 @@ from gridc.schema.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a spec names: the text of each template by its reference, and, by the id of a benchmark or model,
-    why its files are not here."""
+    """What a spec names: the text of each template by its reference, by the id of a benchmark or model why
+    its files are not here, and the files with functions that score, by name."""
 
     prompts: Mapping[str, str]
     absent: Mapping[str, str]
+    scorers: Mapping[str, ScorerFile] = field(default_factory=dict)
 
 
 def find_references(spec: Spec, source: Source, places: Places) -> References:
@@ -96,6 +102,8 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
                 help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
             collector.add(source.diagnose("GC310", path, problem.message + place, help))
     if not collector.diagnostics:
+        for diagnostic in _columns_there(spec, source, [*prompt_references(spec), *rubrics(spec)], prompts):
+            collector.add(diagnostic)
         for diagnostic in _in_cells(spec, source, prompts, given):
             collector.add(diagnostic)
     absent: dict[str, str] = {}
@@ -126,8 +134,39 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
                 absent[model.id] = error.problem
                 continue
             collector.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
+    scorers: dict[str, ScorerFile] = {}
+    for diagnostic in _functions_there(spec, source, places, scorers):
+        collector.add(diagnostic)
     collector.raise_if_any()
-    return References(prompts, absent)
+    return References(prompts, absent, scorers)
+
+
+def _functions_there(
+    spec: Spec, source: Source, places: Places, scorers: dict[str, ScorerFile]
+) -> Iterator[Diagnostic]:
+    """Each function that scores is in its file, which is read and added to `scorers`. Nothing of it runs."""
+    for table in effect_tables(spec):
+        scorer, path = getattr(table.table, "scorer", None), (*table.path, "scorer", "function")
+        if scorer is None or scorer.file is None:
+            continue
+        try:
+            text = places.prompt(f"path:{scorer.file}")
+        except NotFound as error:
+            yield source.diagnose(error.code, path, error.problem.replace("`path:", "`"), error.help)
+            continue
+        scorers[scorer.file] = ScorerFile(scorer.file, text)
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            message = f"`{scorer.file}` is not Python{line}: {getattr(error, 'msg', error)}"
+            yield source.diagnose("GC346", path, message)
+            continue
+        known = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        if scorer.name not in known:
+            message = f"`{scorer.file}` defines no function `{scorer.name}`"
+            help = did_you_mean(scorer.name, known) if known else f"def {scorer.name}(item, response): ..."
+            yield source.diagnose("GC346", path, message, help)
 
 
 def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
@@ -151,6 +190,24 @@ def rubrics(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
 
 
 _TEMPLATES = ("prompt", "wrapper")
+
+
+def _columns_there(
+    spec: Spec, source: Source, references: Iterable[tuple[KeyPath, str]], prompts: Mapping[str, str]
+) -> Iterator[Diagnostic]:
+    """The further columns of items that templates name are those of some benchmark. Of a benchmark that has
+    others the prompt of its first item says so; a plug-in's loader gives what it gives."""
+    if any(benchmark.loader.startswith(PLUGIN) for benchmark in spec.benchmark):
+        return
+    known = [name for each in spec.benchmark if each.loading.fields for name in each.loading.fields.extra]
+    for path, reference in references:
+        for line, column in extra_columns(prompts.get(reference, reference)):
+            if column not in known:
+                place = f" (line {line} of `{reference}`)" if reference in prompts else ""
+                help = did_you_mean(column, known) if known else None
+                help = help or f'extra = ["{column}"] in `loading.fields` of a benchmark whose rows have it'
+                message = f"no benchmark has the column `{column}` among its `extra`{place}"
+                yield source.diagnose("GC310", path, message, help)
 
 
 def _parameters(spec: Spec) -> dict[str, Var]:

@@ -54,10 +54,8 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
     each problem once, at the first item that shows it. Silent where items are not here."""
     seen: set[tuple[str, Scores]] = set()
     for cell in passes.cells(spec) if states_scores(spec) else ():
-        scores, named = (
-            cell.setting.scores,
-            METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge)),
-        )
+        scores = cell.setting.scores
+        named = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge), scores)
         if scores is None or named is not None or (cell.benchmark, scores) in seen:
             continue
         seen.add((cell.benchmark, scores))
@@ -70,7 +68,8 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
                 message = f"no item of `{name}` has the tags of `{outcome.id}`"
                 yield source.diagnose("GC307", ("outcome", number), message, at_key=True)
         path = ("outcome", number, "scores")
-        yield from _unscored(source, path, outcome.scores, here, items, outcome.items)
+        if outcome.scores is not None:
+            yield from _unscored(source, path, outcome.scores, here, items, outcome.items)
 
 
 def _unscored(

@@ -15,6 +15,7 @@ from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.origin import Origin
 from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
+from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.wording import wording_digest
@@ -42,6 +43,7 @@ class Study:
     origin: Origin | None = field(default=None, kw_only=True, compare=False)
     judges: Mapping[str, ModelIdentity] = field(default_factory=dict, kw_only=True)
     covers_behaviour: bool = field(default=True, kw_only=True)
+    scorers: Scorers = field(default_factory=lambda: Scorers({}, {}), kw_only=True, compare=False)
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
@@ -87,6 +89,7 @@ class Study:
         }
         # What the spec says of a judge is in it; files and commits are not.
         judges = {name: identity.manifest for name, identity in self.judges.items() if not identity.unpinned}
+        scorers = {name: file.digest for name, file in self.scorers.files.items()}
         scaffolds = {} if self.covers_behaviour else _versions(self.spec)
         return {
             "templates": {
@@ -97,6 +100,7 @@ class Study:
             "benchmarks": benchmarks,
             "models": {name: identity.manifest for name, identity in self.models.items()},
             **({"plugins": plugins} if plugins else {}),
+            **({"scorers": scorers} if scorers else {}),
             **({"scaffolds": scaffolds} if scaffolds else {}),
             **({"judges": judges} if judges else {}),
         }
@@ -151,7 +155,7 @@ def resolve(
     read = loader.items, loader.absent, models
     return Study(
         spec, references.prompts, *read, plugins=checked.plugins, judges=judges, origin=origin,
-        covers_behaviour=covers_behaviour,
+        covers_behaviour=covers_behaviour, scorers=Scorers(references.scorers, checked.plugins),
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ class Item:
     Items that were made together are not independent. `family` names the ones that say the same in other
     words (BBQ writes four versions of one scenario); an item that stands alone is its own family. `template`
     names the pattern that families were filled into (BBQ's question templates), `category` the topic; both
-    are empty where the data do not say.
+    are empty where the data do not say. `extra` has further columns as plain JSON.
     """
 
     id: str
@@ -54,6 +54,7 @@ class Item:
     open: str | None = None
     template: str = ""
     category: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.family == "":
@@ -123,7 +124,7 @@ class Item:
         }
         values = {key: getattr(self, name) for name, key in (names | {"family": "cluster"}).items()}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        return {**{name: value for name, value in plain.items() if value not in (None, "", [])},
+        return {**{name: value for name, value in plain.items() if value not in (None, "", [], {})},
                 "tags": dict(self.tags)}  # fmt: skip
 
     def _texts(self) -> Iterator[object]:

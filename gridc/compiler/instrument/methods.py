@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from gridc.schema.effects import Candidates, Method
-from gridc.schema.scores import BEHAVIOURS, MATCHES
+from gridc.schema.scores import BEHAVIOURS, MATCHES, SCORED, Scores
 
-Reads = Literal["option", "free_text", "behaviour", "label"]
+Reads = Literal["option", "free_text", "behaviour", "label", "scored"]
 """What a response says: one of the item's options; an answer in its own words, which is right or wrong; that
-the model complies or refuses; a text that a judge gives a label to."""
+the model complies or refuses; a text that a judge gives a label to, or a function a label or numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,15 @@ class ScoringMethod:
         """Whether judges label what is generated."""
         return self.reads == "label"
 
-    def names(self, judged: Sequence[str]) -> Sequence[str] | None:
+    @property
+    def scored(self) -> bool:
+        """Whether a function says what a response earns."""
+        return self.reads == "scored"
+
+    def names(self, judged: Sequence[str], scores: Scores | None) -> Sequence[str] | None:
         """The names of what a response can be read to, which a choice counts; None where it counts the item's
-        options. `judged` are the labels of the study's judge."""
+        options. `judged` are the labels of the study's judge, `scores` what the spec says that labels
+        earn."""
         match self.reads:
             case None | "option":
                 return None
@@ -73,6 +79,8 @@ class ScoringMethod:
                 return BEHAVIOURS
             case "label":
                 return judged
+            case "scored":
+                return SCORED if scores is None else scores.labels
         assert_never(self.reads)
 
 
@@ -86,5 +94,6 @@ METHODS: Mapping[Method, ScoringMethod] = {
     "pair_likelihood": ScoringMethod(reads=None, candidates=("sentence_pair",), sampled=False),
     "refusal_keywords": ScoringMethod(reads="behaviour"),
     "judge": ScoringMethod(reads="label"),
+    "scorer": ScoringMethod(reads="scored"),
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""

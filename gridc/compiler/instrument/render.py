@@ -8,7 +8,7 @@ differently from the question it illustrates.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
@@ -42,12 +42,15 @@ class PromptLayout:
 
 PLAIN = PromptLayout()
 
-VARIABLES = ("question", "stem", "context", "query", "options", "choices", "answer")
+EXTRA = "extra"
+"""The variable that holds an item's further columns (`fields.extra`)."""
+
+VARIABLES = ("question", "stem", "context", "query", "options", "choices", "answer", EXTRA)
 """What a template may use: the stem with its options, the stem alone, its two parts (the context, which
 may be empty, and what is asked about it), the options alone, the options as (letter, text) to print in
-another way, and the answer (empty when the item itself is asked)."""
+another way, the answer (empty when the item itself is asked), and the item's further columns."""
 
-_TEXTS = frozenset(VARIABLES) - {"choices"}
+_TEXTS = frozenset(VARIABLES) - {"choices", EXTRA}
 
 WRAPPER_VARIABLES = ("prompt",)
 """What a wrapper may use: the whole prompt, which it must print."""
@@ -141,12 +144,27 @@ def _check(
     problems += _loops_over_letters(source)
     if missing is not None and not used & needed and not problems:
         problems.append(TemplateProblem(1, missing))
-    if not problems:
+    if not problems and EXTRA not in used:  # what a row's columns hold is seen with the rows
         try:
             trial()
         except SandboxError as error:
             problems.append(TemplateProblem(1, f"it fails when it is rendered: {error}"))
     return problems
+
+
+def extra_columns(source: str) -> Iterator[tuple[int, str]]:
+    """The further columns of an item that a template names, each with its line. Raises
+    `jinja2.TemplateSyntaxError`."""
+    from jinja2.nodes import Const, Getattr, Getitem, Name
+
+    tree = _environment().parse(source)
+    for named in tree.find_all(Getattr):
+        if isinstance(named.node, Name) and named.node.name == EXTRA:
+            yield named.lineno, named.attr
+    for item in tree.find_all(Getitem):
+        of_extra = isinstance(item.node, Name) and item.node.name == EXTRA
+        if of_extra and isinstance(item.arg, Const) and isinstance(item.arg.value, str):
+            yield item.lineno, item.arg.value
 
 
 def _loops_over_letters(source: str) -> list[TemplateProblem]:
@@ -225,15 +243,20 @@ def wrap(source: str, prompt: str, look: PromptLayout = PLAIN) -> str:
     return _run(source, {**dict(look.vars), "prompt": prompt}, "as_written")
 
 
-RUBRIC_VARIABLES = ("stem", "right", "expected")
-"""What a rubric may use: the item's stem, its right answers, and what is expected of a response to it (comply
-or refuse); each empty where the item does not say."""
+RUBRIC_VARIABLES = ("stem", "right", "expected", EXTRA)
+"""What a rubric may use: the item's stem, its right answers, what is expected of a response to it (comply
+or refuse), each empty where the item does not say, and the item's further columns."""
 
 
 def render_rubric(source: str, item: Item) -> str:
     """The rubric for one item. Raises `SandboxError`."""
     right = [item.options[option] for option in sorted(item.right)] or list(item.references)
-    values = {"stem": item.stem, "right": " or ".join(right), "expected": item.expected or ""}
+    values: dict[str, object] = {
+        "stem": item.stem,
+        "right": " or ".join(right),
+        "expected": item.expected or "",
+    }
+    values[EXTRA] = dict(item.extra)
     return _run(source, values, "as_written")
 
 
@@ -256,7 +279,7 @@ def _block(source: str, item: Item, style: OptionStyle, answer: str, look: Promp
         "context": item.context,
         "query": item.query,
     }
-    values |= {"options": options, "choices": choices, "answer": answer}
+    values |= {"options": options, "choices": choices, "answer": answer, EXTRA: dict(item.extra)}
     return _run(source, {**dict(look.vars), **values}, look.casing)
 
 

@@ -18,6 +18,7 @@ from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS, ResponseReader
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
+from gridc.compiler.instrument.scorers import ScorerCall, nobody, reading, score_of
 from gridc.compiler.instrument.setting import Setting
 
 Answers = Sequence[Mapping[str, Any]]
@@ -28,11 +29,11 @@ class Outcome:
     """What a sample came to.
 
     `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse, of
-    `schema.scores.MATCHES` for a free answer), or None when no answer could be read. `score` is in units of
-    1 / `Setting.scale`: 1 for a right option (`Item.right`) or answer and 0 for any other, or what the spec's
-    own scores say. An unreadable answer and a call that failed for good earn `Setting.credit`, and `choice`
-    keeps the two apart, so that it can count or leave the denominator. `evidence` says how the choice was
-    made.
+    `schema.scores.MATCHES` for a free answer, of the labels of a judge or a function), or None when no
+    answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option (`Item.right`) or
+    answer and 0 for any other, or what the spec's own scores or its function say. An unreadable answer and a
+    call that failed for good earn `Setting.credit`, and `choice` keeps the two apart, so that it can count or
+    leave the denominator. `evidence` says how the choice was made.
     """
 
     choice: int | None
@@ -56,9 +57,16 @@ class Ruling:
         return None if self.label is None else self.labels.index(self.label)
 
 
-def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
-    """The outcome of a sample from the stored answers of its calls, in the order of the calls, and where
-    judges label responses from what they came to."""
+def score(
+    setting: Setting,
+    item: Item,
+    answers: Answers,
+    ruling: Ruling | None = None,
+    scorers: ScorerCall = nobody,
+) -> Outcome:
+    """The outcome of a sample from the stored answers of its calls, in the order of the calls; where judges
+    label responses from what they came to, and where a function scores by `scorers`, which calls it. Raises
+    `ScorerError`."""
     failed = next((answer["error"]["kind"] for answer in answers if "error" in answer), None)
     if failed is not None:
         return Outcome(None, setting.credit, {"rule": None, "unread": f"no answer: {failed}"})
@@ -66,8 +74,10 @@ def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None 
         return _rank(setting, item, answers)
     if ruling is not None:
         return _ruled(setting, item, ruling)
-    read = READ[METHODS[setting.method].reads]
-    extraction = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
+    response = before_stop(answers[-1]["text"], setting.held("stop"))
+    if METHODS[setting.method].scored:
+        return _by_function(setting, item, response, scorers)
+    extraction = READ[METHODS[setting.method].reads](setting, item, response)
     if extraction.option is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})
     evidence = {
@@ -88,11 +98,28 @@ def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
     return Outcome(ruling.choice, points(setting.scores, item, ruling.choice, ruling.labels), evidence)
 
 
+def _by_function(setting: Setting, item: Item, response: str, scorers: ScorerCall) -> Outcome:
+    """What a function says of a response: `choice` is the number of its label, or 0 where it gives
+    numbers."""
+    if setting.scorer is None:
+        raise ValueError("the method `scorer` needs the key `scorer`")  # GC302 comes first
+    given = reading(setting.scorer, setting.scores, item.id, scorers(setting.scorer, item, response))
+    if given is None:
+        return Outcome(None, setting.credit, {"rule": None, "unread": "the scorer reads no answer"})
+    if isinstance(given, str):
+        assert setting.scores is not None, "labels have scores"
+        choice = setting.scores.labels.index(given)
+        earns = points(setting.scores, item, choice, setting.scores.labels)
+        return Outcome(choice, earns, {"rule": "scorer", "label": given})
+    numbers = {} if setting.scorer.score is None else {"numbers": dict(given)}
+    return Outcome(0, score_of(setting.scorer, given), {"rule": "scorer", **numbers})
+
+
 def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()) -> int:
     """What a choice is worth, in units of 1 / `Setting.scale`. `judged` are the labels of the study's
     judge."""
     if setting.scores is not None:
-        return points(setting.scores, item, choice, METHODS[setting.method].names(judged))
+        return points(setting.scores, item, choice, METHODS[setting.method].names(judged, setting.scores))
     return int(choice in _right(setting, item))
 
 

@@ -21,6 +21,7 @@ from gridc.schema.effects import (
     Overflow,
     Precision,
     ReaderName,
+    Scorer,
     Seam,
     Separators,
     Ties,
@@ -28,7 +29,7 @@ from gridc.schema.effects import (
 )
 from gridc.schema.items import Sample
 from gridc.schema.scaffold import Scaffold
-from gridc.schema.scores import Scores, scale_of
+from gridc.schema.scores import UNIT, Scores, scale_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Setting:
     judge: str | None = None
     reader: ReaderName = "last_answer"
     match: Match | None = None
+    scorer: Scorer | None = None
     scores: Scores | None = None
     unreadable: Literal["zero", "worst"] = "zero"
     stop: tuple[str, ...] = ()
@@ -138,7 +140,12 @@ class Setting:
     @property
     def scale(self) -> int:
         """The score of an answer is a whole number of 1 / scale."""
-        return scale_of(self.scores)
+        return UNIT if self.gives_numbers else scale_of(self.scores)
+
+    @property
+    def gives_numbers(self) -> bool:
+        """Whether a function gives each answer a number, and no label."""
+        return METHODS[self.method].scored and self.scores is None
 
     @property
     def credit(self) -> int:
@@ -228,6 +235,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "judge": KeyEffect("score", lambda setting: not METHODS[setting.method].judged),
     "reader": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_option),
     "match": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_answer),
+    "scorer": KeyEffect("score", lambda setting: not METHODS[setting.method].scored),
     "scores": KeyEffect("score"),
     "unreadable": KeyEffect("score"),
     "stop": KeyEffect("request", _ranks),

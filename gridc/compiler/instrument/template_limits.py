@@ -184,6 +184,12 @@ class PromptEnvironment(MeteredEnvironment):
         USED.get().work(result)
         return result
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A column of an item before a method of the table that holds it: `extra.values`."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
     def is_safe_callable(self, obj: Any) -> bool:
         """A method of a text whose result is no larger than what goes in."""
         return isinstance(getattr(obj, "__self__", None), str) and obj.__name__ in METHODS

@@ -81,7 +81,10 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     """
     changed = [Departure(*difference) for difference in differences(stamped["spec"], current["spec"])]
     paths = [departure.path for departure in changed]
-    kinds = (("templates", None), ("benchmarks", "benchmark"), ("models", "model"), ("plugins", None))
+    kinds = (
+        ("templates", None), ("scorers", None), ("benchmarks", "benchmark"), ("models", "model"),
+        ("plugins", None),
+    )  # fmt: skip
     for kind, name in kinds:
         before, after = (content["inputs"].get(kind, {}) for content in (stamped, current))
         for key in sorted(before.keys() & after.keys()):

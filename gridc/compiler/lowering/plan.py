@@ -12,6 +12,8 @@ from gridc.compiler.grid.specifications import PlannedCurve, planned_curve
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
+from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
 from gridc.compiler.lowering.calls import Extent, PlannedSample
@@ -109,6 +111,25 @@ class Plan:
     def draws(self, cell: Cell) -> bool:
         """Whether another call with the same words could get another answer in a cell."""
         return self._asker.draws(cell)
+
+    def score(self, cell: Cell, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
+        """The outcome of a sample of a cell from the answers to its calls. Raises `ScorerError`, also where a
+        function does not give a number that an outcome counts."""
+        outcome = score(cell.setting, item, answers, ruling, self.study.scorers)
+        scorer = cell.setting.scorer
+        if scorer is not None and cell.setting.gives_numbers and outcome.choice is not None:
+            numbers = outcome.evidence.get("numbers", {})
+            for name in self._numbers_of(cell.benchmark):
+                if name not in numbers:
+                    problem = f"gives no number called `{name}`, which an outcome counts"
+                    raise ScorerError(scorer, item.id, problem)
+        return outcome
+
+    def _numbers_of(self, benchmark: str) -> Iterator[str]:
+        """The numbers of a function that outcomes of a benchmark count."""
+        for outcome in self.study.spec.outcomes:
+            if outcome.number is not None and benchmark in outcome.benchmarks:
+                yield outcome.number
 
     def envelope(self, benchmark: str) -> Envelope:
         """A benchmark's part of the grid."""

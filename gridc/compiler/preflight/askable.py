@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.compiler.frontend.references import rubrics
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
@@ -9,13 +10,18 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
 from gridc.compiler.instrument.matching import Unmatchable, right_answers
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.render import SandboxError, extra_columns, render_rubric
 from gridc.diagnostics.errors import Diagnostic, SpecError
 
 
 def require_askable(study: Study, source: Source) -> None:
     """Raise `SpecError` where a ranking has nothing to rank (GC313), or no response could match a right
-    answer (GC345), once for each benchmark and way."""
-    findings = [*_nothing_to_rank(study, source), *_never_matched(study, source)]
+    answer (GC345), or a rubric cannot be rendered (GC310), once for each benchmark and way."""
+    findings = [
+        *_nothing_to_rank(study, source),
+        *_never_matched(study, source),
+        *_rubrics_fail(study, source),
+    ]
     if findings:
         raise SpecError(findings)
 
@@ -73,6 +79,23 @@ def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
                 f"{match.kind}: {wrong[0]}"
             )
             yield source.diagnose("GC345", path, message, wrong[0].help, at_key=True)
+
+
+def _rubrics_fail(study: Study, source: Source) -> Iterator[Diagnostic]:
+    """Rubrics that print further columns of items, which not every row may have."""
+    judged = {cell.benchmark for cell in passes.cells(study.spec) if METHODS[cell.setting.method].judged}
+    for path, reference in rubrics(study.spec):
+        text = study.prompts.get(reference, reference)
+        if not any(extra_columns(text)):
+            continue
+        for benchmark in sorted(judged & study.items.keys()):
+            for item in study.items[benchmark].sampled:
+                try:
+                    render_rubric(text, item)
+                except SandboxError as error:
+                    message = f"the rubric cannot be rendered for item {item.id} of `{benchmark}`: {error}"
+                    yield source.diagnose("GC310", path, message)
+                    break
 
 
 def _way_out(study: Study, benchmark: str, path: tuple[str | int, ...] | None) -> str:

@@ -1,9 +1,10 @@
 """What would leave the machine, to whom and under which name; and the person's consent to it.
 
 A spec may be a stranger's. It names a server and the environment variable whose value goes there as a key, so
-it could send any secret anywhere. `leaving` says what a study would send, and looks at nothing but its spec.
-Consent is the person's: to one host and one variable, given on the terminal and then kept in their own
-configuration folder, or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.
+it could send any secret anywhere; and it may name a file of its own with functions that score. `leaving` says
+what a study would send, and looks at nothing but its spec. Consent is the person's: to one host and one
+variable, or to the digest of one file, given on the terminal and then kept in their own configuration folder,
+or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.
 """
 
 import json
@@ -20,6 +21,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.compiler.inputs.reach import PROVIDERS, Reach, proxy_of, reach_of, without_password
+from gridc.compiler.instrument.scorers import ScorerFile
 from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError, UsageError
 from gridc.diagnostics.places import KeyPath
 from gridc.diagnostics.visible import visible
@@ -37,7 +39,7 @@ VARIABLE = "GRIDC_ALLOW"
 """Consents for programs: pairs as `--allow` takes them, with commas between."""
 
 _PAIR = re.compile(
-    r"(?P<host>\[[0-9a-f:.]+\](?::\d+)?|[^\s:\[\],/]+(?::\d+)?)(?::(?P<name>[A-Za-z_][A-Za-z0-9_]*))?"
+    r"(?P<file>sha256:[0-9a-f]{64})|(?P<host>\[[0-9a-f:.]+\](?::\d+)?|[^\s:\[\],/]+(?::\d+)?)(?::(?P<name>[A-Za-z_][A-Za-z0-9_]*))?"
 )
 
 
@@ -55,6 +57,11 @@ class Leaving:
         """Host and variable, as `--allow` takes them."""
         return self.reach.pair
 
+    @property
+    def needs_consent(self) -> bool:
+        """Whether it leaves this machine with something that is the person's."""
+        return self.reach.needs_consent
+
     def __str__(self) -> str:
         host, variable = self.reach.host, self.reach.variable
         key = "no key" if variable is None else f"the key in {variable}"
@@ -64,8 +71,11 @@ class Leaving:
         return visible(f"{host}{here} gets the prompts of {', '.join(self.who)} and {key}{unusual}{through}")
 
 
-Ask = Callable[[Leaving], bool]
-"""Asks the person whether this may leave."""
+Consentable = Leaving | ScorerFile
+"""What needs the person's consent: something that leaves, or somebody's program that runs here."""
+
+Ask = Callable[[Consentable], bool]
+"""Asks the person whether this may be."""
 
 Consents = Mapping[str, str]
 """How consent was given, by pair."""
@@ -86,12 +96,13 @@ def leaving(spec: Spec) -> tuple[Leaving, ...]:
     return tuple(by_pair.values())
 
 
-def sentences(spec: Spec) -> tuple[str, ...]:
+def sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]:
     """What a run would send, a sentence each, and for which models it could not: also the names under which
-    files are fetched from the hub."""
+    files are fetched from the hub, and the files beside the spec whose functions run here."""
     hub = [model.id for _, model in grid.asked_models(spec) if model.source.startswith("hf:")]
     hub += [benchmark.id for benchmark in spec.benchmark if benchmark.source.startswith("hf:")]
-    lines = [f"leaves: {item}" for item in leaving(spec)]
+    lines = [f"runs: {visible(str(file))}" for file in scorers]
+    lines += [f"leaves: {item}" for item in leaving(spec)]
     lines += [
         visible(f"not known: where `{model.source}` is reached, so that {model.id} cannot be asked (GC354)")
         for _, model in _asked(spec)
@@ -176,19 +187,19 @@ def require_keys(spec: Spec, source: Source) -> None:
         raise UnavailableError(missing)
 
 
-def given(wanted: Iterable[Leaving], study: Path, allow: Iterable[str] = ()) -> dict[str, str]:
+def given(wanted: Iterable[Consentable], study: Path, allow: Iterable[str] = ()) -> dict[str, str]:
     """How consent was given to each pair that has it. `study` is the study's folder, in which no consent is
     looked for. Raises `UsageError` for what is no pair (GC000) or a file that cannot be read (GC644)."""
     stated = dict.fromkeys(map(_pair, allow), "--allow")
     listed = [item.strip() for item in os.environ.get(VARIABLE, "").split(",") if item.strip()]
     stated = dict.fromkeys(map(_pair, listed), VARIABLE) | stated
-    wanted = [item for item in wanted if item.reach.needs_consent]
+    wanted = [item for item in wanted if item.needs_consent]
     kept = _kept(study) if any(item.pair not in stated for item in wanted) else {}
     known = {**kept, **stated}
     return {item.pair: known[item.pair] for item in wanted if item.pair in known}
 
 
-def obtain(wanted: Iterable[Leaving], study: Path, allow: Iterable[str], ask: Ask) -> dict[str, str]:
+def obtain(wanted: Iterable[Consentable], study: Path, allow: Iterable[str], ask: Ask) -> dict[str, str]:
     """The same, for everything that leaves: what has no consent yet is asked for, and kept.
 
     Raises `UsageError` (GC643) with what was not allowed.
@@ -197,7 +208,7 @@ def obtain(wanted: Iterable[Leaving], study: Path, allow: Iterable[str], ask: As
     consents = given(wanted, study, allow)
     refused = []
     for item in wanted:
-        if not item.reach.needs_consent or item.pair in consents:
+        if not item.needs_consent or item.pair in consents:
             continue
         if ask(item):
             consents[item.pair] = _keep(item, study)
@@ -216,8 +227,13 @@ def _pair(text: str) -> str:
     match = _PAIR.fullmatch(text)
     if match is None:
         message = f"`{text}` is no host with a variable"
-        help = "HOST:VARIABLE, such as api.openai.com:OPENAI_API_KEY, or HOST alone where no key goes"
+        help = (
+            "HOST:VARIABLE, such as api.openai.com:OPENAI_API_KEY, HOST alone where no key goes, or "
+            "sha256:DIGEST of a file with functions that score"
+        )
         raise UsageError([Diagnostic("GC000", message, help=help)])
+    if match["file"]:
+        return text
     host, name = match["host"].lower(), match["name"]
     return host if name is None else f"{host}:{name}"
 
@@ -248,7 +264,7 @@ def _kept(study: Path) -> dict[str, str]:
         raise _unusable(path, f"it cannot be read ({type(error).__name__})") from None
 
 
-def _keep(what: Leaving, study: Path) -> str:
+def _keep(what: Consentable, study: Path) -> str:
     """Write a consent down; how it was given. One that could not be read back is not kept."""
     path, now = consent_file(), datetime.now(UTC).isoformat(timespec="seconds")
     if _inside(path, study):

@@ -13,6 +13,7 @@ from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracles import FailedSample, Trial, indifferent, try_oracles
+from gridc.compiler.preflight.scorer_hazards import try_scorer
 from gridc.schema.scores import Scores
 from gridc.statistics.poisson_binomial import tails
 
@@ -23,16 +24,21 @@ CHANCE = 1e-6
 
 def trial_hazards(plan: Plan) -> Iterator[Hazard]:
     """Try each way of asking and scoring once for each benchmark; decoding and model do not matter to it."""
-    seen: set[tuple[str, bytes, Scores | None]] = set()
+    seen: set[tuple[str, bytes | str, Scores | None]] = set()
     for cell in plan.cells():
         scores = cell.setting.scores
         setting = tried(cell.setting)
-        key = (cell.benchmark, setting.key, scores)
+        scored = METHODS[setting.method].scored
+        key = (cell.benchmark, _scoring(cell.setting) if scored else setting.key, scores)
         if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].judged:
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
+        if scored:
+            for code, problem, help in try_scorer(plan, cell):
+                yield _hazard(plan, cell, code, problem, help, "scorer")
+            continue
         once = replace(cell, setting=setting)
-        options = METHODS[setting.method].names(()) is None
+        options = METHODS[setting.method].names((), None) is None
         samples = [with_best_right(sample, scores if options else None) for sample in plan.samples(once)]
         codes: set[str] = set()
         unseen = False
@@ -65,6 +71,12 @@ def tried(setting: Setting) -> Setting:
         scores=None,
         unreadable="zero",
     )
+
+
+def _scoring(setting: Setting) -> str:
+    """What a function's scores of a response depend on: it does not see the prompt."""
+    parts = (setting.scorer, setting.held("stop"), setting.option_order, setting.variant, setting.items)
+    return " ".join(map(str, parts))
 
 
 def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSample:

@@ -314,8 +314,8 @@ class Reply:
 
 
 def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
-    """What each oracle answers to a sample. What a judge assesses has none."""
-    if METHODS[setting.method].judged:
+    """What each oracle answers to a sample. What a judge or a function assesses has none."""
+    if METHODS[setting.method].judged or METHODS[setting.method].scored:
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)

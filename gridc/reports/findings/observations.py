@@ -154,15 +154,16 @@ class Samples:
     """The complete cells of a study's envelope, and their samples by outcome.
 
     `choices` reads what each answer was read to, and is called once for each outcome that is neither `score`
-    nor `parse_rate`; `responses` reads the samples of a cell one by one, for analyses of some of them. None
-    where there is no store to ask. An incomplete cell has no rows.
+    nor `parse_rate`, with the name of the number that stands in place of a choice, if any; `responses` reads
+    the samples of a cell one by one, for analyses of some of them. None where there is no store to ask. An
+    incomplete cell has no rows.
     """
 
     def __init__(
         self,
         plan: Plan,
         stored: Mapping[str, CellOutcomes],
-        choices: Callable[[], Iterable[ChoiceCount]] | None = None,
+        choices: Callable[[str | None], Iterable[ChoiceCount]] | None = None,
         responses: ResponseLookup | None = None,
     ) -> None:
         self.plan, self.stored, self._choices, self._responses = plan, stored, choices, responses
@@ -231,7 +232,7 @@ class Samples:
         if outcome == "score":
             return lcm(*(cell.setting.item_scale for cell in cells))
         stated = self.plan.study.spec.outcomes
-        return next((declared.scores.scale for declared in stated if declared.id == outcome), 1)
+        return next((declared.scale for declared in stated if declared.id == outcome), 1)
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
         outcomes = self.stored[cell.key]
@@ -287,7 +288,7 @@ class Samples:
         if outcome not in self._counted:
             rate = self._mean(outcome)
             cells = self._counting(outcome, rate)
-            rows = groupby(self._choices() if self._choices else (), itemgetter(0))
+            rows = groupby(self._choices(rate.number) if self._choices else (), itemgetter(0))
             counted = ((key, _counts(self.plan, rate, cells[key], of)) for key, of in rows if key in cells)
             self._counted[outcome] = {key: read for key, read in counted if read is not None}
         return self._counted[outcome]
@@ -337,7 +338,9 @@ class _Numbers:
 
 def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
-    labels = METHODS[cell.setting.method].names(plan.study.spec.verdicts(cell.setting.judge))
+    labels = METHODS[cell.setting.method].names(
+        plan.study.spec.verdicts(cell.setting.judge), cell.setting.scores
+    )
     items = {item.id: item for item in plan.items(cell)}
     totals: dict[str, ItemTotals] = {}
     try:
@@ -367,7 +370,7 @@ class _SampleValue:
         self._cell, self._outcome, self._rate, self._scale = cell, outcome, rate, scale
         self._labels = plan.study.spec.verdicts(cell.setting.judge)
         self._method = METHODS[cell.setting.method]
-        self._names = self._method.names(self._labels)
+        self._names = self._method.names(self._labels, cell.setting.scores)
         self._items = {item.id: item for item in plan.items(cell)}
         self._filters = [
             each for each in responses.filters if cell.benchmark in (each.benchmarks or (cell.benchmark,))
@@ -418,6 +421,8 @@ class _SampleValue:
     def _earned(self, row: ResponseRow, choice: int | None) -> tuple[int, int]:
         setting = self._cell.setting
         if self._rate is not None:
+            if self._rate.number is not None:
+                choice = row.numbers.get(self._rate.number)
             earned, counted = self._rate.parts(self._items[row.item], choice, self._names)
             return earned, int(counted > 0)
         if self._outcome == "parse_rate":

@@ -31,6 +31,7 @@ from gridc.statistics.unit_bootstrap import Counts, Ends, at_bound, draw_weights
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
 OPTIONS: frozenset[Reads | None] = frozenset(("option", None))
+FUNCTIONS: frozenset[Reads | None] = frozenset(("scored",))
 LABELS: frozenset[Reads | None] = frozenset(("label",))
 
 CountParts = tuple[int, ...]
@@ -42,8 +43,9 @@ class RateDefinition:
     """How a rate is counted. `parts` says what a sample adds to each of `counts`, given its item, its choice
     (None: unreadable) and the names that choices count (None: the item's options); `value` makes the rate of
     the counts, exact fractions or arrays alike, and divides by 0 where it is not defined. `of` says what a
-    method must read for it. `folded` is the value about which a distance is taken; `share` says that it
-    follows from the first count as a share of the second."""
+    method must read for it. `number` is the number of a function that stands in place of the choice.
+    `folded` is the value about which a distance is taken; `share` says that it follows from the first count
+    as a share of the second."""
 
     name: str
     what: str
@@ -54,6 +56,7 @@ class RateDefinition:
     of: frozenset[Reads | None]
     folded: float | None = None
     share: bool = True
+    number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +131,21 @@ def _totals(
     totals: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
     for cell in cells:
         method = METHODS[cell.setting.method]
-        reads, names = method.reads, method.names(plan.study.spec.verdicts(cell.setting.judge))
+        reads, names = (
+            method.reads,
+            method.names(plan.study.spec.verdicts(cell.setting.judge), cell.setting.scores),
+        )
         items = {item.id: item for item in plan.items(cell)}
         order = cell.setting.option_order, cell.setting.variant
-        read = list(store.choices_of(plan.study_digest, cell.key))
-        at, samples = [place[name] for name, _, _ in read], np.array([row[2] for row in read], np.int64)
+        readings: dict[str | None, list[tuple[str, int | None, int]]] = {}
         for number, rate in enumerate(rates):
-            if reads not in rate.of or not read:
+            if reads not in rate.of:
+                continue
+            if rate.number not in readings:
+                readings[rate.number] = list(store.choices_of(plan.study_digest, cell.key, rate.number))
+            read = readings[rate.number]
+            at, samples = [place[name] for name, _, _ in read], np.array([row[2] for row in read], np.int64)
+            if not read:
                 continue
             by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
             try:
@@ -306,18 +317,21 @@ def _stated(outcomes: Iterable[NamedOutcome], benchmark: str) -> list[RateDefini
 
 
 def _outcome(outcome: NamedOutcome) -> RateDefinition:
-    scale = outcome.scores.scale
+    scale, scores = outcome.scale, outcome.scores
     unread = {"zero": (0, scale), "one": (scale, scale), "leave_out": (0, 0)}[outcome.unreadable]
 
     def parts(item: Item, choice: int | None, names: Sequence[str] | None) -> CountParts:
         if not outcome.items.matches(item.tags):
             return (0, 0)
-        return unread if choice is None else (points(outcome.scores, item, choice, names), scale)
+        if choice is None:
+            return unread
+        return (choice if scores is None else points(scores, item, choice, names)), scale
 
     def value(earned: Any, possible: Any) -> Any:
         return earned / possible
 
     what, counts = outcome.what or "an outcome that the spec states", ("earned", "possible")
+    of = FUNCTIONS if scores is None else BEHAVIOUR | OPTIONS | LABELS | FUNCTIONS
     return RateDefinition(
-        outcome.id, what, "earned / possible", counts, parts, value, BEHAVIOUR | OPTIONS | LABELS
+        outcome.id, what, "earned / possible", counts, parts, value, of, number=outcome.number
     )

@@ -58,7 +58,7 @@ class RunRecord:
         self.samples = Samples(
             self.plan,
             stored,
-            lambda: store.choices(self.plan.study_digest),
+            lambda number: store.choices(self.plan.study_digest, number),
             partial(store.responses_of, self.plan.study_digest),
         )
         self._computed = dict(known or {})

@@ -74,7 +74,7 @@ def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     ]
     tags = {name for selector in chosen for name in selector.root}
     tags |= {name for subset in items.subsets for name in subset.stratify or ()}
-    labels = {label for outcome in outcomes for label in outcome.scores.labels}
+    labels = {label for outcome in outcomes if outcome.scores for label in outcome.scores.labels}
     rendered = list(product(items.orders, (None, *items.variants))) if labels else []
     return {
         "rows": items.source.rows,

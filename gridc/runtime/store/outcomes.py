@@ -1,5 +1,6 @@
 """The items of a study, and what came of each of their samples: what statistics are made of."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -65,20 +66,24 @@ class OutcomeReader(Reader):
             by_cell[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
         return by_cell
 
-    def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
+    def choices(self, stamp: str, number: str | None = None) -> Iterator[tuple[str, str, int | None, int]]:
         """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
         that have an outcome."""
         for key in self._cell_keys(stamp):
-            for row in self.choices_of(stamp, key):
+            for row in self.choices_of(stamp, key, number):
                 yield (key, *row)
 
-    def choices_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, int]]:
-        """(item, choice, how many samples): the same of one cell."""
+    def choices_of(
+        self, stamp: str, cell: str, number: str | None = None
+    ) -> Iterator[tuple[str, int | None, int]]:
+        """(item, choice, how many samples): the same of one cell. In place of the choice stands the `number`
+        of this name that a function gave, in whole numbers of its unit; None where it gave none."""
+        read = "choice" if number is None else "json_extract(evidence, '$.numbers.\"' || ?3 || '\"')"
         yield from self._db.execute(
-            """SELECT item, choice, count(*) FROM sample
-               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND score IS NOT NULL
-               GROUP BY item, choice""",
-            [stamp, cell],
+            f"""SELECT item, {read} AS given, count(*) FROM sample
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ?1 AND key = ?2) AND score IS NOT NULL
+               GROUP BY item, given""",
+            [stamp, cell] if number is None else [stamp, cell, number],
         )
 
     def votes_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | str | None, int]]:
@@ -101,7 +106,7 @@ class OutcomeReader(Reader):
                            WHEN json_extract(answer, '$.refused') THEN 'refused'
                            WHEN json_extract(answer, '$.finish') = 'length' THEN 'length'
                            ELSE 'stop' END,
-                      j.judge IS NOT NULL, j.label
+                      j.judge IS NOT NULL, j.label, json_extract(evidence, '$.numbers')
                FROM sample s
                LEFT JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
                     AND t.step = (SELECT max(step) FROM trace u WHERE u.cell = s.cell AND u.item = s.item
@@ -115,9 +120,10 @@ class OutcomeReader(Reader):
                ORDER BY s.item, s.replicate""",
             [stamp, cell, judge],
         )
-        for item, choice, score, text, tokens, finish, asked, label in rows:
+        for item, choice, score, text, tokens, finish, asked, label, given in rows:
             characters = None if text is None else len(text)
-            yield ResponseRow(item, choice, score, characters, tokens, finish, bool(asked), label)
+            numbers = json.loads(given) if given else {}
+            yield ResponseRow(item, choice, score, characters, tokens, finish, bool(asked), label, numbers)
 
     def _cell_keys(self, stamp: str) -> list[str]:
         """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a

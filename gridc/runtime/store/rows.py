@@ -56,7 +56,7 @@ class ResponseRow(NamedTuple):
     """One sample that has an outcome, with what is stored of its response: the characters of the text that
     its last call generated and its tokens, as the engine or provider counted them, None where there is none;
     how that call ended; and `label`, what one judge said, None without a label that can be read. `asked` says
-    whether that judge was asked about it."""
+    whether that judge was asked about it; `numbers` are those that a function gave, by name."""
 
     item: str
     choice: int | None
@@ -66,6 +66,7 @@ class ResponseRow(NamedTuple):
     finish: str
     asked: bool
     label: str | None
+    numbers: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.variants_exist,
         judges.judges_asked,
         labels.matches_stated,
+        labels.scorers_stated,
         labels.labels_score,
         labels.options_given,
         targets.sides,

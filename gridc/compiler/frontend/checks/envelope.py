@@ -205,6 +205,9 @@ def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:
     elif aggregate == "majority" and setting.ranks:
         help = "set `aggregate` where answers are read"
         yield "a likelihood ranking gives one answer, of which there is no majority", help
+    elif aggregate == "majority" and setting.gives_numbers:
+        help = 'aggregate = "mean", or a function that gives labels and `scores` of them'
+        yield "a function gives numbers, of which there is no majority", help
     elif aggregate == "majority" and not _told_apart(setting):
         help = 'match = { as = "text", after = "..." }, or aggregate = { pass_at = ... }'
         yield "wrong answers are not told apart, of which some may be the majority", help

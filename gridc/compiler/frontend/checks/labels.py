@@ -21,7 +21,7 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
         for configuration, setting in settings(spec, model, benchmark):
-            known = METHODS[setting.method].names(spec.verdicts(setting.judge))
+            known = METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
             if not known or (setting.scores is None and not METHODS[setting.method].judged):
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
@@ -34,12 +34,12 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                     yield problem
     for number, outcome in enumerate(spec.outcomes):
         possible = [
-            METHODS[setting.method].names(spec.verdicts(setting.judge))
+            METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
             for model, benchmark in grid.Settings(spec).representatives()
             if benchmark in outcome.benchmarks
             for _, setting in settings(spec, model, benchmark)
         ]
-        if all(possible):  # where options are read, their texts are labels
+        if outcome.scores is not None and all(possible):  # where options are read, their texts are labels
             known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
 
@@ -65,6 +65,41 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = "`match` says how free answers are compared, and no `method` compares any"
             help = 'method = "match", or leave `match` out'
             yield source.diagnose("GC105", (*table.path, "match"), message, help, at_key=True)
+
+
+def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome of a `number` is
+    of benchmarks that a function gives numbers."""
+    reported: set[KeyPath] = set()
+    numbers: dict[str, bool] = {}
+    read = False
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            named = setting.gives_numbers and setting.scorer is not None and setting.scorer.score is not None
+            numbers[benchmark] = numbers.get(benchmark, False) or named
+            if not METHODS[setting.method].scored:
+                continue
+            read = True
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            path = grid.stated_at(spec, "method", place) or ("harness",)
+            if setting.scorer is None and path not in reported:
+                reported.add(path)
+                message = "`scorer` is a function, and it is not said which"
+                help = 'scorer = { function = "python:scorers.py:NAME" } beside it'
+                yield source.diagnose("GC302", path, message, help)
+    for table in grid.effect_tables(spec) if not read else ():
+        if getattr(table.table, "scorer", None) is not None:
+            message = "`scorer` names a function, and no `method` asks for one"
+            help = 'method = "scorer", or leave `scorer` out'
+            yield source.diagnose("GC105", (*table.path, "scorer"), message, help, at_key=True)
+    for number, outcome in enumerate(spec.outcomes):
+        without = [name for name in outcome.benchmarks if not numbers.get(name, False)]
+        if outcome.number is not None and without:
+            message = f"no function gives numbers by name on `{without[0]}`"
+            help = (
+                'method = "scorer" with scorer.score = "NAME" there and without `scores`; or state `scores`'
+            )
+            yield source.diagnose("GC361", ("outcome", number, "number"), message, help)
 
 
 def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -355,7 +355,18 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
+        extra={column: _plain(column, at(row, column)) for column in fields.extra},
     )
+
+
+def _plain(column: str, value: Any) -> Any:
+    """A value of a further column, as JSON has it. Raises `ValueError` for what JSON does not have."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(
+            f"`{column}` holds {type(value).__name__}, and no text, number, list or table"
+        ) from None
 
 
 def _raw(row: Any, field: str | FieldValue) -> Any:

@@ -5,14 +5,14 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.instrument import candidates as ranked
-from gridc.compiler.instrument import judging, matching, points, readers, refusal, sanitise, score
+from gridc.compiler.instrument import judging, matching, points, readers, refusal, sanitise, score, scorers
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.fingerprints.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
-from gridc.schema.effects import Match, MatchKind
+from gridc.schema.effects import Match, MatchKind, Scorer
 from gridc.schema.scores import Scores, evenly
 
 _LABELLED = ("A.", "-", "1.", "i)")
@@ -66,6 +66,40 @@ def _generated(method: str) -> list[object]:
         for text in (*_STOPPED, *inputs()["short"][:12]):
             outcomes.append(_outcome(setting, CHOICE, [{"text": "A"}, {"text": text}]))
         outcomes.append(_outcome(setting, CHOICE, [{"text": "A"}, _FAILED]))
+    return outcomes
+
+
+_GIVEN: tuple[Any, ...] = (
+    None, 0, 1, 0.5, 1 / 3, 0.00004, 0.99996, True, 1.5, -0.1, "good", "odd", {"a": 0.25, "b": 1},
+    {"b": 1}, {},
+)  # fmt: skip
+"""What functions may give for a response, right and wrong."""
+
+
+def _seen_by(setting: Setting) -> list[object]:
+    """The response as a function gets it."""
+    seen: list[object] = []
+    score.score(setting, OPINION, [{"text": "It is. END not"}], scorers=lambda *asked: seen.append(asked[2]))
+    return seen
+
+
+def _functions() -> list[object]:
+    """What is made of what functions give, with and without labels and a number that is the score."""
+    outcomes: list[object] = []
+    scores = Scores.model_validate({"good": 0.75, "bad": {"comply": 0.25, "refuse": 0.5}})
+    lenient = Scores.model_validate({"good": 1.0, "other": 0.25})
+    for stated in ({}, {"score": "a"}):
+        scorer = Scorer.model_validate({"function": "python:scorers.py:f", **stated})
+        for earning in (None, scores, lenient):
+            setting = Setting("x", "scorer", scorer=scorer, scores=earning, stop=("END",), unreadable="worst")
+            for given in _GIVEN:
+                try:
+                    answers = [{"text": "It is. END not"}]
+                    outcomes.append(_outcome(setting, CHOICE, answers, scorers=lambda *_, given=given: given))
+                except scorers.ScorerError as error:
+                    outcomes.append(type(error).__name__)
+            outcomes.append(_seen_by(setting))
+    outcomes.append([scorers.as_given(item) for item in (CHOICE, OPINION, *PROMPTS)])
     return outcomes
 
 
@@ -249,6 +283,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
     "judge:scale": _scale,
+    "method:scorer": _functions,
     **{
         f"candidates:{kind}": partial(_candidates, kind)
         for kind in ("option_text", "letter", "unknown_expanded", "sentence_pair")

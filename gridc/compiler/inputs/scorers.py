@@ -1,0 +1,97 @@
+"""Functions that score: files beside the spec and plug-ins, called in a child process with limits.
+
+A file of a spec may be a stranger's program. It runs only where the person consented to its digest, and the
+limits of the child are against mistakes: they are no sandbox (docs/threat-model.md).
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.scorers import ScorerError, ScorerFile, as_given
+from gridc.confined import Confined, EndedError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.schema.base import PLUGIN
+from gridc.schema.effects import Scorer
+
+if TYPE_CHECKING:
+    from gridc.compiler.frontend.plugins import Plugin
+
+SECONDS = 10.0
+"""CPU time that one call of a function may take."""
+
+HOST = "gridc.compiler.inputs.scorer_host:Host"
+
+
+class Scorers:
+    """The functions of a study. A call starts a child process for each file; `allow` says to which files the
+    person consented."""
+
+    def __init__(self, files: Mapping[str, ScorerFile], plugins: Mapping[str, "Plugin"]) -> None:
+        self.files, self._plugins = files, plugins
+        self._allowed: set[str] = set()
+        self._children: dict[tuple[str, bool], Confined] = {}
+
+    def allow(self, consents: Collection[str]) -> None:
+        """Take consents, of which those to other things do not matter here."""
+        self._allowed |= set(consents)
+
+    def refused(self, scorer: Scorer | None) -> ScorerFile | None:
+        """The file that may not run here for want of consent."""
+        file = None if scorer is None or scorer.file is None else self.files[scorer.file]
+        return None if file is None or file.pair in self._allowed else file
+
+    def __call__(self, scorer: Scorer, item: Item, response: str) -> Any:
+        return self._ask(scorer, item, False, "score", response)
+
+    def again(self, scorer: Scorer, item: Item, response: str) -> Any:
+        """The same in another process, which has seen other calls and hashes texts otherwise."""
+        return self._ask(scorer, item, True, "score", response)
+
+    def responders(self, scorer: Scorer, item: Item) -> Mapping[str, str | None] | None:
+        """What a function says that a perfect and a worst answer are; None where it does not."""
+        given: Mapping[str, str | None] | None = self._ask(scorer, item, False, "responders")
+        return given
+
+    def _ask(self, scorer: Scorer, item: Item, apart: bool, method: str, *more: str) -> Any:
+        """Raises `ScorerError`, and `UsageError` (GC643) where the person did not consent to the file."""
+        require_consent(self.refused(scorer))
+        key = scorer.file or scorer.function, apart
+        try:
+            if key not in self._children:
+                self._children[key] = Confined(HOST, each=SECONDS, apart=apart)
+                self._load(self._children[key], scorer)
+            return self._children[key].ask(method, scorer.name, as_given(item), *more)
+        except (EndedError, ValueError) as error:
+            self._children.pop(key).close() if key in self._children else None
+            raise ScorerError(scorer, item.id, str(error)) from None
+
+    def _load(self, child: Confined, scorer: Scorer) -> None:
+        if scorer.file is not None:
+            child.ask("load_file", scorer.file, self.files[scorer.file].text)
+            return
+        entry = self._plugins[f"gridc.scorers:{scorer.function.removeprefix(PLUGIN)}"].entry
+        child.ask("load_plugin", scorer.name, entry.module, entry.attr)
+
+
+def require_consent(file: ScorerFile | None) -> None:
+    """Raise `UsageError` (GC643) where a file may not run."""
+    if file is not None:
+        help = f"if you have read it and mean it: GRIDC_ALLOW={file.pair} in the environment"
+        raise UsageError([Diagnostic("GC643", f"nobody has consented: {file}", help=help)])
+
+
+@contextmanager
+def functions_scoring() -> Iterator[None]:
+    """Where a function that scores fails, raise `UnavailableError` (GC668): an error is never a score."""
+    try:
+        yield
+    except ScorerError as error:
+        raise UnavailableError([failed(error)]) from None
+
+
+def failed(error: ScorerError) -> Diagnostic:
+    """What to say of a function that fails."""
+    help = "no score is made of that, and answers stay: correct the function, and say so in deviations.toml"
+    return Diagnostic("GC668", str(error), error.scorer.file, help=help)

@@ -1,9 +1,14 @@
 """What the judges of a study come to, read from its store: which responses they label, and their rulings."""
 
-from gridc.compiler.lowering.judging import Judged, Response, is_judged, judged_by
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gridc.compiler.lowering.judging import Judged, Key, Response, is_judged, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime import blinding
 from gridc.runtime.store.store import Store
+from gridc.schema.judging import REFERENCE
+from gridc.schema.spec import Spec
 
 
 def responses(plan: Plan, store: Store) -> list[Response] | None:
@@ -17,11 +22,24 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
         if sum(1 for _ in store.answers(plan.study_digest, key)) < planned:
             return None
     items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
-    return [
-        Response(cells[key], items[key][item], replicate, response.text)
-        for response in blinding.judged(plan, store)
-        for key, item, replicate in [response.place]
-    ]
+    texts = {response.place: response.text for response in blinding.judged(plan, store)}
+    given = []
+    for (key, item, replicate), text in texts.items():
+        alone = Response(cells[key], items[key][item], replicate, text)
+        given.append(replace(alone, other=_compared(plan.study.spec, alone, texts)))
+    return given
+
+
+def _compared(spec: Spec, response: Response, texts: Mapping[Key, str]) -> str | None:
+    """The text that a response is compared with: the item's own, or what another model said in the same
+    configuration; None where nothing is compared, or there is none."""
+    judge = spec.judge_called(response.cell.setting.judge)
+    if judge is None or judge.compares is None:
+        return None
+    if judge.compares.against == REFERENCE:
+        return response.item.best
+    there = replace(response.cell, model=judge.compares.against)
+    return texts.get((there.key, response.item.id, response.replicate))
 
 
 def judged(plan: Plan, store: Store) -> Judged | None:

@@ -8,7 +8,7 @@ from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.effects import Precision
 from gridc.schema.engines import EngineName, engine_for
 from gridc.schema.provider import Endpoint
-from gridc.schema.scores import Scores, evenly
+from gridc.schema.scores import PREFERENCE_SCORES, PREFERENCES, Scores, evenly
 
 MOST_TOKENS = 256
 """Tokens of a judge's longest reply, where a spec does not say."""
@@ -105,6 +105,31 @@ class RatingScale(Table):
         return tuple(str(number) for number in range(self.first, self.last + 1))
 
 
+class Compares(Table):
+    """What a judge compares each response with."""
+
+    against: Annotated[
+        Id,
+        Field(
+            description="Another model of the study, whose response to the same item in the same "
+            "configuration it is; or reference, the item's right answer: the gold option, or the first of "
+            "`fields.references`.",
+            examples=["gpt-4", "reference"],
+        ),
+    ]
+    swap: Annotated[
+        bool,
+        Field(
+            description="Ask twice, with the response as A and as B: it wins or loses where both replies say "
+            "so, and it is a tie where they differ. Otherwise it is always A."
+        ),
+    ]
+
+
+REFERENCE = "reference"
+"""What stands for the item's own text in `compares.against`."""
+
+
 class Judge(Assessor):
     """Who assesses responses that no rule can score."""
 
@@ -123,7 +148,8 @@ class Judge(Assessor):
         tuple[Id, ...] | None,
         Field(
             min_length=2,
-            description="The verdicts that the judge may return. Needed unless it has a `scale`.",
+            description="The verdicts that the judge may return. Needed unless it has a `scale` or "
+            "`compares`.",
         ),
     ] = None
     scale: Annotated[
@@ -132,6 +158,14 @@ class Judge(Assessor):
             description="It rates with a whole number, in place of `labels`; its score is where the number "
             "lies on the scale. Default: none.",
             examples=[{"from": 1, "to": 10}],
+        ),
+    ] = None
+    compares: Annotated[
+        Compares | None,
+        Field(
+            description="It says which of two responses is better, A, B or tie, in place of `labels`. The "
+            "labels of a response are win, tie and loss. Default: none.",
+            examples=[{"against": "gpt-4", "swap": True}],
         ),
     ] = None
     confidence: Annotated[
@@ -171,11 +205,15 @@ class Judge(Assessor):
 
     @model_validator(mode="after")
     def _one_kind_of_verdict(self) -> Self:
-        if self.labels is None and self.scale is None:
-            help = 'labels = ["right", "wrong"]; or scale = { from = 1, to = 10 }'
+        stated = [f"`{key}`" for key in ("labels", "scale", "compares") if getattr(self, key) is not None]
+        if not stated:
+            help = (
+                'labels = ["right", "wrong"]; or scale = { from = 1, to = 10 }; or '
+                'compares = { against = "reference", swap = true }'
+            )
             raise Contradiction("what the judge may say is missing", help)
-        if self.labels is not None and self.scale is not None:
-            raise Contradiction("a judge has `labels` or a `scale`", "leave one of them out")
+        if len(stated) > 1:
+            raise Contradiction(f"a judge has one of {' and '.join(stated)}", "leave out all but one of them")
         return self
 
     @property
@@ -205,8 +243,17 @@ class Judge(Assessor):
         return (self.name, *(self.office(judge.id) for judge in self.panel or ()))
 
     @property
+    def replies(self) -> tuple[str, ...]:
+        """The labels that a reply may have."""
+        if self.compares is not None:
+            return PLACES
+        return self.verdicts
+
+    @property
     def verdicts(self) -> tuple[str, ...]:
         """The labels that a response may get."""
+        if self.compares is not None:
+            return PREFERENCES
         return self.labels or (() if self.scale is None else self.scale.numbers)
 
     @property
@@ -217,10 +264,14 @@ class Judge(Assessor):
     @property
     def scores(self) -> Scores | None:
         """What its labels earn where a spec does not say: nothing is known of labels in words."""
-        return None if self.labels is not None else evenly(self.verdicts)
+        if self.compares is not None:
+            return PREFERENCE_SCORES
+        return None if self.scale is None else evenly(self.verdicts)
 
 
 JUDGE = "judge"
-BACKUP, SECOND, GUESS = "backup", "validation", "guess"
+BACKUP, SECOND, GUESS, SWAPPED = "backup", "validation", "guess", "swapped"
 """Offices: who judges where the judge gives no label; who judges a share once more; the judge, asked which
-configuration a response came from."""
+configuration a response came from; and whoever it is, asked with the two responses in the other order."""
+PLACES = ("A", "B", "tie")
+"""What a judge says of two responses: which is better, by its place."""

@@ -27,6 +27,9 @@ SCORED = ("scored",)
 MATCHES = ("right", "wrong")
 """Labels of a free answer that is compared with right ones."""
 
+PREFERENCES = ("loss", "tie", "win")
+"""Labels of a response that is compared with another one, the worst first."""
+
 
 def _short(value: float) -> float:
     if round(value, DIGITS) != value:
@@ -112,6 +115,10 @@ def evenly(numbers: Sequence[str]) -> EvenScores:
 
 def _both(value: float | ByExpected) -> tuple[float, ...]:
     return (value.comply, value.refuse) if isinstance(value, ByExpected) else (value,)
+
+
+PREFERENCE_SCORES = Scores({"loss": 0.0, "tie": 0.5, "win": 1.0})
+"""What a preference earns where a spec does not say: a mean of them is a win rate that counts a tie half."""
 
 
 class NamedOutcome(Table):

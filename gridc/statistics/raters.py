@@ -68,8 +68,6 @@ def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable
     """How many independent responses show as much of kappa as these of several units: their variance of
     kappa at this agreement over its jackknife variance, less what Student's t adds for few units. Where no
     unit matters, one for each unit: no spread in the sample is no evidence of none."""
-    from scipy.stats import norm, t
-
     table = crossed(first, second)
     labels, places = sorted({*first, *second}), {unit: at for at, unit in enumerate(dict.fromkeys(units))}
     number = {label: at for at, label in enumerate(labels)}
@@ -88,11 +86,19 @@ def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable
     share = float(np.trace(table) / total)
     by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
     alone = share * (1 - share) / total / (1 - by_chance) ** 2
+    return _as_independent(total, len(places), alone, spread, level)
+
+
+def _as_independent(n: int, units: int, alone: float, spread: float, level: float) -> float:
+    """How many independent responses show as much as n of several units: by the variance of a statistic of n
+    independent ones over its jackknife variance, less what Student's t adds for few units."""
+    from scipy.stats import norm, t
+
     if spread <= 0 or alone <= 0:
-        return float(len(places))
+        return float(units)
     tail = (1 + level) / 2
-    few = float(norm.ppf(tail) / t.ppf(tail, len(places) - 1)) ** 2
-    return min(float(total), total * alone / spread * few)
+    few = float(norm.ppf(tail) / t.ppf(tail, units - 1)) ** 2
+    return min(float(n), n * alone / spread * few)
 
 
 def _limits(share: float, n: float, error: float) -> tuple[float, float]:
@@ -102,6 +108,43 @@ def _limits(share: float, n: float, error: float) -> tuple[float, float]:
     low = 0.0 if share <= 0 else float(beta.ppf(error / 2, share * n, n - share * n + 1))
     high = 1.0 if share >= 1 else float(beta.ppf(1 - error / 2, share * n + 1, n - share * n))
     return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class UnitShare:
+    """How many of n have a property, as a share with Clopper-Pearson limits. Where several are of one unit,
+    the limits are those of as many independent ones as show its jackknife variance over units (Korn and
+    Graubard 1998); of a single unit there is nothing to see, and they are those of one."""
+
+    n: int
+    count: int
+    low: float
+    high: float
+    units: int
+
+    @property
+    def share(self) -> float:
+        return self.count / self.n
+
+
+def unit_share(having: Sequence[bool], units: Sequence[Hashable], level: float = 0.95) -> UnitShare:
+    """Which have it, and the unit of each, in one order."""
+    if len(having) != len(units) or not having:
+        raise ValueError("there is nothing to have a share of, or not one unit for each")
+    totals: dict[Hashable, list[int]] = {}
+    for has, unit in zip(having, units, strict=True):
+        held = totals.setdefault(unit, [0, 0])
+        held[0], held[1] = held[0] + has, held[1] + 1
+    n, count = len(having), sum(having)
+    if len(totals) == n:
+        return UnitShare(n, count, *_clopper_pearson(count, n, 1 - level), n)
+    worth = 1.0
+    if len(totals) > 1:
+        left_out = np.array([(count - has) / (n - size) for has, size in totals.values()])
+        spread = (len(totals) - 1) / len(totals) * float(((left_out - left_out.mean()) ** 2).sum())
+        alone = count / n * (1 - count / n) / n
+        worth = _as_independent(n, len(totals), alone, spread, level)
+    return UnitShare(n, count, *_limits(count / n, worth, 1 - level), len(totals))
 
 
 def cohen(table: Whole) -> float | None:

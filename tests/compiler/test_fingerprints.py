@@ -73,6 +73,7 @@ def test_every_part_that_decides_prompts_or_scores_has_a_fingerprint() -> None:
         "prompt": {"wrapper", "parts"},
         "scores": {"stated"},
         "sanitiser": {"classes"},
+        "judge": {"scale", "compares"},
     }
     assert set(PARTS) == {f"{kind}:{name}" for kind, names in values.items() for name in names}
     assert set(get_args(effects.Casing)) == {*values["casing"], "as_written"}

@@ -152,12 +152,12 @@ blinding = { sanitise = true, seed = 3, guess_share = 0.5, index = "bang" }"""
     ],
 )
 def test_a_rating_is_a_whole_number_of_the_scale(reply: str, label: str | None, failure: str | None) -> None:
-    rubric = Rubric("How good?", tuple(map(str, range(1, 11))), rates=True)
+    rubric = Rubric("How good?", tuple(map(str, range(1, 11))), shape="numbers")
     assert "a whole number from 1 to 10" in rubric.form
     read = read_reply(rubric, {"text": reply, "finish": "stop"})
     assert (read.label, read.failure) == (label, failure)
     if reply == '{"label": 7}':
-        assert read_reply(replace(rubric, rates=False), {"text": reply, "finish": "stop"}).label is None
+        assert read_reply(replace(rubric, shape="words"), {"text": reply, "finish": "stop"}).label is None
 
 
 @pytest.mark.parametrize(("least", "most"), [(1, 10), (0, 3), (0, 100), (1, 2)])

@@ -118,6 +118,8 @@ SCORED = {
     "ties": Beside("last", RANKED),
 }
 RATED = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.scale": {"from": 1, "to": 4}}
+PAIRED = {"judge.labels": LEFT_OUT, "judge.panel": LEFT_OUT, "judge.verdict": LEFT_OUT,
+    "harness.scores": LEFT_OUT, "judge.compares": {"against": "two", "swap": True}}
 JUDGES = [{"id": name, "source": f"{name}-2026-01-01", "base_url": "http://127.0.0.1:8/v1",
     "rubric": "Is it right?", "labels": ["true", "untrue", "unclear"]} for name in ("first", "second")]
 AGAIN = {"loader": "rows", "source": "path:rows.jsonl", "direction": "higher", "option_order": "file",
@@ -437,6 +439,10 @@ TRIED = (
     Tried("Judge", "judged", "judge", "stored", {"scale": Beside({"from": 0, "to": 2}, RATED)}),
     Tried("RatingScale", "judged", "judge.scale", "stored",
         {"from": Beside(0, RATED), "to": Beside(9, RATED)}),
+    Tried("Judge", "judged", "judge", "stored",
+        {"compares": Beside({"against": "one", "swap": True}, PAIRED)}),
+    Tried("Compares", "judged", "judge.compares", "stored", {"against": Beside("reference", PAIRED),
+        "swap": Beside(False, PAIRED)}),
     Tried("Judge", "judged", "judge", "documented", {"id": "first"}),
     Tried("Effects", "judged", "harness", "stored", {"judge": Beside("second", TWO_JUDGES)}),
     Tried("Benchmark", "judged", "benchmark.1", "stored", {"judge": Beside("second", TWO_JUDGES)}),

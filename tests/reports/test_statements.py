@@ -69,7 +69,7 @@ def ended(**counts: Any) -> EndingsRow:
 
 
 def judged(**changes: Any) -> Findings:
-    judge = JudgeFinding("first", "m", "0" * 64, 4, {"refused": 4}, 0, {})
+    judge = JudgeFinding("first", "m", "0" * 64, 4, 4, {"refused": 4}, 0, {})
     found = JudgingFinding("judge", (judge,), 4, 4, None, (), None, None, True, {}, "0" * 64)
     return having(pair(), JUDGING, (replace(found, **changes),))
 

@@ -1,7 +1,8 @@
 """A judge behind the OpenAI protocol that follows a script: what it replies is a function of the prompt.
 
 A sound judge looks for the right answer that the rubric names, or its letter, in the response; of one that is
-to rate with a number, the number follows from the letter: A is the least one. With `shares`
+to rate with a number, the number follows from the letter: A is the least one; of two it prefers the earlier
+letter. With `shares`
 it errs or misbehaves, each in a stated share of the responses, and says the same when asked again unless it
 `relents`.
 """
@@ -22,13 +23,17 @@ PORT = 8415
 LABELS = ("true", "untrue", "unclear")
 MISDEEDS = (
     "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure",
-    "filtered", "other", "429", "500",
+    "filtered", "other", "first_place", "429", "500",
 )  # fmt: skip
 """Prose, a label that is none, no label, no word, a refusal, a reply that is cut off, a key that stands
-twice, no confidence, what a filter withheld, another label than it would give, and what a server can do;
+twice, no confidence, what a filter withheld, another label than it would give, the first of two whatever
+they say, and what a server can do;
 `fenced` is sound."""
 
 _RESPONSE = re.compile(r"<response (\w+)>\n(.*)\n</response \1>", re.DOTALL)
+_TWO = re.compile(
+    r"<response A (\w+)>\n(.*)\n</response A \1>\n\n<response B \1>\n(.*)\n</response B \1>", re.DOTALL
+)
 
 
 @dataclass(slots=True)
@@ -50,7 +55,9 @@ class JudgeServer:
         messages = body["messages"]
         prompt = messages[0]["content"]
         again = len(messages) > 1
-        if _RESPONSE.search(prompt) is None:  # what an engine asks to learn what is served
+        if not (
+            _RESPONSE.search(prompt) or _TWO.search(prompt)
+        ):  # what an engine asks to learn what is served
             return Reply.json(completion(body, "yes", "stop"))
         self.prompts.append(prompt)
         await asyncio.sleep(self.delay)
@@ -73,7 +80,9 @@ class JudgeServer:
         return "none"
 
     def _say(self, prompt: str, misdeed: str) -> tuple[str, str]:
-        label, sure = guess(prompt) or rating(prompt) or verdict(prompt), 4
+        label, sure = guess(prompt) or rating(prompt) or better(prompt) or verdict(prompt), 4
+        if misdeed == "first_place" and _TWO.search(prompt):
+            label = "A"
         sound = json.dumps({"label": label, "confidence": sure, "reason": "by the script"})
         return {
             "prose": (f"I would say that this is {label}.", "stop"),
@@ -104,6 +113,16 @@ def verdict(prompt: str) -> str:
     if not letter:
         return "unclear"
     return "true" if named is not None and letter[-1] == named[1] else "untrue"
+
+
+def better(prompt: str) -> str | None:
+    """Where the script compares two responses: the one whose letter comes first in the alphabet, a tie where
+    both have the same or none."""
+    found = _TWO.search(prompt)
+    if found is None:
+        return None
+    first, second = ((re.findall(r"\b[A-Z]\b", text) or ["~"])[-1] for text in (found[2], found[3]))
+    return "tie" if first == second else "A" if first < second else "B"
 
 
 def rating(prompt: str) -> int | None:

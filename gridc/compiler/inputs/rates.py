@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import passes
-from gridc.compiler.grid.configurations import stated_at, states_scores, where
+from gridc.compiler.grid.configurations import judge_tables, stated_at, states_scores, where
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
@@ -14,6 +14,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.judging import REFERENCE
 from gridc.schema.scores import Scores
 from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
@@ -70,6 +71,22 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         path = ("outcome", number, "scores")
         if outcome.scores is not None:
             yield from _unscored(source, path, outcome.scores, here, items, outcome.items)
+
+
+def comparable(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Every item has a right answer where a judge compares responses with it; each benchmark once. Silent
+    where items are not here."""
+    for path, judge in judge_tables(spec):
+        if judge.compares is None or judge.compares.against != REFERENCE:
+            continue
+        judged = (cell for cell in passes.cells(spec) if METHODS[cell.setting.method].judged)
+        asked = {cell.benchmark for cell in judged if spec.judge_called(cell.setting.judge) is judge}
+        for name in sorted(asked & items.keys()):
+            item = next((item for item in items[name].sampled if item.best is None), None)
+            if item is not None:
+                message = f"on `{name}`, `{item.id}` has no right answer to compare a response with"
+                help = "`fields.references` names its column; or against = a model of the study"
+                yield source.diagnose("GC105", (*path, "compares", "against"), message, help)
 
 
 def _unscored(

@@ -14,7 +14,12 @@ from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.origin import Origin
-from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
+from gridc.compiler.inputs.rates import (
+    comparable,
+    hypotheses_count_something,
+    hypotheses_select_items,
+    scores_fit,
+)
 from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import built_in
@@ -138,7 +143,7 @@ def resolve(
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
-    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit):
+    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit, comparable):
         for diagnostic in check(spec, source, loader.items):
             collector.add(diagnostic)
 

@@ -76,6 +76,13 @@ class Item:
             raise ValueError(f"item {self.id}: a prompt to comply with or to refuse has no options")
 
     @property
+    def best(self) -> str | None:
+        """The right answer in words: the gold option, or the first of `references`."""
+        if self.gold is not None:
+            return self.options[self.gold]
+        return self.references[0] if self.references else None
+
+    @property
     def letters(self) -> str:
         """The letters its options are shown under: "ABC" for three options."""
         return LETTERS[: len(self.options)]

@@ -7,22 +7,31 @@ rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.judging import Judgment, Rubric, ask_again, decide, guess_rubric, read_reply
+from gridc.compiler.instrument.judging import (
+    Judgment,
+    Rubric,
+    ask_again,
+    decide,
+    guess_rubric,
+    preference,
+    read_reply,
+    settle,
+)
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.compiler.instrument.score import Ruling
 from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request, Size
 from gridc.compiler.lowering.traces import USUAL
-from gridc.schema.judging import BACKUP, GUESS, MOST_TOKENS, REASKS, SECOND, Judge
+from gridc.schema.judging import BACKUP, GUESS, MOST_TOKENS, REASKS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.statistics.raters import Kappa, kappa
 from gridc.statistics.seeded import first, ranked
 
@@ -32,12 +41,14 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A sample's answer that judges label, as they see it. Nobody is asked about an empty one."""
+    """A sample's answer that judges label, as they see it, and the text that it is compared with where a
+    judge compares. Nobody is asked about an empty one, nor about two that are the same."""
 
     cell: Cell
     item: Item
     replicate: int
     text: str
+    other: str | None = None
 
     @property
     def key(self) -> Key:
@@ -46,6 +57,10 @@ class Response:
 
 _AGAIN = 200
 """Characters that ask for a reply of the right form, about."""
+
+
+SAME = "the same text"
+"""Who decides where a response is the very text that it is compared with: nobody is asked, it is a tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +188,22 @@ class Bench:
         judge = self.judge
         own = {judge.office(one.id): one.rubric for one in judge.panel or ()}
         stated = {name: own.get(name) or judge.rubric for name in self.assessors}
+        shape: Literal["words", "numbers", "places"] = (
+            "words" if judge.labels is not None else "numbers" if judge.scale is not None else "places"
+        )
         return {
-            name: Rubric(self._prompts.get(text, text), judge.verdicts, judge.confidence, judge.rates)
+            name: Rubric(self._prompts.get(text, text), judge.replies, judge.confidence, shape)
             for name, text in stated.items()
         }
+
+    def rows(self, name: str) -> list[str]:
+        """The names under which the replies of a judge are stored, one for each order."""
+        return [f"{name}.{SWAPPED}" if swapped else name for swapped in self.orders]
+
+    @property
+    def orders(self) -> tuple[bool, ...]:
+        """In which orders two responses are shown, by whether they are swapped; one of a single response."""
+        return (False, True) if self.judge.compares is not None and self.judge.compares.swap else (False,)
 
     def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> Judged:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
@@ -225,7 +252,8 @@ class Bench:
             if len(set(known.values())) < 2 or not shown.text.strip():
                 continue
             rubric = guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
-            given = self._ask_until_read(self.guesser, self.name, rubric, shown, answers, asks)
+            asked = rubric, self._messages(rubric, shown)
+            given = self._ask_until_read(self.guesser, self.name, asked, shown.key, answers, asks)
             whole = whole and given is not None
             label = None if given is None else given.label
             arm = known[shown.cell.configuration]
@@ -237,11 +265,43 @@ class Bench:
     ) -> tuple[str, Judgment] | None:
         """What a judge, or the backup in its place, makes of a response, and who did; None while a reply that
         decides it is missing. Notes what is asked."""
-        verdict = Judgment(None, failure="no response")
         if not response.text.strip():
-            return name, verdict
+            return name, Judgment(None, failure="no response")
+        compares = self.judge.compares
+        if compares is None:
+            return self._in_order(name, False, response, answers, asks)
+        if response.other is None:
+            return name, Judgment(None, failure="no other response")
+        if response.other == response.text:
+            return SAME, Judgment("tie")
+        given = [self._in_order(name, swapped, response, answers, asks) for swapped in self.orders]
+        known = [reply for reply in given if reply is not None]
+        if len(known) < len(given):
+            return None
+        who = next((who for who, _ in known if who != name), name)
+        return who, self.settled([judgment for _, judgment in known])
+
+    def settled(self, given: Sequence[Judgment]) -> Judgment:
+        """What the replies about a response come to: the only one, or of two responses the preference."""
+        compares = self.judge.compares
+        if compares is None:
+            return given[0]
+        preferred = [
+            replace(judgment, label=None if judgment.label is None else preference(judgment.label, swapped))
+            for judgment, swapped in zip(given, self.orders, strict=True)
+        ]
+        return settle(preferred)
+
+    def _in_order(
+        self, name: str, swapped: bool, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
+    ) -> tuple[str, Judgment] | None:
+        """The same in one order of the two responses, where there are two; as it was replied."""
+        verdict = Judgment(None)
         for who in (name, *([self.backup] if name == self.name and self.judge.backup else [])):
-            judgment = self._ask_until_read(who, who, self.rubrics[who], response, answers, asks)
+            rubric = self.rubrics[who]
+            asked = rubric, self._messages(rubric, response, swapped)
+            row = f"{who}.{SWAPPED}" if swapped else who
+            judgment = self._ask_until_read(row, who, asked, response.key, answers, asks)
             if judgment is None:
                 return None
             if judgment.failure is None:
@@ -251,21 +311,21 @@ class Bench:
 
     def _ask_until_read(
         self,
-        name: str,
-        assessor: str,
-        rubric: Rubric,
-        response: Response,
+        row: str,
+        who: str,
+        asked: tuple[Rubric, Messages],
+        key: Key,
         answers: AnswerLookup,
         asks: list[JudgeCall],
     ) -> Judgment | None:
         """The first reply that can be read, else the last; None while it is missing. Notes what is asked,
-        under that name."""
-        verdict, messages = None, self._messages(rubric, response)
+        under the name of `row`."""
+        verdict, (rubric, messages) = None, asked
         for attempt in range(self.reasks + 1):
-            request = self._request(assessor, messages, attempt)
+            request = self._request(who, messages, attempt)
             answer = answers(request.id)
             verdict = None if answer is None else read_reply(rubric, answer)
-            asks.append(JudgeCall(response.key, name, assessor, attempt, request, verdict))
+            asks.append(JudgeCall(key, row, who, attempt, request, verdict))
             if answer is None or verdict is None or verdict.failure is None:
                 return verdict
             if "error" in answer:
@@ -277,10 +337,13 @@ class Bench:
         """The first prompt of a judge about a response."""
         return self._messages(self.rubrics[name], response)
 
-    def _messages(self, rubric: Rubric, response: Response) -> Messages:
+    def _messages(self, rubric: Rubric, response: Response, swapped: bool = False) -> Messages:
         setting = response.cell.setting
         question = render_prompt("{{ question }}", response.item, (), setting.options, setting.look)
-        return rubric.ask(response.item, question, response.text)
+        if rubric.shape != "places":
+            return rubric.ask(response.item, question, response.text)
+        both = response.text, response.other or ""
+        return rubric.ask_of_two(response.item, question, *(both[::-1] if swapped else both))
 
     @property
     def reasks(self) -> int:
@@ -309,9 +372,11 @@ class Bench:
         for cell, items in judged:
             responses = len(items) * cell.setting.replicates
             longest = round(cell.setting.held("max_tokens") * USUAL)
+            texts = 1 if self.judge.compares is None or self._reference_given else 2
             for name in self.assessors:
                 expected, most = self._counts(name, cell, responses)
                 shown = self._characters(name, cell, items) / max(len(items), 1)
+                shown += (texts - 1) * longest / 2
                 tokens = self.most_tokens(name)
                 again = sum(range(self.reasks + 1)) / (self.reasks + 1) * (tokens * USUAL + _AGAIN)
                 total[name] += Extent(
@@ -323,15 +388,23 @@ class Bench:
 
     def _counts(self, name: str, cell: Cell, responses: int) -> tuple[int, int]:
         """How many calls about a cell's responses a judge commonly and at most has."""
-        validation, attempts = self.judge.validation, self.reasks + 1
-        if name == self.second and validation is not None:
-            share = self.second_share(cell, responses)
-            everything = validation.below == "rescore" and self.may_second(cell)
-            return share, (responses if everything else share) * attempts
-        guesses = 0
+        validation, attempts, orders = self.judge.validation, self.reasks + 1, len(self.orders)
+        compares, guesses = self.judge.compares, 0
         if name == self.name and self.judge.blinding is not None:
             guesses = ceil(round(self.judge.blinding.guess_share * responses, 9))
-        return (0 if name == self.backup else responses + guesses), (responses + guesses) * attempts
+        if compares is not None and cell.model == compares.against:  # compared with itself: the same text
+            responses = 0
+        if name == self.second and validation is not None:
+            share = self.second_share(cell, responses) * orders
+            everything = validation.below == "rescore" and self.may_second(cell)
+            return share, (responses * orders if everything else share) * attempts
+        asked = responses * orders + guesses
+        return (0 if name == self.backup else asked), asked * attempts
+
+    @property
+    def _reference_given(self) -> bool:
+        """Whether responses are compared with a text that the item has."""
+        return self.judge.compares is not None and self.judge.compares.against == REFERENCE
 
     def _characters(self, name: str, cell: Cell, items: Sequence[Item]) -> int:
         """Characters of a judge's first prompts about a cell's items, without the responses."""
@@ -346,7 +419,8 @@ class Bench:
             setting.variant,
         )
         if key not in self._lengths:
-            empty = (Response(cell, item, 0, "") for item in items)
+            given = self._reference_given
+            empty = (Response(cell, item, 0, "", item.best if given else None) for item in items)
             self._lengths[key] = sum(len(self.ask(name, response)[0][1]) for response in empty)
         return self._lengths[key]
 
@@ -409,7 +483,7 @@ class Bench:
         pairs = [
             (rulings[key].label, given[1].label, units[key])
             for key, given in sorted(seconds.items())
-            if given is not None
+            if given is not None and given[0] != SAME
         ]
         both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
         lefts, rights = ([str(labels[side]) for labels in both] for side in (0, 1))

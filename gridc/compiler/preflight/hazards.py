@@ -29,7 +29,7 @@ from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
-from gridc.schema.judging import SECOND
+from gridc.schema.judging import REFERENCE, SECOND
 from gridc.schema.models import Model
 from gridc.schema.spec import Spec
 
@@ -87,6 +87,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
     for path, model in grid.asked_models(study.spec):
         yield from floating_alias(path, model)
     yield from judging_itself(study)
+    yield from compared_with_itself(study)
     for cell in passes.cells(study.spec):
         template = study.prompts[cell.setting.prompt]
         for check in SETTING_CHECKS:
@@ -283,6 +284,21 @@ def judging_itself(study: Study) -> Iterator[Hazard]:
                 problem = f"`{judge.id}` is the candidate `{model.id}`"
                 where, help_line = {"model": model.id}, "choose another judge"
                 yield Hazard("GC525", problem, where, None, help_line, (*path, "source"))
+
+
+def compared_with_itself(study: Study) -> Iterator[Hazard]:
+    """GC537: a judge who is never shown two responses that may differ."""
+    judged = [cell for cell in passes.cells(study.spec) if METHODS[cell.setting.method].judged]
+    for path, judge in grid.judge_tables(study.spec):
+        against = REFERENCE if judge.compares is None else judge.compares.against
+        models = {cell.model for cell in judged if study.spec.judge_called(cell.setting.judge) == judge}
+        same = {study.models[model].digest for model in {*models, against} & study.models.keys()}
+        if against != REFERENCE and models and len(same) == 1:
+            problem = f"`{judge.name}` compares `{against}` with itself alone"
+            help_line = "add the model that is compared with it"
+            yield Hazard(
+                "GC537", problem, {"model": against}, None, help_line, (*path, "compares", "against")
+            )
 
 
 def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:

@@ -6,7 +6,7 @@ from typing import Any
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JUDGING
+from gridc.reports.findings.judges import JUDGING, PairsFinding
 from gridc.reports.quantities import KAPPA_INTERVAL, estimate
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow
@@ -14,6 +14,12 @@ from gridc.schema.spec import Spec
 
 EXACT = "exact interval (Clopper-Pearson)"
 BOTH = "exact limits of the shares right and wrong, each at half of the error"
+
+
+SHARE_INTERVAL = (
+    "a share; Clopper-Pearson limits, where units repeat of as many independent ones as show its jackknife "
+    "variance over units (Korn & Graubard 1998)"
+)
 
 
 def index_asked(spec: Spec) -> bool:
@@ -104,3 +110,27 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
             n=agreement.n,
             error=None if agreement.kappa is not None else "undefined: both gave one label throughout",
         )
+    for judging in findings[JUDGING]:
+        for pairs in judging.compared:
+            yield from _of_pairs(pairs, judging.rows)
+
+
+def _of_pairs(pairs: PairsFinding, rows: str) -> Iterator[EstimateRow]:
+    """What the order of two responses does to a judge."""
+    for kind, about, share in (
+        ("swap_inconsistency", "preferences that change with the order", pairs.inconsistent),
+        ("first_place", "preferences for the response that stands first", pairs.first),
+    ):
+        if share is not None:
+            yield estimate(
+                kind,
+                id=f"pairs/{pairs.name}/{kind}",
+                about=f"{about}, of {pairs.name}",
+                estimate=share.share,
+                interval=(share.low, share.high),
+                level=0.95,
+                method=SHARE_INTERVAL,
+                assumption=INDEPENDENT,
+                rows=rows,
+                n=share.n,
+            )

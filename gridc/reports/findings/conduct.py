@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gridc.compiler.instrument.judging import Judgment
 from gridc.compiler.lowering.call_counts import differ
+from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.blinding import JUDGING
@@ -24,7 +26,6 @@ from gridc.runtime.store.events import (
 from gridc.runtime.store.rows import JudgementRow
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
-from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa, kappa
 
 
@@ -107,15 +108,12 @@ def _judging(store: Store, plan: Plan, events: Sequence[Event]) -> Judging | Non
 
 def _agreements(rows: Sequence[JudgementRow], plan: Plan) -> Iterator[Kappa]:
     """Of every judge that has a second one. Rows come by attempt, so that the last label of a judge about a
-    response is the one that stands."""
+    response is the one that stands; of two orders of two responses it is the first."""
     benchmarks = {cell.key: cell.benchmark for cell in plan.cells()}
     units = {name: held.units for name, held in plan.study.items.items()}
-    for judge in plan.study.spec.declared_judges:
-        first, second = judge.name, judge.office(SECOND)
-        labels: dict[str, dict[tuple[str, str, int], str]] = {first: {}, second: {}}
-        for row in rows:
-            if row.judge in labels and row.label is not None:
-                labels[row.judge][row.cell, row.item, row.replicate] = row.label
+    for bench in benches(plan.study):
+        first, second = bench.name, bench.second
+        labels = {name: _labels(rows, bench, name) for name in (first, second)}
         both = sorted(labels[first].keys() & labels[second].keys())
         if both:
             yield kappa(
@@ -123,6 +121,20 @@ def _agreements(rows: Sequence[JudgementRow], plan: Plan) -> Iterator[Kappa]:
                 [labels[second][place] for place in both],
                 [(benchmarks[cell], units[benchmarks[cell]][item]) for cell, item, _ in both],
             )
+
+
+def _labels(rows: Sequence[JudgementRow], bench: Bench, name: str) -> dict[tuple[str, str, int], str]:
+    """The last label of a judge about each response; of a pair what its replies in every order come to."""
+    orders = bench.rows(name)
+    last: dict[tuple[str, str, int], dict[str, str]] = {}
+    for row in rows:
+        if row.judge in orders and row.label is not None:
+            last.setdefault((row.cell, row.item, row.replicate), {})[row.judge] = row.label
+    return {
+        place: str(bench.settled([Judgment(replies[order]) for order in orders]).label)
+        for place, replies in last.items()
+        if len(replies) == len(orders)
+    }
 
 
 def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:

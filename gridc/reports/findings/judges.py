@@ -11,24 +11,27 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean, median
 
+from gridc.compiler.instrument.judging import Judgment, preference
 from gridc.compiler.lowering.judging import Bench, Judged, Key, Response, Second, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.judgements import judged, responses
 from gridc.runtime.store.store import Store
-from gridc.schema.judging import JUDGE, SECOND
-from gridc.statistics.raters import Kappa, kappa
+from gridc.schema.judging import JUDGE, PLACES, REFERENCE, SECOND
+from gridc.statistics.raters import Kappa, UnitShare, kappa, unit_share
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeFinding:
     """One judge: the model, the SHA-256 of all that stands in every prompt, how many responses it was asked
-    about, how often it gave each label, how often it was asked again, and why some have no label of it."""
+    about, how many labels it owes them (two of each where it compares in both orders), how often it gave each
+    label, how often it was asked again, and why some have no label of it."""
 
     name: str
     model: str
     rubric: str
     responses: int
+    owed: int
     labels: Mapping[str, int]
     again: int
     failures: Mapping[str, int]
@@ -49,11 +52,22 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
+class PairsFinding:
+    """A judge that sees pairs in both orders: of the pairs with a reply to both, how many preferences change
+    with the order, and of the replies that prefer one, how many prefer the first. None where none is."""
+
+    name: str
+    inconsistent: UnitShare | None
+    first: UnitShare | None
+
+
+@dataclass(frozen=True, slots=True)
 class JudgingFinding:
     """A judge of a study that is judged to its end, with those who judge beside it. `decided` counts the
     responses with a label that counts, of `responses`; `pairs` are judges of every response two by two;
     `rows` is the digest of all judgements. `lengths` is by the label that counts; of judges whose labels are
-    numbers (`rates`) there is none."""
+    numbers (`rates`) there is none. `against` is what responses are compared with, in both orders where it
+    `swaps`, and `compared` what the order does to each judge's replies."""
 
     name: str
     judges: tuple[JudgeFinding, ...]
@@ -67,6 +81,9 @@ class JudgingFinding:
     lengths: Mapping[str, Length]
     rows: str
     rates: bool = False
+    compared: tuple["PairsFinding", ...] = ()
+    against: str | None = None
+    swaps: bool = False
 
     @property
     def agreements(self) -> tuple[tuple[str, str, Kappa], ...]:
@@ -74,6 +91,13 @@ class JudgingFinding:
         if self.second is None or self.second.agreement is None:
             return self.pairs
         return (*self.pairs, (self.first_verdict, self.second_name, self.second.agreement))
+
+    @property
+    def other(self) -> str | None:
+        """What responses are compared with, in words; None where each is labelled alone."""
+        if self.against is None:
+            return None
+        return "the item's right answer" if self.against == REFERENCE else f"those of {self.against}"
 
     @property
     def second_name(self) -> str:
@@ -116,6 +140,9 @@ def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows:
         lengths={} if judge.rates else _lengths(judge.verdicts, given, judgements),
         rows=rows,
         rates=judge.rates,
+        compared=tuple(_compared(bench, judgements, units)),
+        against=None if judge.compares is None else judge.compares.against,
+        swaps=judge.compares is not None and judge.compares.swap,
     )
 
 
@@ -132,27 +159,35 @@ def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: Judge
     }
 
 
-def _labels(name: str, judgements: Judged) -> dict[Key, str | None]:
+def _last(name: str, judgements: Judged) -> dict[Key, Judgment | None]:
     """What a judge said of each response in the end."""
-    return {
-        ask.key: None if ask.verdict is None else ask.verdict.label
-        for ask in judgements.asks
-        if ask.judge == name
-    }
+    return {ask.key: ask.verdict for ask in judgements.asks if ask.judge == name}
+
+
+def _labels(name: str, bench: Bench, judgements: Judged) -> dict[Key, str | None]:
+    """What a judge made of each response that it was asked about."""
+    orders = [_last(row, judgements) for row in bench.rows(name)]
+    labels: dict[Key, str | None] = {}
+    for key in orders[0]:
+        replies = [replies.get(key) or Judgment(None, failure="no answer") for replies in orders]
+        labels[key] = bench.settled(replies).label
+    return labels
 
 
 def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
-    asks = [ask for ask in judgements.asks if ask.judge == name]
-    last = {ask.key: ask.verdict for ask in asks}
+    names = bench.rows(name)
+    asks = [ask for ask in judgements.asks if ask.judge in names]
+    last = {(ask.judge, ask.key): ask.verdict for ask in asks}
     given = [verdict for verdict in last.values() if verdict is not None]
     labels = Counter(verdict.label for verdict in given if verdict.label is not None)
     return JudgeFinding(
         name=name,
         model=bench.assessors[name].source,
         rubric=bench.rubrics[name].digest,
-        responses=len(last),
+        responses=len({key for _, key in last}),
+        owed=len(last),
         labels={
-            label: labels[label] for label in bench.judge.verdicts if labels[label] or not bench.judge.rates
+            label: labels[label] for label in bench.judge.replies if labels[label] or not bench.judge.rates
         },
         again=sum(ask.attempt > 0 for ask in asks),
         failures=dict(
@@ -161,12 +196,40 @@ def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
     )
 
 
+def _compared(
+    bench: Bench, judgements: Judged, units: Mapping[Key, tuple[str, str]]
+) -> Iterator[PairsFinding]:
+    """What the order of two responses does, for everyone who is shown both orders."""
+    for name in bench.assessors if len(bench.orders) > 1 else ():
+        straight, turned = (_last(row, judgements) for row in bench.rows(name))
+        read = {
+            key: (one.label, other.label)
+            for key, one in straight.items()
+            if (other := turned.get(key)) and one and one.label is not None and other.label is not None
+        }
+        changed = [
+            (preference(one, False) != preference(other, True), key) for key, (one, other) in read.items()
+        ]
+        preferring = [
+            (label == PLACES[0], key)
+            for key, labels in read.items()
+            for label in labels
+            if label in PLACES[:2]
+        ]
+        inconsistent, first = (
+            unit_share([has for has, _ in counted], [units[key] for _, key in counted]) if counted else None
+            for counted in (changed, preferring)
+        )
+        if straight:
+            yield PairsFinding(name, inconsistent, first)
+
+
 def _pairs(
     bench: Bench, judgements: Judged, units: Mapping[Key, tuple[str, str]]
 ) -> Iterator[tuple[str, str, Kappa]]:
     """Judges of every response two by two, on the responses that both labelled."""
     jury = bench.judge.jury
-    labels = {name: _labels(name, judgements) for name in jury}
+    labels = {name: _labels(name, bench, judgements) for name in jury} if len(jury) > 1 else {}
     for left, right in combinations(jury, 2):
         both = [
             (label, labels[right][key], units[key])

@@ -123,6 +123,10 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("options_lost", "share", "parts that were sent no options"),
     ),
     "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
+    "judging.md#one-of-two-responses": (
+        ("swap_inconsistency", "share", "pairs whose preference changes with their order"),
+        ("first_place", "share", "preferences for the response that stands first"),
+    ),
     "audit.md#what-is-reported": (
         ("leniency", "difference of shares", "score of the study less that of people"),
     ),

@@ -8,7 +8,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import number, percent, points, told_p
-from gridc.schema.judging import JUDGE
+from gridc.schema.judging import JUDGE, REFERENCE
 from gridc.statistics.raters import Kappa
 
 INDEPENDENT = "units of items are drawn independently"
@@ -44,6 +44,7 @@ def _of_judge(finding: JudgingFinding, several: bool) -> Iterator[Statement]:
     for left_judge, right_judge, agreement in finding.pairs:
         text = f"{left_judge} and {right_judge}: {_agreement(agreement)}."
         yield Statement(text, "limit", (left_judge, right_judge))
+    yield from _of_pairs(finding, of)
     if finding.rates and finding.agreements:
         text = f"{of}For kappa each rating is a label: next to each other disagrees as far apart does."
         yield Statement(text, "limit")
@@ -53,12 +54,37 @@ def _of_judge(finding: JudgingFinding, several: bool) -> Iterator[Statement]:
         yield Statement(f"{of}The judges are not blinded: they see each response as it was given.", "limit")
 
 
+def _of_pairs(finding: JudgingFinding, of: str) -> Iterator[Statement]:
+    if finding.other is None:
+        return
+    same = "The same text" if finding.against == REFERENCE else "The same text, such as its own,"
+    text = f"{of}Responses are compared with {finding.other}. {same} is a tie about which nobody is asked."
+    if not finding.swaps:
+        text += " The response always stands first, so what its place does is not measured."
+    yield Statement(text, "limit")
+    for pairs in finding.compared:
+        for share, what, counted in (
+            (pairs.inconsistent, "had another preference once the two changed places, so a tie, in", "pairs"),
+            (pairs.first, "preferred the one that stands first in", "replies that prefer one"),
+        ):
+            if share is not None:
+                yield Statement(
+                    f"{pairs.name} {what} {percent(share.share)} of {share.n:,} {counted} (95 % interval "
+                    f"{percent(share.low)} to {percent(share.high)}, if {INDEPENDENT}).",
+                    "limit",
+                    (pairs.name,),
+                )
+
+
 def _judge(judge: JudgeFinding) -> str:
     labels = ", ".join(f"{label} {count:,}" for label, count in judge.labels.items())
-    text = (
-        f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) was asked about {judge.responses:,} "
-        f"responses and labelled {judge.labelled:,}: {labels}"
-    )
+    did = f"was asked about {judge.responses:,} responses and labelled {judge.labelled:,}"
+    if judge.owed > judge.responses:
+        did = (
+            f"compared {judge.responses:,} responses with another one in both orders, and gave "
+            f"{judge.labelled:,} of {judge.owed:,} labels"
+        )
+    text = f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) {did}: {labels}"
     if judge.again:
         text += f"; {judge.again:,} times it was asked again"
     if judge.failures:

@@ -55,6 +55,11 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                     message, help = f"no {what} is called `{name}`", did_you_mean(name, known)
                     at_key = path[0] in BY_BENCHMARK and path[-1] == name
                     yield source.diagnose("GC202", (*here, *path), message, help, at_key=at_key)
+            pairs = [name for judge in spec.declared_judges if judge.compares for name in judge.assessors]
+            if choice.judge in pairs:
+                message = f"`{choice.judge}` says A or B of two responses, which is no label of one"
+                help = "leave the level out, or have the judge label responses"
+                yield source.diagnose("GC319", (*here, "judge"), message, help)
     for number, curve in enumerate(spec.curve):
         yield from _set_twice(spec, curve, source, ("curve", number, "forks"))
         yield from _pooled_arms(spec, curve, source, ("curve", number, "forks"))

@@ -1,4 +1,4 @@
-"""Judges: each has a name of its own, and every response that is judged has one of them."""
+"""Judges: each has a name of its own, every response that is judged has one, and what one compares exists."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.judging import BACKUP, GUESS, SECOND, Judge
+from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.schema.spec import Spec
 
 
@@ -30,6 +30,7 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"`{judge.id}` is already the id of another judge"
             yield source.diagnose("GC201", (*path, "id"), message)
         taken += [judge.name, *(judge.office(office) for office in (BACKUP, SECOND, GUESS))]
+        taken += [f"{name}.{SWAPPED}" for name in taken[-4:]]
         for rank, one in enumerate(judge.panel or ()):
             if judge.office(one.id) in taken:
                 where = (*path, "panel", rank, "id")
@@ -61,8 +62,18 @@ def _blinded_alike(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Calls name a judge that exists."""
-    ids = [judge.id or "" for judge in spec.declared_judges]
+    """A judge compares with a model that exists, and calls name a judge that does."""
+    models, ids = [model.id for model in spec.model], [judge.id or "" for judge in spec.declared_judges]
+    for path, judge in grid.judge_tables(spec):
+        against = judge.compares.against if judge.compares is not None else REFERENCE
+        if against not in (*models, REFERENCE):
+            help = did_you_mean(against, [*models, REFERENCE])
+            yield source.diagnose(
+                "GC202", (*path, "compares", "against"), f"no model is called `{against}`", help
+            )
+        elif judge.compares is not None and against == REFERENCE and REFERENCE in models:
+            message = f"`{REFERENCE}` is what a judge calls the text of an item"
+            yield source.diagnose("GC201", ("model", models.index(REFERENCE), "id"), message)
     for path, _, _, table in grid.effect_tables(spec):
         named = getattr(table, "judge", None)
         if named is not None and named not in ids:
@@ -75,8 +86,9 @@ def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Every judged response has one of the judges, and every judge has responses that name it."""
-    reported: set[KeyPath] = set()
+    """Every judged response has one of the judges, which has what it compares with, and every judge has
+    responses that name it."""
+    reported: set[tuple[KeyPath, str]] = set()
     asked: set[str | None] = set()
     for model, benchmark in ((one.id, other.id) for one in spec.model for other in spec.benchmark):
         for configuration, setting in settings(spec, model, benchmark):
@@ -84,15 +96,18 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
-            if judge is not None:
-                asked.add(judge.id)
-                continue
-            path = grid.stated_at(spec, "method", place) or ("harness",)
-            if path not in reported:
-                reported.add(path)
+            found: tuple[KeyPath, str, str] | None
+            if judge is None:
+                path = grid.stated_at(spec, "method", place) or ("harness",)
                 message = "which of the judges labels the responses is not said"
                 help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
-                yield source.diagnose("GC302", path, message, help, at_key=True)
+                found = path, message, help
+            else:
+                asked.add(judge.id)
+                found = _without_other(spec, judge, place) or _worse(spec, judge, place)
+            if found is not None and found[:2] not in reported:
+                reported.add(found[:2])
+                yield source.diagnose("GC105" if judge is not None else "GC302", *found, at_key=True)
     stated = [path for path, _, _, table in grid.effect_tables(spec) if getattr(table, "judge", None)]
     for path in stated if not asked else ():
         message = "`judge` says who labels responses, and no `method` has any labelled"
@@ -102,3 +117,26 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"no response is labelled by `{judge.id}`"
             help = f'method = "judge" and judge = "{judge.id}" where it is to, or leave it out'
             yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where the responses that a judge compares with are not asked for."""
+    if judge.compares is None or judge.compares.against == REFERENCE:
+        return None
+    against = judge.compares.against
+    exclusion = grid.excluded_by(spec, {**place, "model": against})
+    if exclusion is None:
+        return None
+    path = ("exclude", spec.exclude.index(exclusion), "when")
+    message = f"`{judge.name}` compares with `{against}`, which is not asked there"
+    return path, message, f"leave `{against}` in: with itself it is a tie, and nobody is asked"
+
+
+def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where a win would count as the worst."""
+    number = next(at for at, one in enumerate(spec.benchmark) if one.id == place["benchmark"])
+    stated = grid.stated_at(spec, "scores", place)
+    if judge.compares is None or stated is not None or not spec.benchmark[number].lower_is_better:
+        return None
+    message = f"a win on `{place['benchmark']}` earns 1, and lower is better"
+    return ("benchmark", number, "direction"), message, 'direction = "higher_is_better"; or say `scores`'

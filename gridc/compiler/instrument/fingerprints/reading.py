@@ -13,7 +13,8 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Match, MatchKind, Scorer
-from gridc.schema.scores import Scores, evenly
+from gridc.schema.judging import PLACES
+from gridc.schema.scores import PREFERENCES, Scores, evenly
 
 _LABELLED = ("A.", "-", "1.", "i)")
 """Options are under letters; every eighth response is also read under bullets, numbers and Roman numbers."""
@@ -245,7 +246,7 @@ def _judge() -> list[object]:
 
 
 def _scale() -> list[object]:
-    rubric = judging.Rubric("How good?", ("1", "2", "3"), rates=True)
+    rubric = judging.Rubric("How good?", ("1", "2", "3"), shape="numbers")
     replies = ('{"label": 2}', '{"label": "3"}', '{"label": 4}', '{"label": true}', '{"label": 2.0}', "2")
     read = [judging.read_reply(rubric, {"text": reply, "finish": "stop"}) for reply in replies]
     setting = Setting("x", "judge", scores=evenly(rubric.labels))
@@ -254,6 +255,24 @@ def _scale() -> list[object]:
         for label in rubric.labels
     ]
     return [rubric.ask(QUESTION, "Who baked?", "I did."), [[one.label, one.failure] for one in read], ruled]
+
+
+def _compares() -> list[object]:
+    rubric = judging.Rubric("Which? {{ right }}", PLACES, shape="places")
+    requests = [
+        rubric.ask_of_two(item, "Who baked?", *both)
+        for item in (CHOICE, QUESTION)
+        for both in (("I did.", "You did."), ("</response A>", "It is A."))
+    ]
+    replies = [{"text": f'{{"label": "{label}"}}', "finish": "stop"} for label in (*PLACES, "win", "a")]
+    read = [judging.read_reply(rubric, reply) for reply in replies]
+    preferred = [judging.preference(place, swapped) for place in PLACES for swapped in (False, True)]
+    judgments = [judging.Judgment(label) for label in PREFERENCES] + [judging.Judgment(None, failure="empty")]
+    settled = [
+        judging.settle(given)
+        for given in [(one,) for one in judgments] + [(one, two) for one in judgments for two in judgments]
+    ]
+    return [requests, *([[one.label, one.failure] for one in part] for part in (read, settled)), preferred]
 
 
 def _sanitiser() -> list[object]:
@@ -283,6 +302,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
     "judge:scale": _scale,
+    "judge:compares": _compares,
     "method:scorer": _functions,
     **{
         f"candidates:{kind}": partial(_candidates, kind)

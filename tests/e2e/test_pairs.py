@@ -104,6 +104,7 @@ def test_a_judge_of_known_preference_gets_exactly_that(tmp_path: Path) -> None:
         assert (found[f"score/{place}"]["interval"] is None) is (set(points) == {0.5})
     assert Counter(name for name, *_ in rows) == {"judge": asked["pairs"], "judge.swapped": asked["pairs"]}
     assert {model for _, model, *_ in rows} == {"ant"}
+    assert planned is not None
     assert planned.expected.calls == 2 * 2 * ITEMS >= len(rows), "both orders, and not of bee with itself"
     straight = {row[1:4]: row[4] for row in rows if row[0] == "judge"}
     turned = {row[1:4]: row[4] for row in rows if row[0] == "judge.swapped"}

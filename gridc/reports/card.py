@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.measurands import names_of
+from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.diagnostics.codes import CODES
 from gridc.reports.certificate import floor_rows
@@ -127,7 +128,9 @@ def _anchor(deck: CardDeck) -> str:
     """The configuration of the point scores, and of each benchmark where they differ."""
     by_words: dict[str, list[str]] = {}
     for card in deck.cards:
-        words = ", ".join(f"{axis} {level}" for axis, level in card.axis_receipt.configuration.items())
+        words = (
+            ", ".join(f"{axis} {level}" for axis, level in card.axis_receipt.configuration.items()) or ONLY
+        )
         by_words.setdefault(words, []).append(card.benchmark)
     if len(by_words) == 1:
         return next(iter(by_words))

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import decided
+from gridc.compiler.grid.cell import ONLY
 from gridc.reports import addresses, figures
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
@@ -144,7 +145,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         effects=effects,
         selected=selected,
         levels_of={
-            score.cell.configuration: " · ".join(score.cell.levels.values())
+            score.cell.configuration: " · ".join(score.cell.levels.values()) or ONLY
             for benchmark in findings.benchmarks
             for score in benchmark.cells
         },

@@ -6,14 +6,14 @@ description is its documentation. What needs more than one table to decide lives
 """
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gridc.schema.analysis import Analysis
-from gridc.schema.base import Declared, Id, One, Table, Text
+from gridc.schema.base import Contradiction, Declared, Id, One, Table, Text
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.effects import Effects
+from gridc.schema.effects import Effects, Parts, VarName
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.judging import Judge
 from gridc.schema.models import Model
@@ -91,11 +91,93 @@ class Level(Effects):
     ] = None
 
 
+class LevelFile(Table):
+    """Levels that stand in a file, one in each row: each key names the column that has it. They are written
+    out before anything else is read, so that a stamp covers them as levels."""
+
+    source: Annotated[
+        str,
+        Field(
+            pattern=r"^path:.+\.(csv|jsonl)$",
+            description="path:FILE, a CSV or JSONL file beside the spec.",
+            examples=["path:paraphrases.csv"],
+        ),
+    ]
+    id: Annotated[Text, Field(description="The column of their ids.", examples=["id"])]
+    prompt: Annotated[
+        Text | Parts | None, Field(description="The column of templates, or of each named part its column.")
+    ] = None
+    system: Annotated[
+        Text | Parts | None,
+        Field(description="The column of system prompts, or of each named part its column."),
+    ] = None
+    wrapper: Annotated[Text | None, Field(description="The column of templates around the prompt.")] = None
+    vars: Annotated[
+        dict[VarName, Text] | None,
+        Field(
+            min_length=1,
+            description="For each parameter of the templates the column of its values.",
+            examples=[{"instruction": "text"}],
+        ),
+    ] = None
+    tier: Annotated[
+        Text | None,
+        Field(description="A tier of all of them, or the column of their tiers. Default: the axis's."),
+    ] = None
+    provenance: Annotated[
+        Text | None, Field(description="The column of their provenances. Default: the axis's.")
+    ] = None
+    benchmark: Annotated[
+        Text | None,
+        Field(
+            description="The column that says of which benchmark a level is one; on others it is excluded. "
+            "An empty field: of every one. Default: all are of every one."
+        ),
+    ] = None
+
+
 class Axis(Table):
-    """One harness choice, with every value that it takes in the study."""
+    """One harness choice, with every value that it takes in the study. Its levels are those of `level`, then
+    those of `values`, then those of the file."""
 
     id: Annotated[Id, Field(description="How selectors name the axis.")]
-    level: Annotated[tuple[Level, ...], Field(min_length=1, description="Its values, in order.")]
+    level: Annotated[tuple[Level, ...], Field(description="Its values, in order.")] = ()
+    values: Annotated[
+        dict[Text, tuple[Any, ...] | dict[Id, Any]] | None,
+        Field(
+            min_length=1,
+            max_length=1,
+            description="The values of one effect key, which name themselves, or by names. Default: none.",
+            examples=[{"temperature": [0.0, 0.7]}, {"system": {"nobody": "", "nurse": "You are a nurse."}}],
+        ),
+    ] = None
+    levels: Annotated[
+        LevelFile | None,
+        Field(
+            description="A file that has levels, one in each row. Default: none.",
+            examples=[
+                {
+                    "source": "path:paraphrases.csv",
+                    "id": "id",
+                    "prompt": "text",
+                    "tier": "core",
+                    "provenance": "origin",
+                }
+            ],
+        ),
+    ] = None
+    tier: Annotated[Id | None, Field(description="Of its `values`, and of a file without tiers.")] = None
+    provenance: Annotated[
+        Text | None, Field(description="Of its `values`, and of a file without provenances.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        if not self.level:
+            raise Contradiction(
+                "an axis needs levels", "[[axis.level]], `values = { KEY = [...] }` or `levels`"
+            )
+        return self
 
 
 class ConfigurationDraw(Table):
@@ -217,7 +299,7 @@ class Spec(Table):
         default_factory=Effects,
         description="What every call has unless a benchmark, model or axis says otherwise.",
     )
-    axis: Annotated[tuple[Axis, ...], Field(min_length=1, description="The harness choices that vary.")]
+    axis: Annotated[tuple[Axis, ...], Field(description="The harness choices that vary.")] = ()
     draw: Annotated[
         ConfigurationDraw | None,
         Field(description="A draw of the configurations. Default: every combination of levels."),

@@ -89,7 +89,7 @@ def _named(checked: "Checked") -> Iterator[Path]:
     from gridc.compiler.frontend.references import prompt_references, rubrics
 
     folder = checked.places.spec_folder
-    yield from (base.path for base in checked.source.bases)
+    yield from (base.path for base in checked.source.others)
     for _, reference in (*prompt_references(checked.spec), *rubrics(checked.spec)):
         if reference.startswith("path:") and "\n" not in reference:
             yield folder / reference.removeprefix("path:")

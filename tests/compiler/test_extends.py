@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.extends import Expanded, expanded, expanded_text
+from gridc.compiler.frontend.extends import expanded, expanded_text
+from gridc.compiler.frontend.placed import Expanded
 from gridc.compiler.frontend.source import parse, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.anchor import anchors
@@ -87,7 +88,7 @@ def by_hand(path: Path) -> dict[str, Any]:
 def test_a_study_that_extends_another_means_what_a_second_merge_says(name: str) -> None:
     path = ROOT / "specs" / f"{name}.toml"
     source = expanded(read(path))
-    assert source.bases and source.values == by_hand(path)
+    assert source.others and source.values == by_hand(path)
     assert written(path).keys() & {"extends", "remove"} == {"extends", "remove"}
 
 

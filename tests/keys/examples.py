@@ -56,6 +56,12 @@ VARIANTS = {
     "axis.0.level.0.variant": "again",
 }
 
+FILE = {"source": "path:levels.csv", "id": "id", "prompt": "text", "vars": {"word": "words"}, "tier": "core",
+    "provenance": "origin"}
+FILED = {"axis.0.level": LEFT_OUT, "axis.0.levels": FILE}
+VALUED = {"axis.0.level": LEFT_OUT, "axis.0.values": {"casing": ["upper"]}, "axis.0.tier": "core",
+    "axis.0.provenance": "a test"}
+
 PROMPT = {
     "chat_template": False,
     "system": "Be brief.",
@@ -283,6 +289,20 @@ TRIED = (
     }),
     Tried("Axis", "asked", "axis.0", "asked", {"level": [{"id": "one", "tier": "core",
         "provenance": "a test", "casing": "lower"}]}),
+    Tried("Axis", "asked", "axis.0", "asked", {
+        "values": Beside({"casing": ["lower"]}, VALUED),
+        "levels": Beside(FILE | {"source": "path:more.csv"}, FILED),
+        "tier": Beside("stress", VALUED)}),
+    Tried("Axis", "asked", "axis.0", "documented", {
+        "provenance": Beside("elsewhere", VALUED)}),
+    Tried("LevelFile", "asked", "axis.0.levels", "asked", {
+        "source": Beside("path:more.csv", FILED),
+        "prompt": Beside("other", FILED), "system": Beside("who", FILED),
+        "wrapper": Beside("around", FILED),
+        "vars": Beside({"word": "origin"}, FILED), "tier": Beside("tier", FILED),
+        "benchmark": Beside("of", FILED)}),
+    Tried("LevelFile", "asked", "axis.0.levels", "documented", {
+        "provenance": Beside("tier", FILED), "id": Beside("who", FILED)}),
     Tried("Level", "asked", "axis.0.level.1", "asked", {"tier": "core"}),
     Tried("Sampling", "asked", "sampling", "asked", {"seed": Beside(8, SAMPLED),
         "independent": Beside(["frame"], SAMPLED)}),

@@ -101,6 +101,20 @@ def write_files(folder: Path) -> None:
     shutil.copytree(SHIPPED.parent / "models" / "pocket-qwen2", near)
     template = near / "chat_template.jinja"
     template.write_text("{{ opening }}" + template.read_text("utf-8"), "utf-8")
+    (folder / "levels.csv").write_text(
+        "id,text,other,who,words,tier,origin,around,of\n"
+        + "".join(
+            f"{name},{name}: {{{{ question }}}} {{{{ word }}}},{name}; {{{{ question }}}},be-{name},{name},"
+            f"stress,by {name},{{{{ prompt }}}} {name},{of}\n"
+            for name, of in (("first", "rows"), ("second", ""))
+        ),
+        "utf-8",
+    )
+    (folder / "more.csv").write_text(
+        (folder / "levels.csv").read_text("utf-8")
+        + "third,{{ question }} {{ word }}!,?,be-third,third,core,b,{{ prompt }},\n",
+        "utf-8",
+    )
     (folder / "pilot.txt").write_text("thing-0\nthing-1\nthing-2\n", "utf-8")
 
 

@@ -13,15 +13,14 @@ What is validated, stamped and run is the result. Every finding is shown in the 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gridc.compiler.frontend.levels import states_levels, with_levels
+from gridc.compiler.frontend.placed import Expanded, PlacedValue, entry_id, placed, text_at
 from gridc.compiler.frontend.source import STDIN, Source, near_files, read
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.diagnostics.errors import Diagnostic, SpecError
-from gridc.diagnostics.places import KeyPath
 from gridc.files import is_there
 from gridc.schema.canonical import digest_bytes
 
@@ -29,75 +28,21 @@ EXTENDS, REMOVE = "extends", "remove"
 MOST_FILES = 8
 
 
-@dataclass(frozen=True)
-class PlacedValue:
-    """A value with the place where it is written: a table's keys, a list's entries, or a plain value."""
-
-    value: Any
-    source: Source
-    path: KeyPath
-
-    def plain(self) -> Any:
-        """The value without its places."""
-        if isinstance(self.value, dict):
-            return {key: inner.plain() for key, inner in self.value.items()}
-        return [inner.plain() for inner in self.value] if isinstance(self.value, list) else self.value
-
-
-@dataclass(frozen=True)
-class Expanded(Source):
-    """A spec with its bases written out. `path` and `text` are those of the file that extends, `files` are
-    all, that one first."""
-
-    files: tuple[Source, ...] = field(repr=False)
-    tree: PlacedValue = field(repr=False)
-
-    @cached_property
-    def _written(self) -> Mapping[KeyPath, PlacedValue]:
-        return dict(_nodes(self.tree, ()))
-
-    def origin(self, path: KeyPath) -> tuple[Source, KeyPath]:
-        path = self.as_written(path)
-        for length in range(len(path), 0, -1):
-            node = self._written.get(path[:length])
-            if node is not None:
-                return node.source, (*node.path, *path[length:])
-        return self, path
-
-    def diagnose(
-        self, code: str, path: KeyPath, message: str, help: str | None = None, *, at_key: bool = False
-    ) -> Diagnostic:
-        meant = self._meant(path) if code == "GC103" else None
-        return super().diagnose(code, path, message, meant or help, at_key=at_key)
-
-    def _meant(self, path: KeyPath) -> str | None:
-        """For an entry that lacks what it needs: the entry of a base whose id it may have misspelt."""
-        node, siblings = self._written.get(path), self._written.get(path[:-1])
-        if node is None or siblings is None or _id(node) is None or not isinstance(siblings.value, list):
-            return None
-        others = [
-            name for sibling in siblings.value if sibling.source is not node.source and (name := _id(sibling))
-        ]
-        near = did_you_mean(f"{_id(node)}", others) if others else ""
-        return f"it is a new entry: {near}" if near.startswith("did you mean") else None
-
-    @property
-    def bases(self) -> tuple[Source, ...]:
-        return self.files[1:]
-
-
 def expanded(source: Source) -> Source:
-    """The spec with what it extends written out; itself where it extends nothing. Raises `SpecError`."""
-    if EXTENDS not in source.values and REMOVE not in source.values:
+    """The spec with what it extends and the levels of its axes written out; itself where there is nothing to
+    write out. Raises `SpecError`."""
+    extends = EXTENDS in source.values or REMOVE in source.values
+    if not extends and not states_levels(source.values):
         return source
     files: list[Source] = []
     tree = _expand(source, files)
-    return Expanded(source.path, source.text, tree.plain(), tuple(files), tree)
+    tree, listed = with_levels(tree, source)
+    return Expanded(source.path, source.text, tree.plain(), (*files, *listed), tree)
 
 
 def expanded_text(source: Source) -> str:
-    """The spec as one text: as it is written, or, where it extends another, written out."""
-    if not source.bases:
+    """The spec as one text: as it is written, or, where there is something to write out, written out."""
+    if not isinstance(source, Expanded):
         return source.text
     import tomlkit
 
@@ -110,7 +55,7 @@ def spec_files(path: Path) -> dict[Path, str]:
     with suppress(SpecError, OSError):
         source = read(path)
         digests[path] = digest_bytes(source.text.encode())
-        for base in expanded(source).bases:
+        for base in expanded(source).others:
             digests[base.path] = digest_bytes(base.text.encode())
     return digests
 
@@ -119,7 +64,7 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
     """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
     above.append(source)
     written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
-    tree = _node(written, source, ())
+    tree = placed(written, source, ())
     if EXTENDS not in source.values:
         if REMOVE in source.values:
             message, help = "`remove` says what is left out of a base", 'name it: extends = "base.toml"'
@@ -207,16 +152,21 @@ def _table(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged = dict(base.value)
     for key, node in top.value.items():
         below = base.value.get(key)
-        named = below is not None and _rows(below) and _rows(node) and all(map(_id, below.value + node.value))
+        named = (
+            below is not None
+            and _rows(below)
+            and _rows(node)
+            and all(map(entry_id, below.value + node.value))
+        )
         merged[key] = _entries(below, node) if below is not None and named else node
     return PlacedValue(merged, top.source, top.path)
 
 
 def _entries(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged: list[PlacedValue] = list(base.value)
-    places = {_id(entry): place for place, entry in enumerate(merged) if _id(entry)}
+    places = {entry_id(entry): place for place, entry in enumerate(merged) if entry_id(entry)}
     for entry in top.value:
-        place = places.pop(_id(entry), None)  # a second entry of an id is added, and refused as a twin
+        place = places.pop(entry_id(entry), None)  # a second entry of an id is added, and refused as a twin
         if place is None:
             merged.append(entry)
         else:
@@ -226,15 +176,6 @@ def _entries(base: PlacedValue, top: PlacedValue) -> PlacedValue:
 
 def _rows(node: PlacedValue) -> bool:
     return isinstance(node.value, list) and all(isinstance(entry.value, dict) for entry in node.value)
-
-
-def _id(entry: PlacedValue) -> str | None:
-    return _said(entry, "id")
-
-
-def _said(entry: PlacedValue, key: str) -> str | None:
-    node = entry.value.get(key) if isinstance(entry.value, dict) else None
-    return node.value if node is not None and isinstance(node.value, str) else None
 
 
 # removing
@@ -269,33 +210,11 @@ def _parts(node: PlacedValue) -> Mapping[str, PlacedValue]:
 
 
 def _called(entry: PlacedValue) -> str | None:
-    return _id(entry) or _said(entry, "code")
-
-
-# trees
+    return entry_id(entry) or text_at(entry, "code")
 
 
 def _with(node: PlacedValue, value: Any) -> PlacedValue:
     return PlacedValue(value, node.source, node.path)
-
-
-def _node(value: Any, source: Source, path: KeyPath) -> PlacedValue:
-    if isinstance(value, dict):
-        value = {key: _node(inner, source, (*path, key)) for key, inner in value.items()}
-    elif isinstance(value, list):
-        value = [_node(inner, source, (*path, number)) for number, inner in enumerate(value)]
-    return PlacedValue(value, source, path)
-
-
-def _nodes(node: PlacedValue, path: KeyPath) -> Iterator[tuple[KeyPath, PlacedValue]]:
-    """Every part of a tree, by its path in the whole."""
-    yield path, node
-    if isinstance(node.value, dict):
-        for key, inner in node.value.items():
-            yield from _nodes(inner, (*path, key))
-    elif isinstance(node.value, list):
-        for number, inner in enumerate(node.value):
-            yield from _nodes(inner, (*path, number))
 
 
 def base_digests(path: Path) -> dict[str, str]:

@@ -69,8 +69,8 @@ class Source:
         return self._nearest(self.spans, path)
 
     @property
-    def bases(self) -> "tuple[Source, ...]":
-        """The files that this one extends."""
+    def others(self) -> "tuple[Source, ...]":
+        """The other files that it is written in: those that it extends, and those that hold levels."""
         return ()
 
     def origin(self, path: KeyPath) -> "tuple[Source, KeyPath]":

@@ -6,6 +6,9 @@ from gridc.compiler.grid.configurations import LevelByAxis
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.spec import Spec
 
+ONLY = "the only one"
+"""The name of a configuration where nothing is varied."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -25,7 +28,7 @@ class Cell:
     @property
     def configuration(self) -> str:
         """`template=T1,decoding=greedy`: the configuration's name everywhere."""
-        return ",".join(f"{axis}={level}" for axis, level in self.levels.items())
+        return ",".join(f"{axis}={level}" for axis, level in self.levels.items()) or ONLY
 
     @property
     def key(self) -> str:

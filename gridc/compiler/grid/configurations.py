@@ -105,7 +105,8 @@ def tier(spec: Spec, levels: LevelByAxis) -> str:
 
 
 def _last_tier(spec: Spec, chosen: Iterable[Level]) -> str:
-    return spec.tiers[max(spec.tiers.index(level.tier) for level in chosen)]
+    """The last tier of the levels; the first of the study where nothing is varied."""
+    return spec.tiers[max((spec.tiers.index(level.tier) for level in chosen), default=0)]
 
 
 def place(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = None) -> dict[str, str]:

@@ -152,7 +152,7 @@ def compare(a: Document, b: Document) -> list[PathDifference]:
         changed += [
             PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)
         ]
-    if not any(side.source is not None and side.source.bases for side in (a, b)):
+    if not any(side.source is not None and side.source.others for side in (a, b)):
         return changed  # each side is one file, in which a path is found by its name
     return [
         replace(difference, places=(a.written(difference.path), b.written(difference.path)))

@@ -109,7 +109,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             store.copy_to(draft / "results" / "store.sqlite")
         source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
-            "gridcard.toml": expanded_text(source).encode() if source.bases else spec.read_bytes(),
+            "gridcard.toml": expanded_text(source).encode() if source.others else spec.read_bytes(),
             "gridcard.lock": compiled.lock_path.read_bytes(),
             STUDY: _json(study.stamped()),
             ITEMS: _json(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from gridc.compiler.grid.cell import ONLY
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
@@ -320,7 +321,7 @@ def _metric(deck: CardDeck, card: Card) -> tuple[str, str]:
 
 
 def _configuration(card: Card) -> str:
-    return ", ".join(f"{axis}={level}" for axis, level in card.axis_receipt.configuration.items())
+    return ", ".join(f"{axis}={level}" for axis, level in card.axis_receipt.configuration.items()) or ONLY
 
 
 def _section(own: CardDeck, model: str, link: str | None) -> str:

@@ -188,7 +188,7 @@ def cell_difference(
 def place_of(key: str) -> dict[str, str]:
     """A cell's place from its key, `model/benchmark/axis=level,...`."""
     model, benchmark, configuration = key.split("/", 2)
-    levels = dict(pair.split("=", 1) for pair in configuration.split(","))
+    levels = dict(pair.split("=", 1) for pair in configuration.split(",") if "=" in pair)
     return {"model": model, "benchmark": benchmark, **levels}
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES
@@ -14,7 +15,6 @@ from gridc.schema.comparison import StateCounts
 from gridc.statistics.arrays import Floats
 
 UNRECORDED = "not recorded"
-ALONE = "the only one"
 """The name of a configuration that no other one stands beside."""
 FEWEST = 10
 """Items from which repetitions that score alike are no chance."""
@@ -192,7 +192,7 @@ def configurations(
             parts = finer
     labels = {axis: _labels(runs, axis) for axis in kept}
     names = [
-        ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ALONE
+        ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ONLY
         for gathered in runs
     ]
     return names, between

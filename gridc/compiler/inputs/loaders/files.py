@@ -10,11 +10,10 @@ from typing import Any
 from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows, refuse_others
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
+from gridc.files import csv_records as csv_records_of
 
 Row = dict[str, Any]
 Rows = Iterable[tuple[int, Any]]
-
-csv.field_size_limit(2**24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +137,9 @@ def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Malformed([BadRow(1, f"byte {error.start} is not UTF-8")]) from None
-    reader = csv.reader(_lines(text), strict=True)
     number = 0
     try:
-        for record in reader:
+        for record in csv_records_of(text):
             number += 1
             if record:
                 yield number, record
@@ -168,11 +166,6 @@ def one_of(row: Row, name: str, known: Iterable[str]) -> str:
     if value not in known:
         raise ValueError(f"`{name}` is {value!r}, expected {' or '.join(known)}")
     return str(value)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Lines as editors count them: other separators, such as U+2028, belong to the text."""
-    return (f"{line}\n" for line in text.replace("\r\n", "\n").split("\n"))
 
 
 _MALFORMED = (ArithmeticError, AttributeError, IndexError, RecursionError, TypeError, ValueError)

@@ -395,7 +395,7 @@ for column, first, done in (
 
 
 @attack(HOLDER, "an answer holds a number that no float is, and scoring it again fails", "GC605",
-        instead((run, "_outcome", lambda cell, item, answers, ruling:
+        instead((run, "_outcome", lambda _, cell, item, answers, ruling:
                  score(cell.setting, item, answers, ruling))))  # fmt: skip
 def answer_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
     results = studied(folder)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
+from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.findings.analysis import MAXIMA, Between
 from gridc.reports.findings.falsification import FALSIFICATIONS
@@ -103,7 +104,7 @@ def _named(place: GridPoint) -> str:
     levels = ",".join(
         f"{axis}={level}" for axis, level in place.items() if axis not in ("model", "benchmark")
     )
-    return "/".join([*head, levels])
+    return "/".join([*head, levels or ONLY])
 
 
 def _anchor(findings: Findings) -> AnchorRow:

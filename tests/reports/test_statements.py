@@ -25,10 +25,12 @@ from gridc.reports.findings.conduct import SHARED_DRAWS
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
+from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLevels, ModelOverLevels
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, sentences
 from gridc.schema.certificate import EndingsRow, FalsificationRow
+from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.variance import Decomposition, TermShare
 from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
@@ -131,6 +133,13 @@ def shared() -> Findings:
     return having(pair(), FACTORIAL, found)
 
 
+def levelled() -> Findings:
+    low, high = LevelScore("a", Fraction(1, 4)), LevelScore("b", Fraction(3, 4))
+    chance = Exchanged(0.1, 0.2, 0.01, 99)
+    model = ModelOverLevels("ant", (low, high), Fraction(1, 2), None, low, high, Fraction(3, 4), chance, None)
+    return having(pair(), MANY_LEVELS, (ManyLevels("facts", "frame", 12, 1, 20, (model,), None, "0" * 64),))
+
+
 def rated(name: str, value: Fraction | None) -> Findings:
     findings = pair()
     (first,) = findings.benchmarks
@@ -218,6 +227,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         lambda: having(pair(), GENERALIZABILITY, "one model"),
         {"it is not declared": lambda: having(pair(), GENERALIZABILITY, None)},
     ),
+    "many_levels": (levelled, {"no axis has many levels": pair}),
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),
     "people": (lambda: audited((1, 0)), {"nobody labelled": pair}),

@@ -9,6 +9,7 @@ from gridc.reports.estimates.components import component_estimates
 from gridc.reports.estimates.curves import curve_estimates
 from gridc.reports.estimates.effects import effect_estimates
 from gridc.reports.estimates.labels import audit_estimates, guess_estimates, judging_estimates
+from gridc.reports.estimates.many_levels import level_estimates
 from gridc.reports.estimates.scaffolds import scaffold_estimates
 from gridc.reports.estimates.scores import change_estimates, score_estimates, sensitivity_estimates
 from gridc.reports.findings.findings import Findings
@@ -39,6 +40,7 @@ SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     sensitivity_estimates,
     judging_estimates,
     component_estimates,
+    level_estimates,
     curve_estimates,
     audit_estimates,
     guess_estimates,

@@ -11,6 +11,7 @@ from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.judges import JUDGING
+from gridc.reports.findings.many_levels import MANY_LEVELS
 from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
@@ -27,6 +28,7 @@ FINDINGS: tuple[Finding[Any], ...] = (
     GENERALIZABILITY,
     GUESSES,
     JUDGING,
+    MANY_LEVELS,
     MAXIMA,
     MEDIATIONS,
     PRECISIONS,

@@ -86,6 +86,15 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("page_p", "p", "p of a trend by ranks within units"),
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
     ),
+    "statistics.md#many-levels-of-an-axis": (
+        ("levels_mean", "share", "mean score over the levels of an axis that has many"),
+        ("levels_worst", "share", "score under the level where it is worst"),
+        ("levels_best", "share", "score under the level where it is best"),
+        ("levels_range", "difference of shares", "the highest score of a level less the lowest"),
+        ("levels_saturation", "share", "1 less the distance of the best level from the mean"),
+        ("friedman_chi2", "statistic", "whether units do better under some levels than under others"),
+        ("kendall_w", "coefficient", "how far the levels put the models in one order"),
+    ),
     "curves.md#what-is-estimated": (
         ("log_odds_median", "log odds", "median over the specifications of a curve"),
         ("log_odds_first_quartile", "log odds", "first quartile over them"),

@@ -263,13 +263,13 @@ class Fields(Table):
     cluster: Annotated[Text | None, Field(description="An older name of `family`.")] = None
     tags: Annotated[tuple[Text, ...], Field(description="What items may be selected and stratified by.")] = ()
     extra: Annotated[
-        tuple[Text, ...],
+        tuple[Text, ...] | None,
         Field(
             description="Further columns, as they are in the row (texts, numbers, lists, tables): `extra` in "
             "templates, rubrics and functions that score. Default: none.",
             examples=[["instruction_id_list", "kwargs"]],
         ),
-    ] = ()
+    ] = None
 
     @model_validator(mode="after")
     def _one_family(self) -> Self:

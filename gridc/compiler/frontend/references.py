@@ -199,7 +199,9 @@ def _columns_there(
     others the prompt of its first item says so; a plug-in's loader gives what it gives."""
     if any(benchmark.loader.startswith(PLUGIN) for benchmark in spec.benchmark):
         return
-    known = [name for each in spec.benchmark if each.loading.fields for name in each.loading.fields.extra]
+    known = [
+        name for each in spec.benchmark if each.loading.fields for name in each.loading.fields.extra or ()
+    ]
     for path, reference in references:
         for line, column in extra_columns(prompts.get(reference, reference)):
             if column not in known:

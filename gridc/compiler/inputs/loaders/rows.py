@@ -355,7 +355,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
-        extra={column: _plain(column, at(row, column)) for column in fields.extra},
+        extra={column: _plain(column, at(row, column)) for column in fields.extra or ()},
     )
 
 

@@ -5,6 +5,7 @@ A source is a function of the findings; what a report estimates is added as a ro
 
 from collections.abc import Callable, Iterable
 
+from gridc.reports.estimates.answers import answer_estimates
 from gridc.reports.estimates.components import component_estimates
 from gridc.reports.estimates.curves import curve_estimates
 from gridc.reports.estimates.effects import effect_estimates
@@ -37,6 +38,7 @@ SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     score_estimates,
     change_estimates,
     effect_estimates,
+    answer_estimates,
     sensitivity_estimates,
     judging_estimates,
     component_estimates,

@@ -101,7 +101,7 @@ class _HypothesisRows:
             yield self._row(
                 f"{name}/churn",
                 "churn",
-                f"share of single answers that change, {about}",
+                f"share of single answers that become right or wrong, {about}",
                 moved.churn,
                 "pairs of answers" + ("" if moved.p is None else "; p by exact McNemar"),
                 p=moved.p,

@@ -30,7 +30,7 @@ def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
         yield from _mediation_rows(mediation)
 
 
-def _of(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
+def of_units(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
     """A row of a value over units: without an interval it says why."""
     why = "" if value.interval else f": {no_interval(value)}"
     method = f"{stated.pop('method')}; {JACKKNIFE}" + why
@@ -60,14 +60,14 @@ def _step_rows(steps: StepFindings) -> Iterator[EstimateRow]:
             ("step_refusals", outcome.refusals),
         ):  # fmt: skip
             if value is not None:
-                yield _of(kind, value, outcome.replies, id=f"{name}/{kind.removeprefix('step_')}",
+                yield of_units(kind, value, outcome.replies, id=f"{name}/{kind.removeprefix('step_')}",
                           about=about, method="share of the replies", rows=outcome.rows)  # fmt: skip
     for change in steps.changes:
         name = f"change/{change.model}/{change.benchmark}/{change.scaffold}/{change.before}/{change.after}"
         about = (
             f"{change.after} less {change.before}, {change.scaffold} on {change.benchmark}, {change.model}"
         )
-        yield _of("answer_change", change.net, change.samples, id=name.replace(" ", "_"), about=about,
+        yield of_units("answer_change", change.net, change.samples, id=name.replace(" ", "_"), about=about,
                   method="mean difference of scores", rows=change.rows)  # fmt: skip
     for row in steps.refusals:
         name = f"refusals/{row.model}/{row.benchmark}/{row.scaffold}/ratio".replace(" ", "_")
@@ -99,12 +99,13 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
             ("clean", "where nothing adversarial leaked", row.clean, row.items - row.leaked),
             ("exposed", "where an adversarial feature leaked", row.exposed, row.leaked),
         ):
-            yield _of("exposed_score", value, n, id=f"{name}/{key}", about=f"score {words}, {about}",
+            yield of_units("exposed_score", value, n, id=f"{name}/{key}", about=f"score {words}, {about}",
                       method="mean score", **shared)  # fmt: skip
-        yield _of("exposed_gap", row.gap, row.items, id=f"{name}/gap", about=f"score where something leaked "
-                  f"less where nothing did, {about}", method="difference of means", **shared)  # fmt: skip
+        about = f"score where something leaked less where nothing did, {about}"
+        yield of_units("exposed_gap", row.gap, row.items, id=f"{name}/gap", about=about,
+                       method="difference of means", **shared)  # fmt: skip
     for at, dose in enumerate(finding.doses):
-        yield _of("exposed_score", dose.score, dose.items, id=f"{base}/dose/{at}",
+        yield of_units("exposed_score", dose.score, dose.items, id=f"{base}/dose/{at}",
                   about=f"score, {dose.dose}, {where}", method="mean score", **shared)  # fmt: skip
     for odds in finding.odds:
         problem = odds.problem and f": {odds.problem}"
@@ -124,7 +125,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
     for flip in finding.flips:
         key = "exposed" if flip.exposed else "clean"
         about = f"where {'something' if flip.exposed else 'nothing'} adversarial leaked, {where}"
-        yield _of("exposed_change", flip.change, flip.items, id=f"{base}/change/{key}",
+        yield of_units("exposed_change", flip.change, flip.items, id=f"{base}/change/{key}",
                   about=f"score less the plain one, {about}", method="mean difference", **shared)  # fmt: skip
         yield estimate(
             "mcnemar_p", id=f"{base}/mcnemar/{key}", estimate=flip.p, p=flip.p, rows=finding.rows,
@@ -145,12 +146,12 @@ def _mediation_rows(finding: MediationFinding) -> Iterator[EstimateRow]:
         else "slope on the options lost, within models"
     )
     effect, shared = finding.effect, {"rows": finding.rows, "assumption": assumption}
-    yield _of("options_lost", effect.lost, finding.items, id=f"{base}/lost", method="mean share",
+    yield of_units("options_lost", effect.lost, finding.items, id=f"{base}/lost", method="mean share",
               about=f"parts without options, {where}", rows=finding.rows)  # fmt: skip
     for key, words, value in (
         ("total", "effect", effect.total),
         ("through", "effect that goes through lost options", effect.through),
         ("rest", "effect that does not", effect.rest),
     ):
-        yield _of("mediated", value, finding.items, id=f"{base}/{key}", about=f"{words}, {where}",
+        yield of_units("mediated", value, finding.items, id=f"{base}/{key}", about=f"{words}, {where}",
                   method=method, **shared)  # fmt: skip

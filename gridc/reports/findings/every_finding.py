@@ -3,6 +3,7 @@
 from typing import Any
 
 from gridc.reports.findings.analysis import MAXIMA
+from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES, SANITISED
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
@@ -18,6 +19,7 @@ from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.steps import STEPS
 
 FINDINGS: tuple[Finding[Any], ...] = (
+    ANSWER_SHIFTS,
     AUDITS,
     CONDUCT,
     CURVES,

@@ -34,7 +34,7 @@ def interval_assumption(unit: UnitLevel) -> str:
 
 Measure = Literal[
     "share", "difference of shares", "share of a change", "log odds", "ratio", "count", "p", "statistic",
-    "variance", "coefficient",
+    "variance", "coefficient", "nats",
 ]  # fmt: skip
 """What a value is counted in. Shares and their differences are fractions of 1."""
 
@@ -71,7 +71,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("risk_difference", "difference of shares", "difference of two rates or scores"),
         ("divergence", "difference of shares", "that by intention to treat less that per protocol"),
         ("risk_ratio", "ratio", "ratio of two rates"),
-        ("churn", "share", "share of single answers that change"),
+        ("churn", "share", "single answers that become right or wrong, of all"),
         ("recovery", "share of a change", "what a level takes back; it can be above 1 or below 0"),
         ("log_odds", "log odds", "log odds of a level against the reference"),
         ("standard_error", "log odds", "their standard error"),
@@ -85,6 +85,11 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("p_within", "p", "p of a difference smaller than a margin"),
         ("page_p", "p", "p of a trend by ranks within units"),
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
+    ),
+    "statistics.md#answers-that-change": (
+        ("answer_changes", "share", "answers that are other ones than under the reference, right or wrong"),
+        ("likelihood_shift", "nats", "mean distance of a candidate's log-likelihood from the reference's"),
+        ("answer_divergence", "nats", "mean divergence of the candidates' shares of likelihood"),
     ),
     "statistics.md#many-levels-of-an-axis": (
         ("levels_mean", "share", "mean score over the levels of an axis that has many"),

@@ -1,0 +1,27 @@
+"""How many answers change between a level and its reference, as rows of the document of estimates."""
+
+from collections.abc import Iterator
+
+from gridc.reports.estimates.scaffolds import of_units
+from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS
+from gridc.reports.findings.findings import Findings
+from gridc.reports.quantities import AT_BOUND
+from gridc.schema.estimates import EstimateRow
+
+
+def answer_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every number about answers of two levels."""
+    for shift in findings[ANSWER_SHIFTS]:
+        name = f"hypothesis/{shift.hypothesis}/{shift.level}"
+        where = f"{shift.level} against {shift.reference}, {shift.hypothesis}"
+        for kind, about, value, n, method in (
+            ("answer_changes", "answers that change", shift.changed, shift.compared,
+             f"share of the items with a readable answer under both; {AT_BOUND}"),
+            ("likelihood_shift", "distance of log-likelihoods", shift.shift, shift.ranked,
+             "mean over candidates and items"),
+            ("answer_divergence", "divergence of the candidates' shares", shift.divergence, shift.ranked,
+             "mean over items of D(reference || level)"),
+        ):  # fmt: skip
+            if value is not None:
+                yield of_units(kind, value, n, id=f"{name}/{kind}", about=f"{about}, {where}",
+                               method=method, rows=shift.rows)  # fmt: skip

@@ -1,0 +1,167 @@
+"""What a level does to single answers beside the reference: how many change, and how far likelihoods move.
+
+A score can stay while answers change: as many become right as become wrong, and wrong ones become other wrong
+ones. Of two quantisations that is what is asked (Dutta et al. 2024, "Accuracy is not all you need").
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.setting import Setting
+from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.schema.canonical import digest
+from gridc.schema.inference import MODELS, ContrastHypothesis
+from gridc.schema.selector import EVERYWHERE
+from gridc.statistics.arrays import Floats
+from gridc.statistics.likelihoods import divergence, mean_move
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.unit_bootstrap import at_bound
+from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerShift:
+    """The answers to the same items under a level and under the reference of a hypothesis, all else the same.
+    `compared` pairs are readable on both sides, `unread` are not; `changed` is the share of other answers,
+    right or wrong. Of the `ranked` pairs with likelihoods `shift` is the mean distance of a candidate's
+    log-likelihood, and `divergence` the mean of D(reference || level) of the candidates' shares, in nats;
+    None without such."""
+
+    hypothesis: str
+    axis: str
+    level: str
+    reference: str
+    compared: int
+    unread: int
+    changed: UnitEstimate
+    ranked: int
+    shift: UnitEstimate | None
+    divergence: UnitEstimate | None
+    rows: str
+
+
+def answer_shifts(record: RunRecord) -> tuple[AnswerShift, ...]:
+    """Of every level that a hypothesis compares with a reference; of an interim look none."""
+    return tuple(_shifts(record)) if record.complete else ()
+
+
+def _shifts(record: RunRecord) -> Iterator[AnswerShift]:
+    spec = record.plan.study.spec
+    for hypothesis in spec.hypothesis:
+        if not isinstance(hypothesis, ContrastHypothesis):
+            continue
+        cells = record.samples.about(hypothesis.where, spec.analysis.primary)
+        for level in hypothesis.levels:
+            pairs = list(_pairs(cells, hypothesis.axis, level, hypothesis.reference))
+            if pairs and (shift := _shift(record, hypothesis, level, pairs)) is not None:
+                yield shift
+
+
+def _level(cell: Cell, axis: str) -> str:
+    return cell.model if axis == MODELS else cell.levels[axis]
+
+
+def _pairs(cells: Sequence[Cell], axis: str, level: str, reference: str) -> Iterator[tuple[Cell, Cell]]:
+    """Cells of the reference and of the level, all else the same, whose answers can be compared."""
+
+    def rest(cell: Cell) -> tuple[str, ...]:
+        return tuple(value for name, value in {MODELS: cell.model, **cell.levels}.items() if name != axis)
+
+    references = {(cell.benchmark, rest(cell)): cell for cell in cells if _level(cell, axis) == reference}
+    for cell in cells:
+        against = references.get((cell.benchmark, rest(cell)))
+        if _level(cell, axis) == level and against is not None and _comparable(against.setting, cell.setting):
+            yield against, cell
+
+
+def _comparable(one: Setting, other: Setting) -> bool:
+    """Whether a choice of one is the same answer as that choice of the other, of items asked once."""
+    reads = {METHODS[setting.method].reads for setting in (one, other)}
+    alike = one.match == other.match and one.judge == other.judge and len(reads) == 1
+    return (
+        one.replicates == other.replicates == 1
+        and not (one.gives_numbers or other.gives_numbers)
+        and one.option_order == other.option_order
+        and (reads <= {"option", None} or alike)
+    )
+
+
+Row = tuple[float, ...]
+"""1, and what a pair adds to each total."""
+Placed = tuple[str, str, Row]
+"""Benchmark, item, and its row."""
+
+
+def _shift(
+    record: RunRecord, hypothesis: ContrastHypothesis, level: str, pairs: Sequence[tuple[Cell, Cell]]
+) -> AnswerShift | None:
+    cells = [cell for pair in pairs for cell in pair]
+    seen = record.samples.of("score", cells, hypothesis.items or EVERYWHERE)
+    units = dict(zip(seen.items, seen.units.tolist(), strict=True))
+    read = [row for pair in pairs for row in _read(record, *pair) if row[:2] in units]
+    ranked = [row for pair in pairs for row in _ranked(record, *pair) if row[:2] in units]
+    answers = [row for row in read if row[2]]
+    if not answers:
+        return None
+
+    def totals(rows: Sequence[Placed]) -> Floats:
+        places = np.array([units[row[:2]] for row in rows], dtype=np.int64)
+        return unit_totals(places, [row[2] for row in rows])
+
+    of_answers, of_ranked = totals(answers), totals(ranked) if ranked else None
+    changed = estimate(of_answers, ratio(1, 0), share=True)
+    exact = at_bound(of_answers[:, 1], of_answers[:, 0], LEVEL)
+
+    return AnswerShift(
+        hypothesis.id,
+        hypothesis.axis,
+        level,
+        hypothesis.reference,
+        len(answers),
+        len(read) - len(answers),
+        replace(changed, interval=changed.interval or exact),
+        len(ranked),
+        None if of_ranked is None else _not_below_0(estimate(of_ranked, ratio(1, 0))),
+        None if of_ranked is None else _not_below_0(estimate(of_ranked, ratio(2, 0))),
+        digest([seen.rows, sorted(read), sorted(ranked)]),
+    )
+
+
+def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[Placed]:
+    """Whether an item's answer is another one; an empty row where one of the two cannot be read."""
+    before, after = (
+        {item: answer for item, answer, _ in record.store.votes_of(record.plan.study_digest, side.key)}
+        for side in (against, cell)
+    )
+    for item in sorted(before.keys() & after.keys()):
+        both = before[item], after[item]
+        yield cell.benchmark, item, () if None in both else (1.0, float(both[0] != both[1]))
+
+
+def _ranked(record: RunRecord, against: Cell, cell: Cell) -> Iterator[Placed]:
+    """How far an item's likelihoods move, of the same candidates."""
+    settings = against.setting, cell.setting
+    if not all(setting.ranks for setting in settings) or len({s.candidates for s in settings}) > 1:
+        return
+    before, after = (
+        {item: answers[0].get("loglikelihoods") for item, _, answers in record.store.answers(stamp, side.key)}
+        for stamp in (record.plan.study_digest,)
+        for side in (against, cell)
+    )
+    for item in sorted(before.keys() & after.keys()):
+        one, other = before[item], after[item]
+        if one and other and None not in (*one, *other):
+            yield cell.benchmark, item, (1.0, mean_move(one, other), divergence(one, other))
+
+
+def _not_below_0(value: UnitEstimate) -> UnitEstimate:
+    """A mean distance, which is never negative."""
+    ends = value.interval
+    return value if ends is None else replace(value, interval=(max(ends[0], 0.0), ends[1]))
+
+
+ANSWER_SHIFTS: Finding[tuple[AnswerShift, ...]] = Finding("answer_shifts", answer_shifts, ())

@@ -1,0 +1,187 @@
+"""Answers that change between precisions and between models, counted again by sqlite3, numpy and scipy."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr, softmax
+from scipy.stats import t
+
+import gridc
+from gridc.study import OpenStudy
+
+SPEC = """\
+gridcard = 1
+study = { id = "flips", title = "Two precisions", purpose = "comparative", not_varied = ["all else"] }
+model = [
+  { id = "one", engine = "hf", source = "builtin:pocket-qwen2" },
+  { id = "two", engine = "hf", source = "builtin:pocket-llama" },
+]
+harness = { prompt = "builtin:T1", max_tokens = 8 }
+family = [{ id = "all", correction = "holm", alpha = 0.05 }]
+analysis = { estimator = "cluster_logit" }
+waive = [{ code = "GC522", why = "a test" }, { code = "GC534", why = "a test" }]
+
+[[benchmark]]
+id = "bbq"
+loader = "bbq"
+source = "builtin:pocket_bbq.jsonl"
+direction = "higher"
+option_order = "shuffled:3"
+unit = "item"
+sample = { n = 40, seed = 1 }
+
+[[axis]]
+id = "precision"
+values = { precision = ["fp32", "bf16"] }
+tier = "core"
+provenance = "a test"
+
+[[axis]]
+id = "scoring"
+values = { method = ["extract", "loglikelihood"] }
+tier = "core"
+provenance = "a test"
+"""
+HYPOTHESIS = """
+[[hypothesis]]
+id = "{id}"
+family = "all"
+kind = "difference"
+axis = "{axis}"
+level = "{level}"
+reference = "{reference}"
+margin = {{ pp = 5 }}
+where = {where}
+"""
+COMPARED = {
+    "read": ("precision", "bf16", "fp32", '{ scoring = "extract" }'),
+    "ranked": ("precision", "bf16", "fp32", '{ scoring = "loglikelihood" }'),
+    "models": ("model", "two", "one", '{ precision = "fp32", scoring = "loglikelihood" }'),
+    "both": ("model", "two", "one", "{}"),
+    "methods": ("scoring", "loglikelihood", "extract", "{}"),
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
+    folder = tmp_path_factory.mktemp("flips")
+    hypotheses = (
+        HYPOTHESIS.format(id=name, axis=axis, level=level, reference=reference, where=where)
+        for name, (axis, level, reference, where) in COMPARED.items()
+    )
+    (folder / "gridcard.toml").write_text(SPEC + "".join(hypotheses), "utf-8")
+    opened = gridc.open(folder)
+    opened.stamp()
+    opened.run()
+    opened.report()
+    return opened
+
+
+@pytest.fixture(scope="module")
+def estimates(study: OpenStudy) -> dict[str, Any]:
+    rows = json.loads((study.store.parent / "estimates.json").read_text("utf-8"))["estimates"]
+    return {row["id"]: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def stored(study: OpenStudy) -> dict[tuple[str, str, str], dict[str, tuple[int | None, Any]]]:
+    """By model, precision and method what each item was read to, and its likelihoods."""
+    with closing(sqlite3.connect(study.store)) as store:
+        rows = store.execute(
+            """SELECT cell.model, configuration, item, choice, json_extract(answer, '$.loglikelihoods')
+               FROM sample JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
+               JOIN call ON call.id = trace.call"""
+        ).fetchall()
+    by_cell: dict[tuple[str, str, str], dict[str, tuple[int | None, Any]]] = {}
+    for model, configuration, item, choice, given in rows:
+        precision, method = (part.partition("=")[2] for part in configuration.split(","))
+        values = None if given is None else json.loads(given)
+        by_cell.setdefault((model, precision, method), {})[item] = choice, values
+    return by_cell
+
+
+def pairs(stored: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
+    axis, level, reference, _ = COMPARED[name]
+    models = ["one", "two"]
+    precisions = ["fp32"] if name == "models" else ["fp32", "bf16"]
+    methods = {"read": ["extract"], "ranked": ["loglikelihood"], "models": ["loglikelihood"]}.get(
+        name, ["extract", "loglikelihood"]
+    )
+    for place in ((model, one, how) for model in models for one in precisions for how in methods):
+        at = {"model": 0, "precision": 1, "scoring": 2}[axis]
+        if place[at] == reference:
+            against = (*place[:at], level, *place[at + 1 :])
+            yield from ((row, item, stored[against][item]) for item, row in stored[place].items())
+
+
+def with_interval(units: list[str], values: list[float]) -> tuple[float, tuple[float, float] | None]:
+    """A mean, and its interval by leaving out each item's values."""
+    names = np.array(units)
+    every = np.array(values, float)
+    without = np.array([every[names != name].mean() for name in dict.fromkeys(units)])
+    error = np.sqrt((len(without) - 1) / len(without) * ((without - without.mean()) ** 2).sum())
+    half = t.ppf(0.975, len(without) - 1) * error
+    return every.mean(), None if error < 1e-12 else (every.mean() - half, every.mean() + half)
+
+
+def same(row: dict[str, Any], counted: tuple[float, tuple[float, float] | None], most: float) -> None:
+    value, ends = counted
+    assert row["estimate"] == pytest.approx(value, abs=1e-9)
+    assert (row["interval"] is None) == (ends is None)
+    if ends is not None:
+        assert row["interval"] == pytest.approx([max(ends[0], 0), min(ends[1], most)], abs=1e-8)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_the_answers_that_change_are_counted_again(estimates: dict[str, Any], stored: Any, name: str) -> None:
+    level = COMPARED[name][1]
+    changed = [
+        (item, float(one[0] != other[0]))
+        for one, item, other in pairs(stored, name)
+        if None not in (one[0], other[0])
+    ]
+    row = estimates[f"hypothesis/{name}/{level}/answer_changes"]
+    assert row["n"] == len(changed) > 0
+    value, ends = with_interval(*map(list, zip(*changed, strict=True)))
+    if value == 0:
+        assert row["interval"] == [0, pytest.approx(1 - 0.05 ** (1 / 40), abs=0.004)], "exact, over 40 items"
+        return
+    same(row, (value, ends), 1)
+
+
+@pytest.mark.parametrize("name", ["ranked", "models", "both"])
+def test_how_far_likelihoods_move_is_counted_again(estimates: dict[str, Any], stored: Any, name: str) -> None:
+    level = COMPARED[name][1]
+    rows = [
+        (
+            item,
+            np.abs(np.subtract(one[1], other[1])).mean(),
+            rel_entr(softmax(one[1]), softmax(other[1])).sum(),
+        )
+        for one, item, other in pairs(stored, name)
+        if None not in (one[1], other[1])
+    ]
+    items, shifts, apart = (list(column) for column in zip(*rows, strict=True))
+    for kind, values in (("likelihood_shift", shifts), ("answer_divergence", apart)):
+        row = estimates[f"hypothesis/{name}/{level}/{kind}"]
+        assert row["n"] == len(values) and row["estimate"] > 0
+        same(row, with_interval(items, values), np.inf)
+
+
+def test_models_move_further_than_precisions_and_methods_have_no_likelihoods_to_compare(
+    estimates: dict[str, Any], study: OpenStudy
+) -> None:
+    for kind in ("answer_changes", "likelihood_shift", "answer_divergence"):
+        of_models, of_precisions = (
+            estimates[f"hypothesis/{name}/{COMPARED[name][1]}/{kind}"]["estimate"]
+            for name in ("models", "ranked")
+        )
+        assert of_models > of_precisions
+    assert "hypothesis/methods/loglikelihood/answer_divergence" not in estimates
+    assert study.verify().complete
+    assert 'href="#answers"' in (study.store.parent / "report.html").read_text("utf-8")

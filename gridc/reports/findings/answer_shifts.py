@@ -90,10 +90,8 @@ def _comparable(one: Setting, other: Setting) -> bool:
     )
 
 
-Row = tuple[float, ...]
-"""1, and what a pair adds to each total."""
-Placed = tuple[str, str, Row]
-"""Benchmark, item, and its row."""
+ComparedItem = tuple[str, str, tuple[float, ...]]
+"""Benchmark, item, and what it adds to each total, of which the first counts it."""
 
 
 def _shift(
@@ -108,7 +106,7 @@ def _shift(
     if not answers:
         return None
 
-    def totals(rows: Sequence[Placed]) -> Floats:
+    def totals(rows: Sequence[ComparedItem]) -> Floats:
         places = np.array([units[row[:2]] for row in rows], dtype=np.int64)
         return unit_totals(places, [row[2] for row in rows])
 
@@ -131,7 +129,7 @@ def _shift(
     )
 
 
-def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[Placed]:
+def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedItem]:
     """Whether an item's answer is another one; an empty row where one of the two cannot be read."""
     before, after = (
         {item: answer for item, answer, _ in record.store.votes_of(record.plan.study_digest, side.key)}
@@ -142,7 +140,7 @@ def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[Placed]:
         yield cell.benchmark, item, () if None in both else (1.0, float(both[0] != both[1]))
 
 
-def _ranked(record: RunRecord, against: Cell, cell: Cell) -> Iterator[Placed]:
+def _ranked(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedItem]:
     """How far an item's likelihoods move, of the same candidates."""
     settings = against.setting, cell.setting
     if not all(setting.ranks for setting in settings) or len({s.candidates for s in settings}) > 1:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.hypotheses import kind_of
+from gridc.compiler.hypotheses.kind import Pair
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
+from gridc.reports.findings.benchmarks import HYPOTHESES
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.schema.canonical import digest
-from gridc.schema.inference import MODELS, ContrastHypothesis
+from gridc.schema.inference import MODELS, AnyHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics.arrays import Floats
 from gridc.statistics.likelihoods import divergence, mean_move
@@ -50,43 +53,44 @@ def answer_shifts(record: RunRecord) -> tuple[AnswerShift, ...]:
 
 
 def _shifts(record: RunRecord) -> Iterator[AnswerShift]:
-    spec = record.plan.study.spec
-    for hypothesis in spec.hypothesis:
-        if not isinstance(hypothesis, ContrastHypothesis):
-            continue
-        cells = record.samples.about(hypothesis.where, spec.analysis.primary)
-        for level in hypothesis.levels:
-            pairs = list(_pairs(cells, hypothesis.axis, level, hypothesis.reference))
-            if pairs and (shift := _shift(record, hypothesis, level, pairs)) is not None:
+    primary = record.plan.study.spec.analysis.primary
+    for finding in record[HYPOTHESES]:
+        hypothesis = finding.hypothesis
+        for contrast in () if finding.effect is None else finding.effect.contrasts:
+            axis, *_ = kind_of(hypothesis).axes(hypothesis)
+            compared = Pair(axis, contrast.change.level, contrast.change.reference)
+            cells = list(_pairs(record.samples.about(hypothesis.where, primary), compared))
+            if cells and (shift := _shift(record, hypothesis, compared, cells)) is not None:
                 yield shift
 
 
-def _level(cell: Cell, axis: str) -> str:
-    return cell.model if axis == MODELS else cell.levels[axis]
-
-
-def _pairs(cells: Sequence[Cell], axis: str, level: str, reference: str) -> Iterator[tuple[Cell, Cell]]:
+def _pairs(cells: Sequence[Cell], compared: Pair) -> Iterator[tuple[Cell, Cell]]:
     """Cells of the reference and of the level, all else the same, whose answers can be compared."""
 
-    def rest(cell: Cell) -> tuple[str, ...]:
-        return tuple(value for name, value in {MODELS: cell.model, **cell.levels}.items() if name != axis)
+    def level(cell: Cell) -> str:
+        return {MODELS: cell.model, **cell.levels}[compared.dimension]
 
-    references = {(cell.benchmark, rest(cell)): cell for cell in cells if _level(cell, axis) == reference}
+    def rest(cell: Cell) -> tuple[str, ...]:
+        levels = {MODELS: cell.model, **cell.levels, "": cell.benchmark}
+        return tuple(value for name, value in levels.items() if name != compared.dimension)
+
+    references = {rest(cell): cell for cell in cells if level(cell) == compared.reference}
     for cell in cells:
-        against = references.get((cell.benchmark, rest(cell)))
-        if _level(cell, axis) == level and against is not None and _comparable(against.setting, cell.setting):
+        against = references.get(rest(cell)) if level(cell) == compared.level else None
+        if against is not None and _comparable(against.setting, cell.setting):
             yield against, cell
 
 
 def _comparable(one: Setting, other: Setting) -> bool:
     """Whether a choice of one is the same answer as that choice of the other, of items asked once."""
-    reads = {METHODS[setting.method].reads for setting in (one, other)}
-    alike = one.match == other.match and one.judge == other.judge and len(reads) == 1
+    methods = METHODS[one.method], METHODS[other.method]
+    options = all(method.ranks or method.reads_option for method in methods)
+    alike = one.match == other.match and one.judge == other.judge and methods[0].reads == methods[1].reads
     return (
         one.replicates == other.replicates == 1
         and not (one.gives_numbers or other.gives_numbers)
         and one.option_order == other.option_order
-        and (reads <= {"option", None} or alike)
+        and (options or alike)
     )
 
 
@@ -95,7 +99,7 @@ ComparedItem = tuple[str, str, tuple[float, ...]]
 
 
 def _shift(
-    record: RunRecord, hypothesis: ContrastHypothesis, level: str, pairs: Sequence[tuple[Cell, Cell]]
+    record: RunRecord, hypothesis: AnyHypothesis, compared: Pair, pairs: Sequence[tuple[Cell, Cell]]
 ) -> AnswerShift | None:
     cells = [cell for pair in pairs for cell in pair]
     seen = record.samples.of("score", cells, hypothesis.items or EVERYWHERE)
@@ -116,9 +120,9 @@ def _shift(
 
     return AnswerShift(
         hypothesis.id,
-        hypothesis.axis,
-        level,
-        hypothesis.reference,
+        compared.dimension,
+        compared.level,
+        compared.reference,
         len(answers),
         len(read) - len(answers),
         replace(changed, interval=changed.interval or exact),

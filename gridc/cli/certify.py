@@ -31,6 +31,13 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
 )
 @click.option(
+    "--model",
+    "names",
+    multiple=True,
+    metavar="NAME=MODEL,MODEL",
+    help="Of logs: these are one model, which packages call by several names.",
+)
+@click.option(
     "--may-differ",
     multiple=True,
     metavar="AXIS",
@@ -49,6 +56,7 @@ def certify(
     logs: tuple[Path, ...],
     reading: str | None,
     benchmarks: tuple[str, ...],
+    names: tuple[str, ...],
     may_differ: tuple[str, ...],
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
@@ -56,7 +64,8 @@ def certify(
     With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
     if logs:
         out = click.get_current_context().params["out"]
-        _of_logs(studies.certify(logs, reading, _tasks(benchmarks), may_differ), as_json, out)
+        tasks, same = _named("--benchmark", benchmarks), _named("--model", names)
+        _of_logs(studies.certify(logs, reading, tasks, may_differ, same), as_json, out)
         return
     if until_decided:
         _until_decided(study, as_json, allow)
@@ -69,14 +78,15 @@ def certify(
         click.echo(terminal.bullet(statement))
 
 
-def _tasks(stated: Iterable[str]) -> dict[str, list[str]]:
-    benchmarks = {}
+def _named(option: str, stated: Iterable[str]) -> dict[str, list[str]]:
+    """`NAME=ONE,OTHER` by name."""
+    names = {}
     for text in stated:
-        name, equals, tasks = text.partition("=")
-        if not (name and equals and tasks):
-            raise click.BadParameter("write NAME=TASK,TASK", param_hint="--benchmark")
-        benchmarks[name] = tasks.split(",")
-    return benchmarks
+        name, equals, several = text.partition("=")
+        if not (name and equals and several):
+            raise click.BadParameter(f"write NAME={option[2:].upper()},...", param_hint=option)
+        names[name] = several.split(",")
+    return names
 
 
 def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:

@@ -50,7 +50,7 @@ from gridc.runtime.store.events import (
     first_break,
     recorded,
 )
-from gridc.runtime.store.items import item_rows, named_digest, shown_rows
+from gridc.runtime.store.items import item_rows, named_digest, question_rows, shown_rows
 from gridc.runtime.store.opening import BESIDE
 from gridc.runtime.store.rows import CheckedCall, Progress
 from gridc.runtime.store.store import Store
@@ -94,6 +94,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             whole = conclusion is not None and conclusion.tables is not None
             diagnostics += guarded("the items", of_items(plan, store, whole))
             diagnostics += guarded("the options", _shown(plan, store, whole))
+            diagnostics += guarded("the questions", _questions(plan, store))
             if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
                 message = (
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
@@ -304,6 +305,17 @@ def of_items(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
         changed = next(ours for ours, theirs in zip_longest(expected, stored) if ours != theirs)
         name = "an item that is not in the study" if changed is None else f"{changed[0]}, item {changed[1]}"
         yield Diagnostic("GC704", f"{name}: the store does not have the groups of the study's items")
+
+
+def _questions(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """What items ask, in the store against the study's. Only a store that an older gridc filled has none."""
+    expected = {tuple(row[1:3]): tuple(row[3:]) for row in question_rows(plan)}
+    stored = {row[:2]: row[2:] for row in store.questions(plan.study_digest)}
+    for benchmark, item in sorted(stored.keys() | expected.keys()) if stored else ():
+        if stored.get((benchmark, item)) != expected.get((benchmark, item)):
+            yield Diagnostic(
+                "GC704", f"{benchmark}, item {item}: the store has another question than the study"
+            )
 
 
 def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:

@@ -121,6 +121,9 @@ class LogBenchmarkRow(Part):
         tuple[str, ...], Field(description="In what models differ beside their names, as the logs have it.")
     ]
     warnings: tuple[str, ...]
+    matching: Annotated[
+        str | None, Field(description="How items of several packages were matched; null where one has all.")
+    ]
 
 
 class LogCertificate(Part):

@@ -57,11 +57,15 @@ def certify(
     benchmarks: Mapping[str, Iterable[str]] | None = None,
     may_differ: Iterable[str] = (),
     alpha: float = ALPHA,
+    models: Mapping[str, Iterable[str]] | None = None,
 ) -> LogReport:
-    """Raises `UsageError` for a reading, a task or an axis that no log has, and `FileError` for what is wrong
-    in a log."""
-    renamed = {task: name for name, tasks in (benchmarks or {}).items() for task in tasks}
-    read = read_logs(logs, renamed)
+    """Raises `UsageError` for a reading, a task, a model or an axis that no log has, and `FileError` for what
+    is wrong in a log."""
+    tasks, same = (
+        {alias: name for name, aliases in (stated or {}).items() for alias in aliases}
+        for stated in (benchmarks, models)
+    )
+    read = read_logs(logs, tasks, same)
     axes = {axis for gathered in read.runs for axis in gathered.run.axes}
     readings = {name for gathered in read.runs for name in (*gathered.run.readings, *gathered.columns)}
     names = {gathered.run.benchmark for gathered in read.runs}
@@ -69,6 +73,7 @@ def certify(
         ([] if reading is None else [reading], readings, "reading"),
         (may_differ, axes, "axis"),
         (benchmarks or {}, names, "benchmark"),
+        (models or {}, {gathered.run.model for gathered in read.runs}, "model"),
     ):
         for name in stated:
             if name not in known:

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import sqlite3
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
 import gridc
+from gridc.compiler.frontend.locate import BUILTIN_BENCHMARKS
 from gridc.schema import jsonschema
 from tests.e2e.conftest import command
 
@@ -157,7 +159,7 @@ def test_the_command_says_where_numbers_come_from(tmp_path: Path) -> None:
     [
         (["--from", "nowhere"], 6, "GC671"),
         (["--from", str(LOGS / "lm_eval"), "--reading", "f1"], 2, "no log has the reading `f1`"),
-        (["--from", str(LOGS / "lm_eval"), "--benchmark", "x"], 2, "NAME=TASK"),
+        (["--from", str(LOGS / "lm_eval"), "--benchmark", "x"], 2, "NAME=BENCHMARK,..."),
     ],
 )
 def test_what_cannot_be_certified(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
@@ -250,3 +252,76 @@ def test_neighbours_apart_that_all_pairs_tie_are_said(tmp_path: Path) -> None:
     ]
     assert bool(tied) == ("apart as neighbours and yet in one tie group" in report.markdown())
     assert tied, "the world has such a pair"
+
+
+def harness_log(folder: Path, rows: list[dict[str, object]], scores: list[int], model: str = "m") -> None:
+    """A run of lm-evaluation-harness over documents of a data set."""
+    folder.mkdir()
+    samples = [
+        {"doc_id": number, "doc": row, "target": "0", "filter": "none", "metrics": ["acc"],
+         "acc": float(score),
+         "arguments": {"gen_args_0": {"arg_0": f"Q: {row['question']}", "arg_1": " x"}},
+         "resps": [[["-1.0", "False"]]], "filtered_resps": [["-1.0", "False"]]}
+        for number, (row, score) in enumerate(zip(rows, scores, strict=True))
+    ]  # fmt: skip
+    (folder / "samples_quiz_t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in samples))
+    results = {
+        "results": {"quiz": {"acc,none": sum(scores) / len(scores)}}, "configs": {"quiz": {}}, "n-shot": {},
+        "n-samples": {"quiz": {"effective": len(rows)}}, "lm_eval_version": "0.4.13", "model_name": model,
+    }  # fmt: skip
+    (folder / "results_t.json").write_text(json.dumps(results))
+
+
+def test_items_of_two_packages_match_by_what_is_asked(tmp_path: Path) -> None:
+    """One word is written in two ways of Unicode, line ends and the order of choices differ, targets are an
+    index and a letter; one question has another choice, and two documents ask alike of unknown articles."""
+    questions = ["Cafe\u0301 or tea?", "One\r\nor two? ", "Other choice?", "Title?", "Title?"]
+    rows: list[dict[str, object]] = [
+        {"question": text, "choices": ["yes", "no"], "answer": 0, "text": f"article {number}"}
+        for number, text in enumerate(questions)
+    ]
+    harness_log(tmp_path / "lm", rows, [1, 0, 1, 1, 0])
+    asked = ["Caf\u00e9 or tea?", "One\nor two?", "Other choice?", "Title?"]
+    choices = [["no", "yes"], ["yes", "no"], ["yes", "never"], ["yes", "no"]]
+    log = {
+        "version": 2, "status": "success", "plan": {}, "results": {"total_samples": 4, "scores": []},
+        "eval": {"model": "other", "task": "quiz", "task_version": 0},
+        "samples": [
+            {"id": number, "epoch": 1, "input": text, "choices": some, "target": "BAAA"[number],
+             "scores": {"choice": {"value": "C"}}}
+            for number, (text, some) in enumerate(zip(asked, choices, strict=True))
+        ],
+    }  # fmt: skip
+    (tmp_path / "inspect.json").write_text(json.dumps(log))
+    (row,) = gridc.certify(tmp_path).certificate.benchmarks
+    assert row.items == 5 + 4 - 2
+    assert row.matching is not None
+    assert "2 items match by text, choices, target" in row.matching
+    assert "2 of inspect_ai and 3 of lm-eval have no match" in row.matching
+    assert "2 of lm-eval because their own log asks the same more than once" in row.matching
+    assert not any("another question" in warning for warning in row.warnings), "each package has its own ids"
+    (row,) = gridc.certify(tmp_path, models={"one": ["m", "other"]}).certificate.benchmarks
+    assert {score.model for score in row.scores} == {"one"}
+
+
+def test_a_store_and_a_log_match_by_what_is_asked(finished: Path, tmp_path: Path) -> None:
+    """The items of a study, written as another package has them."""
+    with sqlite3.connect(finished / "results" / "small" / "store.sqlite") as db:
+        ids = [item for (item,) in db.execute("SELECT item FROM question ORDER BY item")]
+        (model,) = db.execute("SELECT min(model) FROM cell").fetchone()
+    rows = {
+        f"{row['category']}-{row['example_id']}": row
+        for row in map(json.loads, (BUILTIN_BENCHMARKS / "pocket_bbq.jsonl").read_text("utf-8").splitlines())
+    }
+    assert set(ids) <= rows.keys()
+    harness_log(tmp_path / "lm", [rows[item] for item in ids], [1] * len(ids), model)
+    store = finished / "results" / "small"
+    report = gridc.compare(tmp_path / "lm", store, margin=5)
+    assert report.verdict == "NOT COMPARABLE", "decoding, scoring and code are the packages' own"
+    assert any(
+        f"{len(ids)} items match by text, target; 0 of lm-eval and 0 of gridc" in warning
+        for warning in report.comparison.warnings
+    )
+    assert {row.aspect for row in report.comparison.instrument.differences if not row.allowed} >= {
+        "request", "score", "code",
+    }  # fmt: skip

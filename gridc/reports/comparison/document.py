@@ -284,6 +284,8 @@ def _warnings(
         if names and len(firsts) == 1:
             yield f"only in {run.name}: {', '.join(names)}"
     for pair in pairs:
+        if pair.matching is not None:
+            yield f"{pair.benchmark}: {pair.matching}"
         if pair.renumbered:
             yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
         if pair.model != pair.model_b:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import get_args
 
 from gridc.compiler.lock.diff import ABSENT, brief, differences
-from gridc.reports.comparison.pairing import PairedBenchmark, renamed
+from gridc.reports.comparison.pairing import PairedBenchmark, crossed, renamed
 from gridc.reports.comparison.run import ComparedRun
 from gridc.schema.comparison import InstrumentDifference, InstrumentRow
 from gridc.schema.policy import Aspect
@@ -35,11 +35,13 @@ def instrument(
     names = {pair.model_b: pair.model for pair in pairs}
     rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
     compared: set[Aspect] = set()
-    for first in firsts:
+    if crossed(firsts, second):
+        rows |= {row: _row(row, *made, may_differ) for row, made in _packages(firsts, second)}
+    for first in () if rows else firsts:
         sides = dict(first.facts), renamed(second.facts, names)
         for place, a, b in _compared(*sides, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
-    for pair in pairs:
+    for pair in () if crossed(firsts, second) else pairs:
         for place, a, b in _settings(pair, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
     equal, recorded = _prompts(pairs)
@@ -65,6 +67,15 @@ def instrument(
         differences=tuple(sorted(rows.values(), key=lambda row: (row.allowed, row.aspect, row.path))),
         unknown=tuple(unknown),
     )
+
+
+def _packages(
+    firsts: Sequence[ComparedRun], second: ComparedRun
+) -> Iterator[tuple[FactPlace, tuple[object, object]]]:
+    """Packages say in words of their own what they asked for and how answers count, and each has its own
+    code: of these nothing can be held against each other."""
+    made = ", ".join(dict.fromkeys(run.made_by for run in firsts)), second.made_by
+    yield from (((aspect, "as the package has it"), made) for aspect in ("request", "score", "code"))
 
 
 def _compared(

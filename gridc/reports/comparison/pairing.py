@@ -1,9 +1,10 @@
 """Which benchmarks, configurations and items of two runs are the same ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItem
+from gridc.compiler.inputs.questions import matched, matching_words
+from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
 from gridc.schema.policy import Aspect
 
 
@@ -27,7 +28,8 @@ class PairedItem:
 class PairedBenchmark:
     """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
     and what all of them have. `other_question` names ids that stand for a question that only one of them has,
-    and `renumbered` counts those that stand for another one of the common questions."""
+    and `renumbered` counts those that stand for another one of the common questions. `matching` says how the
+    items of different packages were matched; None where one package asked all."""
 
     model: str
     model_b: str
@@ -40,6 +42,7 @@ class PairedBenchmark:
     only_second: int
     other_question: tuple[str, ...]
     renumbered: int
+    matching: str | None = None
 
     @property
     def unit(self) -> str:
@@ -52,6 +55,7 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBen
     """What all runs have, in the order of the candidate. A run's only model is compared with another run's
     only model, whatever their names."""
     names = _names(firsts, second)
+    packages = [run.package for run in (*firsts, second)]
     pairs = []
     for (model_b, benchmark), there in second.benchmarks.items():
         here = names.get(model_b)
@@ -60,8 +64,52 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBen
         ):
             continue
         several = tuple(run.benchmarks[one, benchmark] for one, run in zip(here, firsts, strict=True))
+        if len(set(packages)) > 1:
+            *others, candidate = by_question([*several, there])
+            pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate)
+            # Every package has ids of its own, so that one id may well name two questions.
+            words = _matching_words(packages, [*several, there], pair)
+            pairs.append(replace(pair, other_question=(), renumbered=0, matching=words))
+            continue
         pairs.append(_benchmark(here[0], model_b, benchmark, several, there))
     return pairs
+
+
+def crossed(firsts: Sequence[ComparedRun], second: ComparedRun) -> bool:
+    """Whether different packages asked."""
+    return len({run.package for run in (*firsts, second)}) > 1
+
+
+def by_question(runs: Sequence[RunBenchmark]) -> list[RunBenchmark]:
+    """Runs of different packages, items keyed by what is asked and prompts by their texts."""
+    found = matched([[item.question for item in run.items.values()] for run in runs])
+    rekeyed = []
+    for number, (run, keys) in enumerate(zip(runs, found.keys, strict=True)):
+        texts = None if run.prompt_texts is None else run.prompt_texts()
+        items = {
+            f"{number} {own}" if key is None else key.hex(): replace(
+                item,
+                answers={
+                    name: tuple(_with_text(answer, texts) for answer in answers)
+                    for name, answers in item.answers.items()
+                },
+            )
+            for (own, item), key in zip(run.items.items(), keys, strict=True)
+        }
+        rekeyed.append(replace(run, items=items))
+    return rekeyed
+
+
+def _with_text(answer: RunAnswer, texts: Mapping[str, str] | None) -> RunAnswer:
+    if texts is None or answer.prompt is None:
+        return answer
+    return replace(answer, prompt=texts.get(answer.prompt))
+
+
+def _matching_words(names: Sequence[str], runs: Sequence[RunBenchmark], pair: PairedBenchmark) -> str:
+    found = matched([[item.question for item in run.items.values()] for run in runs])
+    alone = [len(run.items) - len(pair.items) for run in runs]
+    return matching_words(names, found, len(pair.items), alone)
 
 
 def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:

@@ -1,8 +1,9 @@
 """A run to compare: what was asked and what came of it, whoever ran it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from gridc.compiler.inputs.questions import NOTHING, QuestionDigests
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
@@ -20,23 +21,27 @@ class RunAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunItem:
-    """An item of a run: its id there, the unit that it belongs to, and its answers by configuration."""
+    """An item of a run: its id there, the unit that it belongs to, its answers by configuration, and what it
+    asks as every package would have it."""
 
     id: str
     unit: str
     answers: Mapping[str, tuple[RunAnswer, ...]]
+    question: QuestionDigests = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class RunBenchmark:
     """One model on one benchmark. `items` are by content: a digest of what is asked, equal in two runs where
-    the same is asked. `unit` names what is independent: `item`, or what several items were made from.
-    `settings` are by configuration, and of each by (aspect, key)."""
+    the same is asked by one package. `unit` names what is independent: `item`, or what several items were
+    made from. `settings` are by configuration, and of each by (aspect, key). `prompt_texts` gives the digest
+    of each prompt's text by the digest that its answers have, where those are of something else."""
 
     direction: Direction
     unit: str
     items: Mapping[str, RunItem]
     settings: Mapping[str, Mapping[tuple[Aspect, str], object]] = field(default_factory=dict)
+    prompt_texts: Callable[[], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,10 @@ class AnswerTexts:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run to compare. `benchmarks` are by (model, benchmark). `facts` are of the whole run, or of a model,
-    by (aspect, path); `unknown` says what it does not record. `finished` says whether every answer is there;
-    `warnings` are said before any number. `texts(model, benchmark, configuration, item id)` reads one."""
+    """A run to compare, which `package` asked and scored. `benchmarks` are by (model, benchmark). `facts` are
+    of the whole run, or of a model, by (aspect, path); `unknown` says what it does not record. `finished`
+    says whether every answer is there; `warnings` are said before any number. `texts(model, benchmark,
+    configuration, item id)` reads one."""
 
     name: str
     made_by: str
@@ -61,7 +67,23 @@ class ComparedRun:
     unknown: tuple[str, ...]
     texts: Callable[[str, str, str, str], AnswerTexts]
     warnings: tuple[str, ...] = ()
+    package: str = "gridc"
 
     @property
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(model for model, _ in self.benchmarks))
+
+    def under(self, benchmark: str) -> "ComparedRun":
+        """With its only benchmark under another name."""
+        (own,) = {name for _, name in self.benchmarks}
+        texts = self.texts
+        return replace(
+            self,
+            benchmarks={(model, benchmark): run for (model, _), run in self.benchmarks.items()},
+            facts={
+                (aspect, path.replace(f"].{own}.", f"].{benchmark}.")): value
+                for (aspect, path), value in self.facts.items()
+            },
+            texts=lambda model, _, configuration, item: texts(model, own, configuration, item),
+            warnings=(*self.warnings, f"its only benchmark, {own}, stands as {benchmark}"),
+        )

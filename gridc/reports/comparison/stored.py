@@ -13,6 +13,7 @@ from typing import Any
 from gridc import __version__
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.comparison.run import (
@@ -74,7 +75,7 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
             name,
             f"gridc {started[-1].gridc if started else __version__}",
             store.progress(chosen).complete,
-            _benchmarks(store, chosen, spec, groups),
+            _benchmarks(store, path, chosen, spec, groups),
             _facts(store, chosen, content),
             UNKNOWN,
             partial(_texts, path, chosen),
@@ -82,9 +83,13 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
 
 
 def _benchmarks(
-    store: Store, stamp: str, spec: Spec, groups: list[tuple[Any, ...]]
+    store: Store, path: Path, stamp: str, spec: Spec, groups: list[tuple[Any, ...]]
 ) -> dict[tuple[str, str], RunBenchmark]:
     units = {(benchmark, item): unit for benchmark, item, unit, *_ in groups}
+    questions = {
+        (benchmark, item): QuestionDigests(*(None if part is None else bytes.fromhex(part) for part in parts))
+        for benchmark, item, *parts in store.questions(stamp)
+    }
     content: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for benchmark, item, order, shown, *_ in store.shown(stamp):
         content[benchmark, item][order] = shown
@@ -106,13 +111,19 @@ def _benchmarks(
             continue
         direction, unit = about[benchmark]
         items = {
-            digests[benchmark, item]: RunItem(item, units[benchmark, item], by_configuration)
+            digests[benchmark, item]: RunItem(
+                item, units[benchmark, item], by_configuration, questions.get((benchmark, item), NOTHING)
+            )
             for item, by_configuration in answers.items()
         }
         alone = len({units[benchmark, item] for item in answers}) == len(answers)
         settings = {cell.configuration: _setting(cell.setting) for cell in some}
         run[model, benchmark] = RunBenchmark(
-            Direction.of(direction), "item" if alone else unit, items, settings
+            Direction.of(direction),
+            "item" if alone else unit,
+            items,
+            settings,
+            partial(_prompt_texts, path),
         )
     return run
 
@@ -167,6 +178,12 @@ def _texts(path: Path, stamp: str, model: str, benchmark: str, configuration: st
     with Store.open(path) as store:
         prompt, answer = store.first_texts(stamp, f"{model}/{benchmark}/{configuration}", item)
     return AnswerTexts(None if prompt is None else _messages(prompt), answer)
+
+
+def _prompt_texts(path: Path) -> dict[str, str]:
+    """Of every prompt in a store, by its id."""
+    with Store.open(path) as store:
+        return {id: text_digest(_messages(content)).hex() for id, content in store.prompts()}
 
 
 def _messages(content: str) -> str:

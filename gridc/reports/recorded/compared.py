@@ -42,6 +42,7 @@ def logged_run(path: Path, name: str, reading: str | None = None) -> ComparedRun
         tuple(dict.fromkeys(what for run in runs for what in run.unknown)),
         _Texts(logs.runs),
         (*logs.notes, *warnings),
+        ", ".join(sorted({run.package for run in runs})),
     )
 
 
@@ -66,6 +67,7 @@ def _benchmark(runs: list[GatheredRun], items: LogItems, reading: str | None) ->
             items.ids[number],
             items.units[number],
             {name: tuple(replicates) for name, replicates in by_configuration.items()},
+            items.questions[number],
         )
         for number, by_configuration in sorted(answers.items())
     }

@@ -120,6 +120,7 @@ class _UncorrectedBenchmark:
             not_compared=tuple(self._reasons),
             between_models=benchmark.between,
             warnings=benchmark.warnings,
+            matching=benchmark.items.matching,
         )
 
     def _intervals(self) -> tuple[list[Ends | None], list[Ends | None]]:

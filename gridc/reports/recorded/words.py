@@ -31,6 +31,8 @@ def head(row: LogBenchmarkRow) -> Iterator[str]:
     if not row.itemised:
         size = "no items: scores are described, and nothing can be tested"
     yield f"{row.benchmark}: {size}{lower}"
+    if row.matching is not None:
+        yield row.matching
     yield from (f"warning: {warning}" for warning in row.warnings)
     if row.between_models:
         yield f"models also differ in: {', '.join(row.between_models)}"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.items import Items, item_digest
+from gridc.compiler.inputs.questions import of_item
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.schema.canonical import digest
@@ -39,6 +40,17 @@ class ItemRow(NamedTuple):
     family: str
     template: str | None
     category: str | None
+
+
+class QuestionRow(NamedTuple):
+    """What an item asks, as the table `question` has it."""
+
+    stamp: str
+    benchmark: str
+    item: str
+    text: str | None
+    choices: str | None
+    target: str | None
 
 
 class ShownRow(NamedTuple):
@@ -130,6 +142,13 @@ def item_rows(plan: Plan) -> Iterator[ItemRow]:
         for item in items.sampled:
             groups = (item.family, item.template or None, item.category or None)
             yield ItemRow(plan.study_digest, name, item.id, units[item.id], *groups)
+
+
+def question_rows(plan: Plan) -> Iterator[QuestionRow]:
+    for name, items in plan.study.items.items():
+        for item in items.sampled:
+            digests = (None if part is None else part.hex() for part in of_item(item))
+            yield QuestionRow(plan.study_digest, name, item.id, *digests)
 
 
 def shown_rows(plan: Plan) -> Iterator[ShownRow]:

@@ -49,6 +49,11 @@ class OutcomeReader(Reader):
         )
         return rows.fetchall()
 
+    def questions(self, stamp: str) -> list[tuple[Any, ...]]:
+        """What every item of a study asks: benchmark, item, and the digests of text, choices and target."""
+        statement = "SELECT benchmark, item, text, choices, target FROM question WHERE stamp = ?"
+        return self._db.execute(f"{statement} ORDER BY benchmark, item", [stamp]).fetchall()
+
     def outcomes(self, stamp: str) -> dict[str, CellOutcomes]:
         """The outcomes of every cell of a study, by cell key."""
         rows = self._db.execute(
@@ -176,6 +181,10 @@ class OutcomeReader(Reader):
         answered = f"SELECT json_extract(answer, '$.text') {where} DESC LIMIT 1"
         last = self._db.execute(answered, [stamp, cell, item]).fetchone()
         return (first and first[0], last and last[0])
+
+    def prompts(self) -> Iterator[tuple[str, str]]:
+        """(id, content) of every prompt in the file."""
+        return iter(self._db.execute("SELECT id, content FROM prompt"))
 
     def benchmarks(self, stamp: str) -> list[tuple[str, str, str]]:
         """(benchmark, direction, what its independent units are) of a study."""

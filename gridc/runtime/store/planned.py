@@ -13,7 +13,7 @@ from gridc.compiler.lowering.judging import JudgeCall
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.store.events import Stamped
-from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
+from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, question_rows, shown_rows
 from gridc.runtime.store.writable import Writable, text_of
 from gridc.schema.canonical import digest_bytes
 
@@ -74,6 +74,7 @@ class PlanWriter(Writable):
     def _ingest_items(self, plan: Plan) -> None:
         self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", list(benchmark_rows(plan)))
         self._insert("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", list(item_rows(plan)))
+        self._insert("INSERT INTO question VALUES (?, ?, ?, ?, ?, ?)", list(question_rows(plan)))
         self._insert("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", list(shown_rows(plan)))
         self._insert(
             "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",

@@ -11,6 +11,7 @@ TABLES = {
     "study": "a stamp and the document it is the digest of",
     "benchmark": "which score is the good one, and which groups of items are independent",
     "item": "a sampled item and the groups it belongs to",
+    "question": "what an item asks, by digests that it has in every package",
     "shown": "an item with its options in one order, and which of them earn the point",
     "prompt": "what a model is shown",
     "call": "one request, keyed by its digest, with its answer once there is one",
@@ -156,6 +157,23 @@ def m010_submissions(db: Database) -> None:
     )
     db.execute("ALTER TABLE attempt ADD COLUMN submission TEXT REFERENCES submission (id)")
     db.execute("CREATE INDEX attempt_by_submission ON attempt (submission)")
+
+
+@migrations()
+def m011_questions(db: Database) -> None:
+    """What items ask, so that those of a store and of another package's log can be matched."""
+    db.execute(
+        """CREATE TABLE question (
+            stamp TEXT NOT NULL,
+            benchmark TEXT NOT NULL,
+            item TEXT NOT NULL,
+            text TEXT,
+            choices TEXT,
+            target TEXT,
+            PRIMARY KEY (stamp, benchmark, item),
+            FOREIGN KEY (stamp, benchmark, item) REFERENCES item (stamp, benchmark, item)
+        ) STRICT, WITHOUT ROWID"""
+    )
 
 
 ATTEMPTS = """

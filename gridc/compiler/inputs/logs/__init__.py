@@ -12,7 +12,7 @@ from typing import Protocol
 
 from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LogRun
 from gridc.diagnostics.errors import FileError
 
@@ -64,15 +64,19 @@ def holds_logs(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_logs(paths: Sequence[Path], benchmarks: Mapping[str, str] | None = None) -> ReadLogs:
+def read_logs(
+    paths: Sequence[Path],
+    benchmarks: Mapping[str, str] | None = None,
+    models: Mapping[str, str] | None = None,
+) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
-    one name are one benchmark, asked in several ways.
+    one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
 
     Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
     what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
     named = {path for path in paths if not path.is_dir()}
-    renamed = benchmarks or {}
+    tasks, names = benchmarks or {}, models or {}
     for path in _files(paths):
         file = LogFile(path)
         reader = next((reader for reader in READERS if reader.claims(file)), None)
@@ -84,18 +88,21 @@ def read_logs(paths: Sequence[Path], benchmarks: Mapping[str, str] | None = None
             continue
         made_by = reader.PACKAGE
         for run in reader.runs(file):
-            benchmark = renamed.get(run.benchmark, run.benchmark)
-            logs.runs.append(gather(_named(run, benchmark), logs.items.setdefault(benchmark, LogItems())))
+            benchmark = tasks.get(run.benchmark, run.benchmark)
+            own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
+            logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
             made_by = run.made_by
         logs.files.append(ReadFile(path, file.digest, made_by))
     if not logs.runs:
         raise _no_log(paths[0])
     _drop_duplicates(logs)
+    for benchmark, items in logs.items.items():
+        became = items.match_packages()
+        if became is not None:
+            logs.runs[:] = [
+                renumbered(run, became) if run.run.benchmark == benchmark else run for run in logs.runs
+            ]
     return logs
-
-
-def _named(run: LogRun, benchmark: str) -> LogRun:
-    return run if run.benchmark == benchmark else replace(run, benchmark=benchmark)
 
 
 def _no_log(path: Path) -> FileError:

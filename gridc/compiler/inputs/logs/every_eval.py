@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
 
 PACKAGE = "Every Eval Ever"
 READING = "score"
@@ -140,6 +141,14 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         state="failed" if row.get("error") else "unscored" if score is None else "read",
         prompt=asked.get("formatted") or asked.get("raw"),
         answer=None if raw is None else str(raw),
+        question=partial(_question, asked),
+    )
+
+
+def _question(asked: Mapping[str, Any]) -> QuestionDigests:
+    raw, choices = asked.get("raw"), [one for one in asked.get("choices") or [] if isinstance(one, str)]
+    return question(
+        [raw] if isinstance(raw, str) else [], choices, right_texts(asked.get("reference"), choices)
     )
 
 

@@ -1,18 +1,19 @@
 """Runs of logs -> columns: what every answer earned, by item, without its texts."""
 
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gridc.compiler.inputs.logs.bounded import log_error
-from gridc.compiler.inputs.logs.records import (
+from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogAnswer, LogRun
+from gridc.compiler.inputs.questions import (
     DIGEST_BYTES,
-    LOG_STATES,
-    WITHOUT_SCORE,
-    LogAnswer,
-    LogRun,
+    NOTHING,
+    QuestionDigests,
+    matched,
+    matching_words,
     text_digest,
 )
 from gridc.statistics.arrays import Floats, Whole
@@ -25,34 +26,76 @@ NAN = float("nan")
 @dataclass(slots=True)
 class LogItems:
     """The items of one benchmark in all logs. An item's number stands for its content, or for its id where no
-    log has the content. `other` has the ids that stood for another content before."""
+    log has the content. `other` has the ids that stood for another content before in the same package.
+    `packages` and `questions` say of each who wrote it down first, and what it asks; `matching` says how the
+    items of several packages were matched."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     units: list[str] = field(default_factory=list)
-    by_id: dict[str, int] = field(default_factory=dict)
+    packages: list[str] = field(default_factory=list)
+    questions: list[QuestionDigests] = field(default_factory=list)
+    by_id: dict[tuple[str, str], int] = field(default_factory=dict)
     other: dict[str, set[int]] = field(default_factory=dict)
     without_content: int = 0
+    matching: str | None = None
 
-    def number(self, key: bytes, id: str, unit: str, content: bool = True) -> int:
+    def number(self, key: bytes, answer: LogAnswer, package: str, unit: str) -> int:
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.ids)
-            self.ids.append(id)
+            self.ids.append(answer.id)
             self.units.append(unit)
-            self.without_content += not content
+            self.packages.append(package)
+            self.questions.append(NOTHING if answer.question is None else answer.question())
+            self.without_content += answer.content is None
         return number
 
-    def named(self, id: str, number: int) -> int:
-        """Remember what an id stands for."""
-        first = self.by_id.setdefault(id, number)
+    def named(self, id: str, package: str, number: int) -> int:
+        """Remember what an id stands for: every package has ids of its own."""
+        first = self.by_id.setdefault((package, id), number)
         if first != number:
             self.other.setdefault(id, {first}).add(number)
         return number
 
+    def match_packages(self) -> Whole | None:
+        """Make the items one that several packages ask alike: the number of each from now on, (items,). None
+        where one package alone has items."""
+        places: dict[str, list[int]] = {}
+        for number, package in enumerate(self.packages):
+            places.setdefault(package, []).append(number)
+        if len(places) < 2:
+            return None
+        # Of an item's units that of the package with the coarsest stands: it knows what belongs together.
+        packages = sorted(places, key=lambda name: _units_an_item(self.units, places[name]))
+        found = matched([[self.questions[number] for number in places[name]] for name in packages])
+        firsts: dict[bytes, int] = {}
+        became = np.arange(len(self.ids))
+        for name, keys in zip(packages, found.keys, strict=True):
+            for number, key in zip(places[name], keys, strict=True):
+                if key is not None:
+                    became[number] = firsts.setdefault(key, number)
+        times = np.bincount(became, minlength=len(became))
+        alone = [int((times[became[places[name]]] == 1).sum()) for name in packages]
+        self.matching = matching_words(packages, found, int((times > 1).sum()), alone)
+        kept = np.unique(became)
+        self._keep(kept.tolist())
+        return np.searchsorted(kept, became)
+
+    def _keep(self, kept: list[int]) -> None:
+        keys = self.keys
+        self.numbers = {keys[number]: place for place, number in enumerate(kept)}
+        for name in ("ids", "units", "packages", "questions"):
+            values = getattr(self, name)
+            setattr(self, name, [values[number] for number in kept])
+
     @property
     def keys(self) -> list[bytes]:
         return list(self.numbers)
+
+
+def _units_an_item(units: Sequence[str], numbers: Sequence[int]) -> float:
+    return len({units[number] for number in numbers}) / len(numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +125,14 @@ class GatheredRun:
     texts: int | None
 
 
+def renumbered(gathered: GatheredRun, became: Whole) -> GatheredRun:
+    """With the items' numbers from now on, (items,)."""
+    columns = {
+        reading: replace(column, item=became[column.item]) for reading, column in gathered.columns.items()
+    }
+    return replace(gathered, columns=columns)
+
+
 @dataclass(slots=True)
 class _Growing:
     item: "array[int]" = field(default_factory=lambda: array("i"))
@@ -108,7 +159,7 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
     here: dict[int, str] = {}
     texts, has_texts = 0, False
     for answer in run.samples() if run.samples is not None else ():
-        number = _number(answer, items, here)
+        number = _number(answer, run.package, items, here)
         scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
         for reading, score in scores.items():
@@ -144,14 +195,14 @@ def _append(
     column.prompts += prompt
 
 
-def _number(answer: LogAnswer, items: LogItems, here: dict[int, str]) -> int:
+def _number(answer: LogAnswer, package: str, items: LogItems, here: dict[int, str]) -> int:
     """The item of an answer. A dataset may ask one thing under two ids: these are two items of one unit."""
     if answer.content is None:
-        return items.number(text_digest(f"id {answer.id}"), answer.id, answer.unit or answer.id, False)
+        return items.number(text_digest(f"id {answer.id}"), answer, package, answer.unit or answer.id)
     unit, key, occurrence = answer.unit or answer.content.hex(), answer.content, 0
-    number = items.number(key, answer.id, unit)
+    number = items.number(key, answer, package, unit)
     while here.setdefault(number, answer.id) != answer.id:
         occurrence += 1
         key = text_digest(f"{answer.content.hex()} {occurrence}")
-        number = items.number(key, answer.id, unit)
-    return items.named(answer.id, number)
+        number = items.number(key, answer, package, unit)
+    return items.named(answer.id, package, number)

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, ZipLog, log_error
@@ -14,6 +15,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
+from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
@@ -188,7 +190,23 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
         state=_state(sample, given, scores, output),
         prompt=_prompt(sample.get("messages"), held),
         answer=_resolved(output.get("completion"), held) or None,
+        question=partial(_question, asked, choices, sample.get("target")),
     )
+
+
+def _question(asked: Any, choices: Any, target: Any) -> QuestionDigests:
+    """What the user asks; a system prompt is a framing."""
+    texts = (
+        [asked]
+        if isinstance(asked, str)
+        else [
+            one["content"]
+            for one in asked or []
+            if isinstance(one, dict) and one.get("role") == "user" and isinstance(one.get("content"), str)
+        ]
+    )
+    options = [one for one in choices or [] if isinstance(one, str)]
+    return question(texts, options, right_texts(target, options))
 
 
 def _state(
@@ -234,13 +252,15 @@ def _asked(value: Any) -> Any:
 
 
 def _prompt(messages: Any, held: Mapping[str, Any]) -> str | None:
-    """What the model was shown before its first own word."""
-    parts = []
+    """What the model was shown before its first own word; of one message its text alone."""
+    parts: list[tuple[Any, Any]] = []
     for message in messages or []:
         if message.get("role") == "assistant" and message.get("source") == BY_MODEL:
             break
-        parts.append(f"[{message.get('role')}]\n{_resolved(message.get('content'), held)}")
-    return "\n\n".join(parts) or None
+        parts.append((message.get("role"), _resolved(message.get("content"), held)))
+    if len(parts) == 1 and parts[0][0] == "user":
+        return str(parts[0][1])
+    return "\n\n".join(f"[{role}]\n{text}" for role, text in parts) or None
 
 
 def _resolved(value: Any, held: Mapping[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
+from gridc.compiler.inputs.questions import QuestionDigests, of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "lm-eval"
@@ -185,7 +186,18 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         state=state,
         prompt=_text(first.get("arg_0")),
         answer=_given(row["resps"], asked),
+        question=partial(_question, row),
     )
+
+
+def _question(row: Mapping[str, Any]) -> QuestionDigests:
+    """By the document; candidates that were compared are the choices where it lists none, unless they are
+    letters."""
+    asked = row["arguments"]
+    several = list(asked.values()) if isinstance(asked, dict) else []
+    candidates = [str(one.get("arg_1")).strip() for one in several] if len(several) > 1 else []
+    texts = candidates if any(len(text) > 1 for text in candidates) else ()
+    return of_document(row["doc"], row.get("target"), texts)
 
 
 def _given(responses: Any, asked: Any) -> str | None:

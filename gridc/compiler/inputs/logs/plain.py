@@ -7,7 +7,7 @@ Without a column of items a row is a score of a whole benchmark, which `n` may c
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
+from gridc.compiler.inputs.questions import QuestionDigests, question
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
@@ -55,6 +56,7 @@ class _Row(NamedTuple):
     prompt: str | None
     answer: str | None
     of: int | None
+    question: Callable[[], QuestionDigests] | None
 
 
 class _Cell(NamedTuple):
@@ -118,7 +120,15 @@ def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool) -> LogRun
 def _answers(reading: str, rows: list[_Row]) -> Iterator[LogAnswer]:
     for row in rows:
         yield LogAnswer(
-            row.id, row.content, row.epoch, {reading: row.score}, row.state, row.prompt, row.answer, row.unit
+            row.id,
+            row.content,
+            row.epoch,
+            {reading: row.score},
+            row.state,
+            row.prompt,
+            row.answer,
+            row.unit,
+            row.question,
         )
 
 
@@ -140,6 +150,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         row.get("prompt") or content,
         row.get("answer") or None,
         _whole(file, row.get("n"), line),
+        None if content is None else partial(question, (content,)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.questions import of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "promptfoo"
@@ -143,6 +144,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             state="failed" if failed else ENDED.get(str(response.get("finishReason")), "read"),
             prompt=row["prompt"].get("raw"),
             answer=output if isinstance(output, str) or output is None else str(output),
+            question=partial(of_document, row.get("vars") or {}),
         )
         seen[content] += 1
 
@@ -198,5 +200,6 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             scores={} if failed else {PASS: float(status == "PASS"), "score": float(record[start + 2])},
             state="failed" if failed else "read",
             answer=record[start],
+            question=partial(of_document, values),
         )
         seen[content] += 1

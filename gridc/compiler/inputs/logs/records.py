@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from gridc.compiler.inputs.questions import QuestionDigests, text_digest
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
 LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
-DIGEST_BYTES = 16
-"""Of SHA-256, by which contents and prompts are matched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,8 @@ class PrintedScore:
 class LogAnswer(NamedTuple):
     """One answer to an item: its id in the log, the digest of what is asked (None where the log does not have
     it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
-    ended, and the texts where the log has them. `unit` is what the item was made from, where the log says."""
+    ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
+    `question` gives what is asked as every package would have it."""
 
     id: str
     content: bytes | None
@@ -49,6 +49,7 @@ class LogAnswer(NamedTuple):
     prompt: str | None = None
     answer: str | None = None
     unit: str | None = None
+    question: Callable[[], QuestionDigests] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,6 @@ _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", 
 def content_digest(value: Any) -> bytes:
     """Of a JSON value, whatever the order of its keys."""
     return text_digest(_SORTED.encode(value))
-
-
-def text_digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:DIGEST_BYTES]
 
 
 def axis(aspect: Aspect, value: Any, label: str | None = None, own: bool = False) -> LogAxis:

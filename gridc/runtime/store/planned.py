@@ -74,7 +74,7 @@ class PlanWriter(Writable):
     def _ingest_items(self, plan: Plan) -> None:
         self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", list(benchmark_rows(plan)))
         self._insert("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", list(item_rows(plan)))
-        self._insert("INSERT INTO question VALUES (?, ?, ?, ?, ?, ?)", list(question_rows(plan)))
+        self._insert("INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?)", list(question_rows(plan)))
         self._insert("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", list(shown_rows(plan)))
         self._insert(
             "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",

@@ -258,8 +258,8 @@ def harness_log(folder: Path, rows: list[dict[str, object]], scores: list[int], 
     """A run of lm-evaluation-harness over documents of a data set."""
     folder.mkdir()
     samples = [
-        {"doc_id": number, "doc": row, "target": "0", "filter": "none", "metrics": ["acc"],
-         "acc": float(score),
+        {"doc_id": number, "doc": row, "target": str(row.get("label", 0)), "filter": "none",
+         "metrics": ["acc"], "acc": float(score),
          "arguments": {"gen_args_0": {"arg_0": f"Q: {row['question']}", "arg_1": " x"}},
          "resps": [[["-1.0", "False"]]], "filtered_resps": [["-1.0", "False"]]}
         for number, (row, score) in enumerate(zip(rows, scores, strict=True))
@@ -319,7 +319,7 @@ def test_a_store_and_a_log_match_by_what_is_asked(finished: Path, tmp_path: Path
     report = gridc.compare(tmp_path / "lm", store, margin=5)
     assert report.verdict == "NOT COMPARABLE", "decoding, scoring and code are the packages' own"
     assert any(
-        f"{len(ids)} items match by text, target; 0 of lm-eval and 0 of gridc" in warning
+        f"{len(ids)} items match by text, choices, target; 0 of lm-eval and 0 of gridc" in warning
         for warning in report.comparison.warnings
     )
     assert {row.aspect for row in report.comparison.instrument.differences if not row.allowed} >= {

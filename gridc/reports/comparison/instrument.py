@@ -35,13 +35,14 @@ def instrument(
     names = {pair.model_b: pair.model for pair in pairs}
     rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
     compared: set[Aspect] = set()
-    if crossed(firsts, second):
+    crossing = crossed(firsts, second)
+    if crossing:
         rows |= {row: _row(row, *made, may_differ) for row, made in _packages(firsts, second)}
-    for first in () if rows else firsts:
+    for first in () if crossing else firsts:
         sides = dict(first.facts), renamed(second.facts, names)
         for place, a, b in _compared(*sides, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
-    for pair in () if crossed(firsts, second) else pairs:
+    for pair in () if crossing else pairs:
         for place, a, b in _settings(pair, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
     equal, recorded = _prompts(pairs)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridc.compiler.inputs.questions import matched, matching_words
+from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
 from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
 from gridc.schema.policy import Aspect
 
@@ -56,6 +56,7 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBen
     only model, whatever their names."""
     names = _names(firsts, second)
     packages = [run.package for run in (*firsts, second)]
+    crossing = crossed(firsts, second)
     pairs = []
     for (model_b, benchmark), there in second.benchmarks.items():
         here = names.get(model_b)
@@ -64,11 +65,14 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBen
         ):
             continue
         several = tuple(run.benchmarks[one, benchmark] for one, run in zip(here, firsts, strict=True))
-        if len(set(packages)) > 1:
-            *others, candidate = by_question([*several, there])
+        if crossing:
+            runs = [*several, there]
+            found = matched([[item.question for item in run.items.values()] for run in runs])
+            *others, candidate = _by_question(runs, found)
             pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate)
+            alone = [len(run.items) - len(pair.items) for run in runs]
+            words = matching_words(packages, found, len(pair.items), alone)
             # Every package has ids of its own, so that one id may well name two questions.
-            words = _matching_words(packages, [*several, there], pair)
             pairs.append(replace(pair, other_question=(), renumbered=0, matching=words))
             continue
         pairs.append(_benchmark(here[0], model_b, benchmark, several, there))
@@ -80,9 +84,8 @@ def crossed(firsts: Sequence[ComparedRun], second: ComparedRun) -> bool:
     return len({run.package for run in (*firsts, second)}) > 1
 
 
-def by_question(runs: Sequence[RunBenchmark]) -> list[RunBenchmark]:
+def _by_question(runs: Sequence[RunBenchmark], found: MatchedQuestions) -> list[RunBenchmark]:
     """Runs of different packages, items keyed by what is asked and prompts by their texts."""
-    found = matched([[item.question for item in run.items.values()] for run in runs])
     rekeyed = []
     for number, (run, keys) in enumerate(zip(runs, found.keys, strict=True)):
         texts = None if run.prompt_texts is None else run.prompt_texts()
@@ -104,12 +107,6 @@ def _with_text(answer: RunAnswer, texts: Mapping[str, str] | None) -> RunAnswer:
     if texts is None or answer.prompt is None:
         return answer
     return replace(answer, prompt=texts.get(answer.prompt))
-
-
-def _matching_words(names: Sequence[str], runs: Sequence[RunBenchmark], pair: PairedBenchmark) -> str:
-    found = matched([[item.question for item in run.items.values()] for run in runs])
-    alone = [len(run.items) - len(pair.items) for run in runs]
-    return matching_words(names, found, len(pair.items), alone)
 
 
 def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:

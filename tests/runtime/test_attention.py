@@ -28,6 +28,30 @@ def test_the_fused_kernel_and_the_spelled_out_one_agree(hide: bool, causal: bool
         assert torch.allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("width", [16, 64, 128, 256])
+@pytest.mark.parametrize("form", ["whole", "causal", "hidden"])
+def test_the_kernels_of_a_gpu_are_as_near_to_the_exact_values_as_their_numbers_are(
+    form: str, width: int
+) -> None:
+    generator = torch.Generator().manual_seed(width)
+    size = 37
+    exact = [torch.randn(3, 2, size, width, generator=generator).bfloat16() for _ in range(3)]
+    query, key, value = (part.cuda() for part in exact)
+    hidden = None
+    if form == "hidden":
+        hidden = torch.zeros(3, 1, 1, size).masked_fill(torch.arange(size) > 20, -torch.inf)
+    softmax = attention.Softmax(width**-0.5)
+    mixed, total = attention.attention(
+        query, key, value, softmax, None if hidden is None else hidden.cuda(), form == "causal"
+    )
+    right, whole = attention.plain_attention(
+        *(part.double() for part in exact), softmax, hidden, form == "causal"
+    )
+    assert torch.allclose(total.cpu(), whole.float(), atol=1e-3)
+    assert torch.allclose(mixed.cpu().double(), right, atol=2e-2)
+
+
 def test_parts_join_to_attention_over_everything() -> None:
     query, key, value = tensors(30)
     parts = [

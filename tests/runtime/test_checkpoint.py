@@ -16,11 +16,21 @@ from gridc.schema.spec import EngineSettings
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import safetensors.torch  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
+from gridc.runtime.engines.hf import checkpoint  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
+
+
+@pytest.fixture(params=["read", "mapped"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How weights come from their files: read, as for a CPU, or mapped, as for a GPU."""
+    weights, mapped = checkpoint.Checkpoint.weights, request.param == "mapped"
+    monkeypatch.setattr(checkpoint.Checkpoint, "weights", lambda self, **_: weights(self, mapped))
+    return str(request.param)
 
 
 @pytest.fixture
@@ -109,6 +119,29 @@ def test_weights_swapped_after_the_engine_was_opened_are_not_loaded(folder: Path
     save_file({key: value + 1 for key, value in weights.items()}, folder / "model.safetensors")
     with pytest.raises(UnavailableError, match="GC642"):
         engine.effective()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_weights_that_change_while_they_are_read_are_not_loaded(
+    folder: Path, way: str, replaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way == "read":
+        pytest.skip("what was read into memory does not change")
+    path, parse = folder / "model.safetensors", safetensors.torch.load_file
+    other = shutil.copy(path, folder / "other")
+
+    def meanwhile(name: Path) -> Any:
+        if replaced:
+            os.replace(other, path)
+        else:
+            with path.open("r+b") as file:
+                file.seek(-4, os.SEEK_END)
+                file.write(b"\0\0\0\0")
+        return parse(name)
+
+    monkeypatch.setattr(safetensors.torch, "load_file", meanwhile)
+    with pytest.raises(UnavailableError, match=r"GC642.*changed while it was read"):
+        load(folder)
 
 
 @pytest.mark.parametrize("length", [0, 7, 5000])

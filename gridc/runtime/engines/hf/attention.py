@@ -129,8 +129,10 @@ def attend(
 
 
 def fused(query: torch.Tensor, softmax: Softmax) -> bool:
-    """Whether a kernel computes attention without holding its scores."""
-    return query.device.type == "cpu" and softmax.cap is None
+    """Whether a kernel computes attention without holding its scores: of numbers of half the width on a GPU,
+    where those of full width are spelled out so that nothing rounds them on the way."""
+    on_cpu = query.device.type == "cpu"
+    return softmax.cap is None and (on_cpu or (query.dtype.itemsize == 2 and query.shape[-1] % 8 == 0))
 
 
 def attention(
@@ -143,12 +145,33 @@ def attention(
 ) -> PartialAttention:
     """Softmax attention of query (groups, kv_heads, queries, width) over keys (groups, kv_heads, keys,
     width), with the log-sum-exp that joins it to other parts. `hidden` is added to the scores."""
-    if fused(query, softmax):
+    if not fused(query, softmax):
+        return plain_attention(query, key, value, softmax, hidden, causal)
+    if query.device.type == "cpu":
         part: PartialAttention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, causal, attn_mask=hidden, scale=softmax.scaling
         )
         return part
-    return plain_attention(query, key, value, softmax, hidden, causal)
+    if hidden is None and query.shape[-1] <= WIDEST:
+        mixed, total = torch.ops.aten._scaled_dot_product_flash_attention(
+            query, key, value, 0.0, causal, scale=softmax.scaling
+        )[:2]
+        return mixed, total
+    bias = None if hidden is None else _aligned(hidden.to(query.dtype)).expand(*query.shape[:3], -1)
+    mixed, total = torch.ops.aten._scaled_dot_product_efficient_attention(
+        query, key, value, bias, True, 0.0, causal, scale=softmax.scaling
+    )[:2]
+    return mixed, total[..., : query.shape[2]]  # the kernel fills up its queries
+
+
+WIDEST = 256
+"""The widest heads that the flash kernel of a GPU has."""
+
+
+def _aligned(bias: torch.Tensor) -> torch.Tensor:
+    """The same values, each row of them beginning where a kernel of a GPU can read it."""
+    keys = bias.shape[-1]
+    return torch.nn.functional.pad(bias, (0, -keys % 16))[..., :keys]
 
 
 def plain_attention(

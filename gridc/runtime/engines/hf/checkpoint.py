@@ -1,14 +1,18 @@
 """The files of a model, loaded from the very bytes that were hashed.
 
-Each file is read once: its bytes are hashed, held against the lock, and parsed. Which files are read is
-decided here and not by the model's own words, so nothing outside its folder can be led in.
+Each file is read once: its bytes are hashed, held against the lock, and parsed. Weights for a GPU, which may
+be more than this machine has memory for, are hashed in their files and copied from there, and the files must
+not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
+outside its folder can be led in.
 """
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +71,7 @@ class Checkpoint:
         self._folder, self._expected = folder, expected
         self.files: dict[str, str] = {}
         self.small = Path()
+        self._hashed: dict[str, tuple[int, ...]] = {}
 
     def __enter__(self) -> "Checkpoint":
         self.small = Path(tempfile.mkdtemp(prefix="gridc-"))
@@ -81,15 +86,31 @@ class Checkpoint:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.small, ignore_errors=True)
 
-    def weights(self) -> dict[str, torch.Tensor]:
-        """Every tensor of the model, by name. Raises `ValueError` where a file is damaged or not its own."""
+    def weights(self, mapped: bool) -> dict[str, torch.Tensor]:
+        """Every tensor of the model, by name. Those that are `mapped` lie in the files and take no memory:
+        whoever has copied them asks `require_unchanged`. Raises `ValueError` where a file is damaged or not
+        its own."""
         tensors: dict[str, torch.Tensor] = {}
-        for name in self._shards():
+        names = self._shards()
+        if mapped:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(self._hash, names))
+        for name in names:
             try:
-                tensors |= safetensors.torch.load(self._read(name))
+                tensors |= (
+                    safetensors.torch.load_file(self._folder / name)
+                    if mapped
+                    else safetensors.torch.load(self._read(name))
+                )
             except safetensors.SafetensorError as error:
                 raise ValueError(f"`{name}` is damaged: {error}") from None
         return tensors
+
+    def require_unchanged(self) -> None:
+        """Raise `ChangedError` where a file is not what it was when it was hashed in its place."""
+        for name, state in self._hashed.items():
+            if _state((self._folder / name).stat()) != state:
+                raise ChangedError(f"`{name}` changed while it was read")
 
     def _shards(self) -> list[str]:
         index = self._folder / _INDEX
@@ -111,8 +132,21 @@ class Checkpoint:
         """The bytes of a file, hashed. Raises `ChangedError`."""
         with open_regular(self._folder / name) as file:
             data = file.read()
-        digest = hashlib.sha256(data).hexdigest()
+        self._admit(name, hashlib.sha256(data).hexdigest())
+        return data
+
+    def _hash(self, name: str) -> None:
+        """Hash a file where it is. Raises `ChangedError`."""
+        with open_regular(self._folder / name) as file:
+            self._hashed[name] = _state(os.fstat(file.fileno()))
+            self._admit(name, hashlib.file_digest(file, "sha256").hexdigest())
+
+    def _admit(self, name: str, digest: str) -> None:
         expected = self._expected.get(name, None if self._expected else digest)
         if digest != expected or self.files.setdefault(name, digest) != digest:
             raise ChangedError(f"`{name}` is not the file that was hashed")
-        return data
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What moves when a file is written to or another one takes its place."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,5 +1,7 @@
 """Every member takes its next token: greedy, sampled, or given. The same for every way to compute logits."""
 
+import math
+
 import torch
 
 from gridc.runtime.engines.hf.sampling import greedy, nucleus
@@ -40,10 +42,10 @@ def branch(
 
 
 def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]) -> None:
-    tokens, values, leads = greedy(logits)
-    if not bool(values.isfinite().all()):
+    best, values, lead = torch.stack([part.double() for part in greedy(logits)]).tolist()  # one transfer
+    if not all(map(math.isfinite, values)):
         raise NotNumbersError("its logits are not finite (NaN or infinity)")
-    top, lead = tokens.tolist(), leads.tolist()
+    top = [int(token) for token in best]
     given: list[tuple[int, Member]] = []
     sampled: dict[tuple[int, float, float], list[Member]] = {}
     for number, members in enumerate(rows):
@@ -67,15 +69,20 @@ def _follow(
     if not given:
         return
     device = logits.device
-    rows = torch.tensor([number for number, _ in given], device=device)
     tokens = [member.given[len(member.tokens)] for _, member in given if member.given is not None]
-    which, back = torch.unique(rows, return_inverse=True)
-    some = which.split(_rows_at_once(logits))
-    normaliser = torch.cat([torch.logsumexp(logits[part], dim=-1) for part in some])[back]
-    chosen = logits[rows, torch.tensor(tokens, device=device)] - normaliser
-    if not bool(chosen.isfinite().all()):
+    place = {number: at for at, number in enumerate(dict.fromkeys(number for number, _ in given))}
+    some, step = torch.tensor(list(place), device=device), _rows_at_once(logits)
+    normaliser = torch.cat(
+        [torch.logsumexp(logits[some[start : start + step]], dim=-1) for start in range(0, len(some), step)]
+    )
+    rows, back, at = torch.tensor(
+        [(number, place[number], token) for (number, _), token in zip(given, tokens, strict=True)],
+        device=device,
+    ).unbind(-1)
+    chosen = (logits[rows, at] - normaliser[back]).tolist()
+    if not all(map(math.isfinite, chosen)):
         raise NotNumbersError("the likelihood of a candidate is not finite (NaN or infinity)")
-    for (number, member), token, value in zip(given, tokens, chosen.tolist(), strict=True):
+    for (number, member), token, value in zip(given, tokens, chosen, strict=True):
         member.loglikelihood += value
         member.most_likely &= token == top[number]
         member.take(token, ends)
@@ -107,8 +114,8 @@ def _draw(
     )
     owners = [(number, member) for number, members in enumerate(sampled.values()) for member in members]
     numbers = [member.numbers[len(member.tokens)] for _, member in owners]
-    which = torch.tensor([number for number, _ in owners], device=device)
-    tokens, margins = sets.draw(which, torch.tensor(numbers, device=device, dtype=torch.float64))
-    for (_, member), token, margin in zip(owners, tokens.tolist(), margins.tolist(), strict=True):
+    uniform = torch.tensor(numbers, device=device, dtype=torch.float64)
+    drawn = torch.stack(sets.draw([number for number, _ in owners], uniform)).tolist()  # one transfer
+    for (_, member), token, margin in zip(owners, *drawn, strict=True):
         member.note(margin)
-        member.take(token, ends)
+        member.take(int(token), ends)

@@ -221,9 +221,7 @@ class HfEngine:
             return self._model
         try:
             if self._model is None:
-                weights, device = self._checkpoint.weights(), self._shape.device
-                self.prompts.tokenizer.layout.require(shipped.most_numbers(self._stated, weights))
-                self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
+                self._model = self._loaded()
             self._stops = self._declared_ends()
             self._prove()
         except NotNumbersError as error:
@@ -231,6 +229,14 @@ class HfEngine:
         except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
         return self._model
+
+    def _loaded(self) -> Any:
+        device = self._shape.device
+        weights = self._checkpoint.weights(mapped=device.type == "cuda")
+        self.prompts.tokenizer.layout.require(shipped.most_numbers(self._stated, weights))
+        model = loading.load(self._stated, weights, self._generation, self._precision, device)
+        self._checkpoint.require_unchanged()
+        return model
 
     def _prove(self) -> None:
         """The routes of the model: as they were proved before, where that still holds, else proved now."""

@@ -89,7 +89,7 @@ class Pack:
         before_row = (counts.cumsum(0) - counts)[rows]
         self._row = rows.to(device)
         self._slot = (torch.arange(len(rows)) - before_row).to(device)
-        self._starts = torch.tensor(starts, device=device)
+        self._starts, self._latest = torch.tensor(starts, device=device), max(starts)
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
@@ -104,7 +104,8 @@ class Pack:
         if len(self.last) == 1 and not self._taken and fused(query, softmax):
             own = Trunk.attend_causally(query, key, value, softmax)
         else:
-            mixed, total = self._stems.attend_many(stored, heads[self._queries], softmax, self._starts)
+            queries = heads[self._queries]
+            mixed, total = self._stems.attend_many(stored, queries, softmax, self._starts, self._latest)
             own = mixed[self._row, self._slot], total[self._row, self._slot]
         return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
@@ -241,7 +242,7 @@ class Forest:
                 standing = [place[stem] for stem in standing]
                 lengths = [lengths[stem] for stem in live]
             tips.take(sources)
-            reading = StemReads(torch.tensor(standing, device=self._shape.device), len(lengths))
+            reading = StemReads(standing, self._shape.device)
             positions = [lengths[stem] + tips.length for stem in standing]
             spent.held = max(spent.held, self._trunk.held + stems.held + tips.held)
             spent.rows = max(spent.rows, len(rows))

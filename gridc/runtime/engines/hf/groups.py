@@ -1,13 +1,14 @@
-"""Rows that belong to groups, as tensors."""
+"""Rows that belong to groups."""
 
-import torch
+from collections.abc import Sequence
 
 
-def places(group: torch.Tensor, groups: int) -> tuple[torch.Tensor, int]:
-    """The place of each row among the rows of its group (rows,), and the most places a group needs."""
-    order = torch.argsort(group, stable=True)
-    counts = torch.bincount(group, minlength=groups)
-    starts = counts.cumsum(0) - counts
-    place = torch.empty_like(group)
-    place[order] = torch.arange(len(group), device=group.device) - starts[group[order]]
-    return place, int(counts.max())
+def places(groups: Sequence[int]) -> tuple[list[int], int]:
+    """The place of each row among the rows of its group, and the most places that a group needs. Counted on
+    the host, which knows the groups: asking a device for them would wait for all that it still computes."""
+    taken: dict[int, int] = {}
+    at = []
+    for group in groups:
+        at.append(taken.get(group, 0))
+        taken[group] = at[-1] + 1
+    return at, max(taken.values())

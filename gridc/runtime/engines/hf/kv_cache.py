@@ -189,14 +189,13 @@ class Stems:
 
     @staticmethod
     def attend_many(
-        stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor
+        stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor, latest: int
     ) -> PartialAttention:
         """The queries (rows, queries, kv_heads, group, width) of a row stand at its position `first` (rows,)
-        and those that follow, and each sees its row's keys up to its own. Some at a time: scores of a long
-        stem would take the square of its length."""
+        and those that follow, and each sees its row's keys up to its own. `latest` is the last of the first
+        positions. Some at a time: scores of a long stem would take the square of its length."""
         rows, queries, kv_heads, group, width = query.shape
         step = max(1, SCORES // (rows * kv_heads * group * stored.shape[3]))
-        latest = int(first.max())
         parts = []
         for start in range(0, queries, step):
             end = min(start + step, queries)
@@ -235,9 +234,9 @@ class Stems:
 class StemReads:
     """Which stem each row reads, and its place beside the others that read the same."""
 
-    def __init__(self, stem: torch.Tensor, stems: int) -> None:
-        self.stem = stem
-        self.place, self.most = places(stem, stems)
+    def __init__(self, stem: Sequence[int], device: torch.device) -> None:
+        place, self.most = places(stem)
+        self.stem, self.place = torch.tensor([stem, place], device=device)
 
 
 class Tips:

@@ -4,6 +4,7 @@ The random numbers of a call are a function of its digest (a counter-based gener
 by it), so they do not depend on what shares its batch, on order, on a resume or on another process.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +42,14 @@ class Nucleus:
     cumulative: torch.Tensor
     stake: torch.Tensor
 
-    def draw(self, row: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def draw(self, rows: Sequence[int], uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The token that each uniform number (draws,) falls on in its row (draws,), and how far it is
         from being another one: the distance to the nearest edge, less what is at stake in the set."""
-        rows, width = self.cumulative.shape
+        width = self.cumulative.shape[1]
         total = self.cumulative[:, -1]
-        place, most = places(row, rows)
-        targets = self.cumulative.new_zeros(rows, most)
+        taken, most = places(rows)
+        row, place = torch.tensor([rows, taken], device=total.device)
+        targets = self.cumulative.new_zeros(len(total), most)
         targets[row, place] = uniform * total[row]
         found = torch.searchsorted(self.cumulative, targets, right=True).clamp(max=width - 1)
         at, target = found[row, place], targets[row, place]

@@ -101,7 +101,7 @@ def answers(engine: HfEngine) -> dict[str, Answer]:
 def compare(folder: Path) -> tuple[str, float]:
     """The paths that a model's calls take and the largest difference of a likelihood (nats), or why it is
     refused. Fails where a token is another one."""
-    engine = HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1))
+    engine = HfEngine("m", folder, "fp32", EngineSettings(device=zoo.DEVICE, threads=1))
     try:
         found = answers(engine)
     except GridcError as error:
@@ -223,7 +223,9 @@ attention chooses its tokens are near ties."""
 def reduced(folder: Path, precision: str) -> str:
     """The path of a model's short calls in a precision, and how far it moves a logit from the model's own."""
     try:
-        paths = HfEngine("m", folder, precision, EngineSettings(device="cpu", threads=1)).effective()["paths"]
+        paths = HfEngine("m", folder, precision, EngineSettings(device=zoo.DEVICE, threads=1)).effective()[
+            "paths"
+        ]
     except GridcError:
         return "refused"
     name, route = next(iter(paths.items()))

@@ -21,6 +21,7 @@ transformers = pytest.importorskip("transformers")
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.sampling import nucleus, uniforms  # noqa: E402
 from gridc.runtime.engines.hf.trie import common_prefix  # noqa: E402
+from tests.runtime import zoo  # noqa: E402
 
 MODELS = Path(gridc.__file__).parent / "builtin" / "models"
 EXAMPLE = "The Sorrin and the Lomer were at the market.\nWho sang?\nA. The Lomer\nB. The Sorrin\n\nAnswer: A"
@@ -63,7 +64,7 @@ def answers(engine: HfEngine, asked: list[Call]) -> dict[str, Answer]:
 
 @pytest.fixture(scope="module", params=["pocket-qwen2", "pocket-mistral", "pocket-llama"])
 def engine(request: pytest.FixtureRequest) -> Iterator[HfEngine]:
-    made = HfEngine(request.param, MODELS / request.param, "fp32", EngineSettings(device="cpu"))
+    made = HfEngine(request.param, MODELS / request.param, "fp32", EngineSettings(device=zoo.DEVICE))
     yield made
     made.close()
 
@@ -129,7 +130,7 @@ def same_results(left: dict[str, Answer], right: dict[str, Answer]) -> None:
 
 @pytest.mark.parametrize(("kv_mib", "prompts"), [(1, None), (3, None), (64, None), (64, 1), (64, 4)])
 def test_answers_do_not_depend_on_the_batch(engine: HfEngine, kv_mib: int, prompts: int | None) -> None:
-    settings = EngineSettings(device="cpu", kv_mib=kv_mib, batch_prompts=prompts)
+    settings = EngineSettings(device=zoo.DEVICE, kv_mib=kv_mib, batch_prompts=prompts)
     other = HfEngine("other", engine._folder, "fp32", settings)
     same_results(answers(other, calls()), answers(engine, calls()))
 
@@ -172,13 +173,15 @@ def test_a_prompt_that_does_not_fit_is_refused_before_any_call(engine: HfEngine)
 
 def test_a_call_that_needs_more_memory_than_allowed_says_how_much() -> None:
     """Keys and values of this model take 2 KiB a token."""
-    engine = HfEngine("small", MODELS / "pocket-llama", "fp32", EngineSettings(device="cpu", kv_mib=1))
+    engine = HfEngine("small", MODELS / "pocket-llama", "fp32", EngineSettings(device=zoo.DEVICE, kv_mib=1))
     prompt = Prompt((("user", "Who sang? " * 300),), chat_template=True)
     call = Call(identifier("long"), "generate", prompt, {"max_tokens": 8, "temperature": 0.0})
     with pytest.raises(IncompleteError, match="GC608") as found:
         engine.batches([call])
     needed = int(str(found.value.diagnostics[0].help).rpartition(" ")[2])
-    roomy = HfEngine("small", MODELS / "pocket-llama", "fp32", EngineSettings(device="cpu", kv_mib=needed))
+    roomy = HfEngine(
+        "small", MODELS / "pocket-llama", "fp32", EngineSettings(device=zoo.DEVICE, kv_mib=needed)
+    )
     (batch,) = roomy.batches([call])
     _, spending = roomy.answer(batch, frozenset(batch.calls))
     assert (needed - 1) * 2**20 < spending.most["kv_bytes"] + 16 * 2048 <= (needed + 1) * 2**20
@@ -192,7 +195,7 @@ def test_plain_text_gets_the_tokenizers_own_start(engine: HfEngine) -> None:
 def test_a_model_without_a_chat_template_says_so(tmp_path: Path) -> None:
     shutil.copytree(MODELS / "pocket-qwen2", tmp_path / "base")
     (tmp_path / "base" / "chat_template.jinja").unlink()
-    base = HfEngine("base", tmp_path / "base", "fp32", EngineSettings(device="cpu"))
+    base = HfEngine("base", tmp_path / "base", "fp32", EngineSettings(device=zoo.DEVICE))
     with pytest.raises(HazardError, match="GC505"):
         base.batches(calls())
 
@@ -202,7 +205,7 @@ def test_what_is_longer_than_a_window_is_computed_by_the_model_itself(tmp_path: 
     shutil.copytree(MODELS / "pocket-mistral", tmp_path / "windowed")
     config = tmp_path / "windowed" / "config.json"
     config.write_text(config.read_text().replace('"sliding_window": null', '"sliding_window": 64'))
-    made = HfEngine("windowed", tmp_path / "windowed", "fp32", EngineSettings(device="cpu"))
+    made = HfEngine("windowed", tmp_path / "windowed", "fp32", EngineSettings(device=zoo.DEVICE))
     plain = transformers.AutoModelForCausalLM.from_pretrained(
         tmp_path / "windowed", dtype=torch.float32, attn_implementation="eager"
     ).eval()
@@ -225,7 +228,7 @@ def test_a_declared_window_that_is_switched_off_is_no_window(tmp_path: Path) -> 
     config |= {"sliding_window": 64, "use_sliding_window": False}
     config.pop("layer_types", None)
     (tmp_path / "off" / "config.json").write_text(json.dumps(config))
-    made = HfEngine("off", tmp_path / "off", "fp32", EngineSettings(device="cpu"))
+    made = HfEngine("off", tmp_path / "off", "fp32", EngineSettings(device=zoo.DEVICE))
     assert len(answers(made, calls())) == len(calls())
 
 
@@ -234,7 +237,7 @@ def test_a_chat_template_that_prints_the_date_is_refused(tmp_path: Path) -> None
     template = tmp_path / "dated" / "chat_template.jinja"
     template.write_text("{{ strftime_now('%d') }}" + template.read_text())
     with pytest.raises(HazardError, match="GC506"):
-        HfEngine("dated", tmp_path / "dated", "fp32", EngineSettings(device="cpu"))
+        HfEngine("dated", tmp_path / "dated", "fp32", EngineSettings(device=zoo.DEVICE))
 
 
 def test_no_token_of_a_candidate_is_lost_at_the_seam(engine: HfEngine, plain: Any) -> None:
@@ -257,7 +260,7 @@ def test_no_token_of_a_candidate_is_lost_at_the_seam(engine: HfEngine, plain: An
 
 @pytest.mark.parametrize(("precision", "dtype"), [("bf16", "bfloat16"), ("fp16", "float16")])
 def test_reduced_precision_is_loaded_as_asked(precision: str, dtype: str) -> None:
-    made = HfEngine("half", MODELS / "pocket-llama", precision, EngineSettings(device="cpu"))
+    made = HfEngine("half", MODELS / "pocket-llama", precision, EngineSettings(device=zoo.DEVICE))
     assert made.effective()["dtype"] == dtype
     assert len(answers(made, calls())) == len(calls())
 
@@ -272,7 +275,7 @@ def test_a_prompt_with_two_bos_tokens_is_refused(tmp_path: Path) -> None:
     shutil.copytree(MODELS / "pocket-llama", tmp_path / "twice")
     template = tmp_path / "twice" / "chat_template.jinja"
     template.write_text("{{ bos_token }}{{ bos_token }}" + template.read_text())
-    made = HfEngine("twice", tmp_path / "twice", "fp32", EngineSettings(device="cpu"))
+    made = HfEngine("twice", tmp_path / "twice", "fp32", EngineSettings(device=zoo.DEVICE))
     with pytest.raises(HazardError, match="GC504"):
         made.batches(calls()[:1])
 

@@ -21,6 +21,7 @@ pytest.importorskip("bitsandbytes")
 
 from gridc.runtime.engines.hf import loading  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from tests.runtime import zoo  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 PRECISIONS = ["fp32", "bf16", "fp16", "int8", "nf4"]
@@ -51,7 +52,7 @@ def answers(engine: HfEngine) -> dict[str, Any]:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -> None:
     """The same weights at the same precision, once in the forest and once as transformers runs them."""
-    engine = HfEngine("m", LLAMA, precision, EngineSettings(device="cpu"))
+    engine = HfEngine("m", LLAMA, precision, EngineSettings(device=zoo.DEVICE))
     found = answers(engine)
     model = engine._load()
     model.set_attn_implementation("eager")
@@ -61,7 +62,7 @@ def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -
         for continuation, value in zip(CONTINUATIONS, found[call.id]["loglikelihoods"], strict=True):
             ids = list(engine.prompts.encode([text + continuation], call.prompt)[0])
             with torch.inference_mode():
-                logits = model(torch.tensor([ids]), use_cache=False).logits[0].float()
+                logits = model(torch.tensor([ids], device=model.device), use_cache=False).logits[0].float()
             logs = torch.log_softmax(logits, dim=-1)
             expected = sum(float(logs[at - 1, ids[at]]) for at in range(start, len(ids)))
             assert value == pytest.approx(expected, abs=TOLERANCE[precision])
@@ -69,10 +70,11 @@ def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_what_is_loaded_is_what_was_asked_for(precision: str) -> None:
-    engine = HfEngine("m", LLAMA, precision, EngineSettings(device="cpu"))
+    engine = HfEngine("m", LLAMA, precision, EngineSettings(device=zoo.DEVICE))
     found = engine.effective()
-    kinds = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "float32", "nf4": "float32"}
-    assert found["dtype"] == kinds[precision]
+    quantised = "float32" if zoo.DEVICE == "cpu" else "bfloat16"
+    kinds = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+    assert found["dtype"] == kinds.get(precision, quantised)
     if precision in ("int8", "nf4"):
         linear = 7 * json.loads((LLAMA / "config.json").read_text())["num_hidden_layers"]
         assert found["quantisation"]["layers"] == linear
@@ -91,17 +93,18 @@ def test_an_architecture_that_does_not_run_quantised_is_told_what_to_try(
 
     monkeypatch.setattr(loading, "load", refuse)
     with pytest.raises(UnavailableError, match="GC606") as caught:
-        HfEngine("m", LLAMA, precision, EngineSettings(device="cpu")).effective()
+        HfEngine("m", LLAMA, precision, EngineSettings(device=zoo.DEVICE)).effective()
     told = caught.value.diagnostics[0].help or ""
     assert ("bf16" in told) is (precision in ("int8", "nf4"))
 
 
+@pytest.mark.skipif(zoo.DEVICE != "cpu", reason="it is of CPUs")
 def test_nf4_is_the_same_on_every_cpu() -> None:
     """What bitsandbytes multiplies with is the 4-bit weight, dequantised, in fp32; not the repacked one
     with rounded scales that only CPUs with AVX512-BF16 have."""
     import bitsandbytes.functional as bnb
 
-    engine = HfEngine("m", LLAMA, "nf4", EngineSettings(device="cpu"))
+    engine = HfEngine("m", LLAMA, "nf4", EngineSettings(device=zoo.DEVICE))
     model = engine._load()
     layer = model.model.layers[0].mlp.up_proj
     given = torch.randn(3, layer.in_features)
@@ -112,14 +115,14 @@ def test_nf4_is_the_same_on_every_cpu() -> None:
 
 
 def test_quantised_answers_differ_from_those_of_the_whole_weights() -> None:
-    whole = answers(HfEngine("m", LLAMA, "fp32", EngineSettings(device="cpu")))
-    four_bit = answers(HfEngine("m", LLAMA, "nf4", EngineSettings(device="cpu")))
+    whole = answers(HfEngine("m", LLAMA, "fp32", EngineSettings(device=zoo.DEVICE)))
+    four_bit = answers(HfEngine("m", LLAMA, "nf4", EngineSettings(device=zoo.DEVICE)))
     name = calls()[0].id
     assert whole[name]["loglikelihoods"] != pytest.approx(four_bit[name]["loglikelihoods"], abs=1e-2)
 
 
 def test_a_closed_engine_holds_no_model() -> None:
-    engine = HfEngine("m", LLAMA, "fp32", EngineSettings(device="cpu"))
+    engine = HfEngine("m", LLAMA, "fp32", EngineSettings(device=zoo.DEVICE))
     kept = weakref.ref(engine._load())
     engine.close()
     gc.collect()

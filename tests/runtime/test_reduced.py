@@ -56,7 +56,7 @@ def trained(kind: str, folder: Path, steps: int) -> float:
 
 
 def loaded(folder: Path, precision: str) -> dict[str, Any]:
-    engine = HfEngine("m", folder, precision, EngineSettings(device="cpu", threads=1))
+    engine = HfEngine("m", folder, precision, EngineSettings(device=zoo.DEVICE, threads=1))
     return engine.effective()
 
 

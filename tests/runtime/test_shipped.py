@@ -29,13 +29,13 @@ IDS = torch.randint(3, 800, (2, 40), generator=torch.Generator().manual_seed(0))
 
 
 def opened(folder: Path, precision: str = "as_shipped") -> HfEngine:
-    return HfEngine("m", folder, precision, EngineSettings(device="cpu", threads=1, reuse_proofs=False))
+    return HfEngine("m", folder, precision, EngineSettings(device=zoo.DEVICE, threads=1, reuse_proofs=False))
 
 
 def logits(model: Any) -> Any:
     use_attention(model, own_attention(model))
     with torch.inference_mode():
-        return model(input_ids=IDS, use_cache=False).logits.float()
+        return model(input_ids=IDS.to(model.device), use_cache=False).logits.float()
 
 
 @pytest.mark.parametrize("form", packed.FORMS)
@@ -47,15 +47,15 @@ def test_a_packed_checkpoint_is_the_model_that_its_numbers_stand_for(form: str, 
     method = form.partition(" ")[0]
     assert ran["as_shipped"].startswith(f"{method} weights, unpacked to float32")
     # The same class, filled with the dense weights by torch alone.
-    config = loading.read_config(folder, "as_shipped", "cpu")
+    config = loading.read_config(folder, "as_shipped", zoo.DEVICE)
     expected = type(engine._model)._from_config(engine._model.config, dtype=torch.float32)
     missing = expected.load_state_dict(dense, strict=False).missing_keys
     assert not [name for name in missing if "lm_head" not in name]
     expected.tie_weights()
-    assert float((logits(engine._model) - logits(expected.eval())).abs().max()) < 1e-4
+    assert float((logits(engine._model) - logits(expected.eval().to(zoo.DEVICE))).abs().max()) < 1e-4
     assert shipped.packed_format(config) == method
     # And what transformers itself makes of the folder.
-    alone = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map="cpu", dtype="auto")
+    alone = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map=zoo.DEVICE, dtype="auto")
     assert torch.equal(logits(alone.eval()), logits(engine._model))
     assert all(route["proof"] for route in ran["paths"].values())
 
@@ -76,7 +76,7 @@ def test_what_bitsandbytes_packed_is_multiplied_as_it_is(bits: int, tmp_path: Pa
         load_in_4bit=bits == 4, load_in_8bit=bits == 8, bnb_4bit_quant_type="nf4"
     )
     model = transformers.AutoModelForCausalLM.from_pretrained(
-        LLAMA, quantization_config=how, device_map="cpu", dtype=torch.float32
+        LLAMA, quantization_config=how, device_map=zoo.DEVICE, dtype=torch.float32
     )
     model.save_pretrained(folder)
     engine = opened(folder)

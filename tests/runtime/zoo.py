@@ -4,6 +4,7 @@ Weights are scaled up until what stands before a token moves its logits by sever
 are initialised attention is worth so little that a wrong one could hide in rounding.
 """
 
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -14,6 +15,9 @@ from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 import gridc
+
+DEVICE: Any = os.environ.get("GRIDC_TEST_DEVICE", "cpu")
+"""Where models are tried: `GRIDC_TEST_DEVICE=cuda` has the tests of engines run on a GPU."""
 
 TOKENIZER = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 VOCABULARY = 837

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -119,7 +120,8 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
 def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
     """Name and SHA-256 of each file that can move an answer, by name."""
     names = sorted({path.name for pattern in PATTERNS for path in folder.glob(pattern)})
-    return tuple((name, _hash_file(folder / name)) for name in names)
+    with ThreadPoolExecutor() as pool:
+        return tuple(zip(names, pool.map(_hash_file, (folder / name for name in names)), strict=True))
 
 
 def ships_with_gridc(files: Mapping[str, str]) -> bool:

@@ -190,13 +190,13 @@ def exposures(record: RunRecord) -> tuple[ExposureFinding, ...]:
         benchmark.id: Direction.of(benchmark.direction) for benchmark in record.plan.study.spec.benchmark
     }
     return tuple(
-        _exposure(benchmark, scaffold, rows, directions[benchmark])
+        exposure_of(benchmark, scaffold, rows, directions[benchmark])
         for (benchmark, scaffold), rows in record[DIVIDED].items()
         if any(row.classes for row in rows)
     )
 
 
-def _exposure(
+def exposure_of(
     benchmark: str, scaffold: str, rows: Sequence[Divided], direction: Direction
 ) -> ExposureFinding:
     models = list(dict.fromkeys(row.place[0] for row in rows))

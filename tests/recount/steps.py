@@ -34,7 +34,16 @@ class Reply:
     step: str
     text: str
     gold: int
-    sent: str = ""
+    messages: tuple[str, ...] = ()
+
+    @property
+    def sent(self) -> str:
+        """The last message."""
+        return self.messages[-1]
+
+    @property
+    def everything(self) -> str:
+        return "\n".join(self.messages)
 
     @property
     def choice(self) -> int | None:
@@ -95,7 +104,7 @@ def samples(store: Path, folder: Path) -> list[Sample]:
         gold = golds[benchmark, number]
         *calls, last = rows if len(rows) > 1 else [*rows, rows[0]]
         replies = tuple(
-            Reply(name or "plain", text, gold, json.loads(content)["messages"][-1][1])
+            Reply(name or "plain", text, gold, tuple(sent for _, sent in json.loads(content)["messages"]))
             for name, _, text, content in calls
         )
         decides = next(place for place, (_, call, *_) in reversed(list(enumerate(calls))) if call == last[1])

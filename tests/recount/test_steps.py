@@ -8,12 +8,13 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.reports.estimates import estimate_document
+from gridc.reports.findings.doses import DIFFICULTIES, DOSES
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.runtime.store.store import Store
-from tests.recount import exposure
+from tests.recount import doses, exposure
 from tests.recount import steps as again
 from tests.recount.studies import steps
 
@@ -136,3 +137,25 @@ def test_what_goes_through_the_options(study: tuple[Findings, list[again.Sample]
         else:
             assert row.effect.through.value == pytest.approx(through)
             assert row.effect.rest.value == pytest.approx(rest)
+
+
+def test_measured_doses(study: tuple[Findings, list[again.Sample]]) -> None:
+    assert [row.benchmark for row in study[0][DOSES]] == ["families", "personas"]
+    for finding in study[0][DOSES]:
+        means, slope, pairs, reverse = doses.doses(study[1], finding.benchmark)
+        assert len(means) == len(finding.scaffolds) == 6
+        for row in finding.scaffolds:
+            assert (row.dose, row.score.value) == pytest.approx(means[row.scaffold])
+        ordered = [row.dose for row in finding.scaffolds]
+        assert ordered == sorted(ordered)
+        assert finding.slope.value == pytest.approx(slope)
+        assert (finding.pairs, finding.reversed) == (pairs, reverse)
+
+
+def test_difficulty_across_models(study: tuple[Findings, list[again.Sample]]) -> None:
+    assert len(study[0][DIFFICULTIES]) == 10
+    for finding in study[0][DIFFICULTIES]:
+        raw, across = doses.difficulty(study[1], finding.benchmark, finding.scaffold)
+        assert finding.effect.raw == pytest.approx(raw)
+        assert finding.effect.split.value == pytest.approx(across)
+        assert raw < across, "the same answers on both sides are coupled"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.reports.findings.doses import DIFFICULTIES, DOSES, DifficultyFinding, DoseFinding
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS, ExposureFinding, MediationFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
@@ -15,6 +16,7 @@ from gridc.statistics.unit_jackknife import UnitEstimate
 JACKKNIFE = "each unit left out once"
 WITHIN = "nothing makes an item both lose its options and change, and losing them acts alike on all items"
 BETWEEN = "the two scaffolds differ in the options of the parts alone, and losing them acts alike in both"
+SPLIT = "answers of different models to one item are independent given the item"
 BY_WORDS = (
     "what leaked is found by rules of words; items whose parts leak differ in nothing else that matters"
 )
@@ -28,6 +30,10 @@ def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
         yield from _exposure_rows(exposure)
     for mediation in findings[MEDIATIONS]:
         yield from _mediation_rows(mediation)
+    for dose in findings[DOSES]:
+        yield from _dose_rows(dose)
+    for difficulty in findings[DIFFICULTIES]:
+        yield from _difficulty_rows(difficulty)
 
 
 def of_units(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
@@ -155,3 +161,49 @@ def _mediation_rows(finding: MediationFinding) -> Iterator[EstimateRow]:
     ):
         yield of_units("mediated", value, finding.items, id=f"{base}/{key}", about=f"{words}, {where}",
                   method=method, **shared)  # fmt: skip
+
+
+def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
+    base = f"dose/{finding.benchmark}"
+    for arm in finding.scaffolds:
+        where = f"{arm.scaffold} on {finding.benchmark}"
+        yield estimate(
+            "dose", id=f"{base}/{arm.scaffold}/dose", about=f"parts of the task kept, {where}",
+            estimate=arm.dose, method="mean over items of the share of parts that sub-calls kept",
+            assumption="", rows=finding.rows, n=arm.items,
+        )  # fmt: skip
+        yield _of("dose_score", arm.score, arm.items, id=f"{base}/{arm.scaffold}/score",
+                  about=f"score, {where}", method="mean score", rows=finding.rows)  # fmt: skip
+    yield _of("dose_slope", finding.slope, sum(arm.items for arm in finding.scaffolds), id=f"{base}/slope",
+              about=f"score from no part kept to all, {finding.benchmark}", rows=finding.rows,
+              method="slope within items of one model, over scaffolds",
+              assumption="scaffolds differ in nothing that matters but what they keep")  # fmt: skip
+
+
+def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
+    base, effect = f"difficulty/{finding.benchmark}/{finding.scaffold}", finding.effect
+    where = f"{finding.scaffold} on {finding.benchmark}"
+    shared = {"rows": finding.rows, "n": effect.items}
+    split = effect.split
+    rows = (
+        ("split", "pass rate of some models and change of the others", split.value, split.interval,
+         f"mean Spearman coefficient over {effect.splits} ways to part {effect.models} models; groups of "
+         "units left out", SPLIT),
+        ("raw", "pass rate and change of the same answers: coupled", effect.raw, None, "Spearman", ""),
+        ("raw_null", "the same where scaffold and plain answers are swapped", effect.raw_null, None,
+         "mean Spearman coefficient over 99 random swaps", ""),
+    )  # fmt: skip
+    for key, words, value, interval, method, assumption in rows:
+        yield estimate(
+            "difficulty_correlation", id=f"{base}/{key}", about=f"{words}, {where}", estimate=value,
+            interval=interval, level=None if interval is None else LEVEL, method=method,
+            assumption=assumption,
+            error=None if value is not None else "undefined: one side does not vary", **shared,
+        )  # fmt: skip
+    for stratum in effect.strata:
+        if stratum.items:
+            name = f"{100 * stratum.low:.0f}-{100 * stratum.high:.0f}"
+            yield _of("difficulty_change", stratum.change, round(stratum.items), id=f"{base}/{name}",
+                      about=f"change on items of which other models pass {name} %, {where}",
+                      method="mean change over the ways to part the models", assumption=SPLIT,
+                      rows=finding.rows)  # fmt: skip

@@ -9,6 +9,7 @@ from gridc.reports.findings.blinding import GUESSES, SANITISED
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT, SHARED_DRAWS
 from gridc.reports.findings.curves import CURVES
+from gridc.reports.findings.doses import DIFFICULTIES, DOSES
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.judges import JUDGING
@@ -23,6 +24,8 @@ FINDINGS: tuple[Finding[Any], ...] = (
     AUDITS,
     CONDUCT,
     CURVES,
+    DIFFICULTIES,
+    DOSES,
     ENVIRONMENT,
     EXPOSURES,
     FACTORIAL,

@@ -136,6 +136,13 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("mediated", "difference of shares", "effect of a scaffold, through lost options, and the rest"),
         ("options_lost", "share", "parts that were sent no options"),
     ),
+    "scaffolds.md#measured-doses-and-difficulty": (
+        ("dose", "share", "parts of the task that a scaffold's sub-calls keep"),
+        ("dose_score", "share", "score of a scaffold of that dose"),
+        ("dose_slope", "coefficient", "what the score gains from no part of the task to all of them"),
+        ("difficulty_correlation", "coefficient", "rank correlation of items' pass rates and changes"),
+        ("difficulty_change", "difference of shares", "change of the pass rate in a stratum of pass rates"),
+    ),
     "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
     "judging.md#one-of-two-responses": (
         ("swap_inconsistency", "share", "pairs whose preference changes with their order"),

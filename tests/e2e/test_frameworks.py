@@ -5,6 +5,7 @@ What needs a framework is skipped where it is not installed: `pip install 'gridc
 
 import importlib
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -129,6 +130,8 @@ SHAPE = once(output_type=Shape)
 WARM = once(model_settings=ModelSettings(temperature=1.0))
 ''',
 }
+DOCUMENTED = {"langgraph": "REVIEW", "openai_agents": "ASK_ONCE"}
+"""What the block of docs/scaffolds.md about each framework offers."""
 NAMES = {
     "langgraph": ("REVIEW", "LOOPS", "TOOLS", "SHAPE", "STOPS", "WARM", "PICTURE", "CHANCE"),
     "openai_agents": ("REVIEW", "TOOLS", "HANDS", "SHAPE", "WARM"),
@@ -219,6 +222,22 @@ def test_a_framework_gives_the_same_texts_behind_an_address(framework: str, tmp_
         there.write_text(text, "utf-8")
         gridc.open(there).run()
     assert traces(there) == traces(here)
+
+
+def test_what_the_documentation_shows_runs(framework: str, tmp_path: Path) -> None:
+    """The block of the page, word for word, is the package."""
+    page = (Path(gridc.__file__).parents[1] / "docs" / "scaffolds.md").read_text("utf-8")
+    offered = DOCUMENTED[framework]
+    (block,) = re.findall(rf"```python\n((?:(?!```).)*^{offered} = .*?)```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "site" / "theirs.py").write_text(block.replace(f"\n{offered} = ", "\nREVIEW = "))
+    path = write(tmp_path / "study", "review")
+    gridc.open(path).run()
+    found = traces(path)
+    assert {name for _, name in found if name} >= {"answer"}
+    step = "answer_0" if framework == "langgraph" else "call_0"
+    answers = {item: text for (item, name), text in found.items() if name == step}
+    assert len(answers) == 4
+    assert gridc.open(path).verify().complete
 
 
 @pytest.mark.parametrize(

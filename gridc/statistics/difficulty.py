@@ -139,7 +139,7 @@ def _mean_correlation(
 
 
 def _mean(rates: Floats, changes: Floats) -> float | None:
-    values = [spearman(*each) for each in zip(rates, changes, strict=True)]
+    values = [spearman(*sides) for sides in zip(rates, changes, strict=True)]
     defined = [value for value in values if value is not None]
     return _digits(float(np.mean(defined))) if defined else None
 

@@ -172,9 +172,9 @@ def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
             estimate=arm.dose, method="mean over items of the share of parts that sub-calls kept",
             assumption="", rows=finding.rows, n=arm.items,
         )  # fmt: skip
-        yield _of("dose_score", arm.score, arm.items, id=f"{base}/{arm.scaffold}/score",
+        yield of_units("dose_score", arm.score, arm.items, id=f"{base}/{arm.scaffold}/score",
                   about=f"score, {where}", method="mean score", rows=finding.rows)  # fmt: skip
-    yield _of("dose_slope", finding.slope, sum(arm.items for arm in finding.scaffolds), id=f"{base}/slope",
+    yield of_units("dose_slope", finding.slope, sum(arm.items for arm in finding.scaffolds), id=f"{base}/slope",
               about=f"score from no part kept to all, {finding.benchmark}", rows=finding.rows,
               method="slope within items of one model, over scaffolds",
               assumption="scaffolds differ in nothing that matters but what they keep")  # fmt: skip
@@ -203,7 +203,7 @@ def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
     for stratum in effect.strata:
         if stratum.items:
             name = f"{100 * stratum.low:.0f}-{100 * stratum.high:.0f}"
-            yield _of("difficulty_change", stratum.change, round(stratum.items), id=f"{base}/{name}",
+            yield of_units("difficulty_change", stratum.change, round(stratum.items), id=f"{base}/{name}",
                       about=f"change on items of which other models pass {name} %, {where}",
                       method="mean change over the ways to part the models", assumption=SPLIT,
                       rows=finding.rows)  # fmt: skip

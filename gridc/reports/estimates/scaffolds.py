@@ -174,10 +174,12 @@ def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
         )  # fmt: skip
         yield of_units("dose_score", arm.score, arm.items, id=f"{base}/{arm.scaffold}/score",
                   about=f"score, {where}", method="mean score", rows=finding.rows)  # fmt: skip
-    yield of_units("dose_slope", finding.slope, sum(arm.items for arm in finding.scaffolds), id=f"{base}/slope",
-              about=f"score from no part kept to all, {finding.benchmark}", rows=finding.rows,
-              method="slope within items of one model, over scaffolds",
-              assumption="scaffolds differ in nothing that matters but what they keep")  # fmt: skip
+    yield of_units(
+        "dose_slope", finding.slope, sum(arm.items for arm in finding.scaffolds), id=f"{base}/slope",
+        about=f"score from no part kept to all, {finding.benchmark}", rows=finding.rows,
+        method="slope within items of one model, over scaffolds",
+        assumption="scaffolds differ in nothing that matters but what they keep",
+    )  # fmt: skip
 
 
 def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:

@@ -23,6 +23,7 @@ from gridc.study.failures import TRACEBACK, coded, crashed
 COMMANDS = (
     "init",
     "validate",
+    "fmt",
     "explain",
     "docs",
     "schema",

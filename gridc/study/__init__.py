@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gridc.schema.policy import Aspect
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
+    from gridc.study.formatting import FormattedSpec
     from gridc.study.framings import Measurand
     from gridc.study.gate import ExitCodes, ReleaseReport
     from gridc.study.planning import DesignAnswer, PlanReport
@@ -125,6 +126,13 @@ class OpenStudy:
         from gridc.study.validation import expanded
 
         return expanded(self._place)
+
+    def format(self, check: bool = False) -> "FormattedSpec":
+        """Write the spec in one way of writing it: its values, comments and stamp stay. With `check` nothing
+        is written. Raises `SpecError` for a text that is no TOML."""
+        from gridc.study.formatting import format_spec
+
+        return format_spec(self._place, check)
 
     def plan(self, against: str | None = None) -> "PlanReport":
         """What a run would execute, and what it will cost. `against` is a stamp (its first letters) or the

@@ -168,7 +168,7 @@ def _long_key(text: str) -> int | None:
     """The line (0-based) of the first key with too many parts; None where there is none."""
     if all(line.count(".") < MAX_KEY_PARTS for line in text.split("\n")):
         return None  # nearly always; the tree, which knows keys from texts, need not be asked
-    waiting = [_tree(text)]
+    waiting = [syntax_tree(text)]
     while waiting:
         node, parts = waiting.pop(), 0
         key = node
@@ -256,10 +256,11 @@ def _scalars(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, objec
 
 def _index(text: str) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
     """Where each key stands, and where each value does."""
-    return _Index(text).document(_tree(text))
+    return _Index(text).document(syntax_tree(text))
 
 
-def _tree(text: str) -> "Node":
+def syntax_tree(text: str) -> "Node":
+    """The root of a document's syntax tree."""
     return _parser().parse(text.encode()).root_node
 
 

@@ -84,6 +84,23 @@ def test_inspect_is_read_as_it_prints() -> None:
     assert not failed.finished and failed.expected == 10
 
 
+def test_each_scorer_of_inspect_reads_for_itself(tmp_path: Path) -> None:
+    """One finds no answer where another scores; and of a log that broke off before any score all failed."""
+    given = {"pattern": {"value": "I", "answer": ""}, "judged": {"value": "C", "answer": "so"}}
+    names = [{"name": "pattern"}, {"name": "judged"}]
+    log = {"version": 2, "status": "success", "plan": {}, "results": {"total_samples": 1, "scores": names},
+           "eval": {"model": "m", "task": "t", "scorers": names},
+           "samples": [{"id": 1, "input": "?", "target": "a", "scores": given}]}  # fmt: skip
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    both = one(tmp_path)
+    assert states(both, "pattern") == {"unreadable": 1} and states(both, "judged") == {"read": 1}
+    broken = {"id": 1, "input": "?", "target": "a", "error": {"message": "broken"}}
+    (tmp_path / "log.json").write_text(
+        json.dumps({**log, "status": "error", "results": None, "samples": [broken]})
+    )
+    assert states(one(tmp_path), "judged") == states(one(tmp_path), "pattern") == {"failed": 1}
+
+
 def test_promptfoo_is_read_as_it_prints() -> None:
     logs = read_logs([LOGS / "promptfoo" / "sums.json"])
     counts = Counter[str]()

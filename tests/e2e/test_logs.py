@@ -141,7 +141,7 @@ def test_the_command_says_where_numbers_come_from(tmp_path: Path) -> None:
     begin = "imported from lm-eval 0.4.13, inspect_ai 0.3.285 logs, not pre-registered; prompts as the log"
     assert begin in " ".join(done.stdout.split())
     assert "seed 5 went out with every request" in done.stdout
-    assert "was not finished; it has 3 of 10 samples" in done.stdout
+    assert "was not finished; it has 5 of 10 samples" in done.stdout
     assert done.stdout.index("warning:") < done.stdout.index("p (Holm)")
     assert "task=arith_mc_b" in done.stdout
     for words in ("stamped is what", "What was run"):
@@ -270,6 +270,28 @@ def harness_log(folder: Path, rows: list[dict[str, object]], scores: list[int], 
         "n-samples": {"quiz": {"effective": len(rows)}}, "lm_eval_version": "0.4.13", "model_name": model,
     }  # fmt: skip
     (folder / "results_t.json").write_text(json.dumps(results))
+
+
+def test_a_template_of_its_own_makes_no_configuration_of_its_own(tmp_path: Path) -> None:
+    """Every model has another chat template: it is on or off in both, and the runs pair."""
+    rows: list[dict[str, object]] = [{"question": f"Question {number}?"} for number in range(8)]
+    for model in ("one", "two"):
+        for chat in (None, f"template of {model}"):
+            folder = tmp_path / f"{model}-{'chat' if chat else 'plain'}"
+            harness_log(folder, rows, [int(model == "one")] * 8, model)
+            results = json.loads((folder / "results_t.json").read_text())
+            (folder / "results_t.json").write_text(json.dumps({**results, "chat_template_sha": chat}))
+    (row,) = gridc.certify(tmp_path).certificate.benchmarks
+    assert row.configurations == ("chat=no", "chat=yes") and "chat_template" in row.between_models
+    (pair,) = row.pairs
+    assert (pair.configurations, pair.a_better, pair.b_better, pair.equal) == (2, 2, 0, 0)
+    # Two templates of one model are two framings.
+    harness_log(tmp_path / "other", rows, [1] * 8, "one")
+    results = json.loads((tmp_path / "other" / "results_t.json").read_text())
+    other = {**results, "chat_template_sha": "another one"}
+    (tmp_path / "other" / "results_t.json").write_text(json.dumps(other))
+    (row,) = gridc.certify(tmp_path).certificate.benchmarks
+    assert len(row.configurations) == 4 and "chat_template" not in row.between_models
 
 
 def test_items_of_two_packages_match_by_what_is_asked(tmp_path: Path) -> None:

@@ -168,28 +168,25 @@ def configurations(
     runs: Sequence[GatheredRun], allowed: frozenset[str] = frozenset()
 ) -> tuple[list[str], list[str]]:
     """A name for each run's configuration, of the axes that tell the runs of one model apart; and in what
-    models differ that no model varies, in sentences."""
-    kept: list[str] = []
+    models differ that no model varies, or varies with nothing but those axes, as its own chat template."""
+    axes = dict.fromkeys(name for gathered in runs for name in gathered.run.axes)
+    own = allowed | {name for gathered in runs for name, stated in gathered.run.axes.items() if stated.own}
+    models = [gathered.run.model for gathered in runs]
+    several: set[str] = set()
     between: list[str] = []
     parts: list[tuple[str, ...]] = [()] * len(runs)
-    axes = dict.fromkeys(name for gathered in runs for name in gathered.run.axes)
-    for axis in axes:
-        values = [_level(gathered, axis)[0] for gathered in runs]
-        if len(set(values)) == 1:
+    for axis in sorted(axes, key=own.__contains__):
+        finer = [(*part, _level(gathered, axis)[0]) for part, gathered in zip(parts, runs, strict=True)]
+        if len(set(finer)) == len(set(parts)):
             continue
-        of_model: defaultdict[str, set[str]] = defaultdict(set)
-        for gathered, value in zip(runs, values, strict=True):
-            of_model[gathered.run.model].add(value)
-        own = axis in allowed or any(
-            axis in gathered.run.axes and gathered.run.axes[axis].own for gathered in runs
-        )
-        if own and all(len(levels) == 1 for levels in of_model.values()):
+        if axis in own and len(set(zip(models, finer, strict=True))) == len(
+            set(zip(models, parts, strict=True))
+        ):
             between.append(axis)
             continue
-        finer = [(*part, value) for part, value in zip(parts, values, strict=True)]
-        if len(set(finer)) > len(set(parts)):
-            kept.append(axis)
-            parts = finer
+        several.add(axis)
+        parts = finer
+    kept = [axis for axis in axes if axis in several]
     labels = {axis: _labels(runs, axis) for axis in kept}
     names = [
         ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ONLY

@@ -164,7 +164,7 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
         for reading, score in scores.items():
             column = columns.setdefault(reading, _Growing())
-            _append(column, run, answer, number, score, prompt)
+            _append(column, run, answer, number, reading, score, prompt)
         if answer.answer is not None:
             has_texts = True
             texts += hash((number, answer.epoch, answer.answer))
@@ -178,7 +178,13 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
 
 
 def _append(
-    column: _Growing, run: LogRun, answer: LogAnswer, number: int, score: float | None, prompt: bytes
+    column: _Growing,
+    run: LogRun,
+    answer: LogAnswer,
+    number: int,
+    reading: str,
+    score: float | None,
+    prompt: bytes,
 ) -> None:
     place = number << 32 | answer.epoch
     if place in column.seen:
@@ -188,6 +194,8 @@ def _append(
         raise log_error("GC675", message, run.path)
     column.seen.add(place)
     state = answer.state if score is not None or answer.state in WITHOUT_SCORE else "unscored"
+    if state == "read" and reading in answer.unread:
+        state = "unreadable"
     column.item.append(number)
     column.epoch.append(answer.epoch)
     column.state.append(STATE_CODES[state])

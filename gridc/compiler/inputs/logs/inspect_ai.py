@@ -96,6 +96,7 @@ def _run(
         raise log_error("GC674", message, file.path)
     version = (made.get("packages") or {}).get(PACKAGE, "unknown")
     seed = decoding.get("seed")
+    scorers = printed or [scorer["name"] for scorer in made.get("scorers") or []]
     return LogRun(
         path=file.path,
         package=PACKAGE,
@@ -104,7 +105,7 @@ def _run(
         model=made["model"],
         benchmark=made["task"],
         axes=_axes(made, plan, decoding, version),
-        readings=tuple(name for name in printed if ", " not in name),
+        readings=tuple(name for name in scorers if ", " not in name),
         samples=(lambda: _answers(file, samples)) if count else None,
         id=made.get("eval_id") or "",
         facts={
@@ -175,22 +176,23 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
     content = content_digest([_asked(asked), sample.get("target"), choices])
     given = sample.get("scores") or {}
     scores: dict[str, float | None] = {}
+    unread: list[str] = []
     for name, score in given.items():
         value = score.get("value")
-        if isinstance(value, dict):
-            scores |= {part: _value(one) for part, one in value.items()}
-        else:
-            scores[name] = _value(value)
+        parts = value if isinstance(value, dict) else {name: value}
+        scores |= {part: _value(one) for part, one in parts.items()}
+        unread += parts if _unread(name, score) else ()
     output = sample.get("output") or {}
     return LogAnswer(
         id=str(sample["id"]),
         content=content,
         epoch=int(sample.get("epoch", 1)) - 1,
         scores={} if sample.get("error") else scores,
-        state=_state(sample, given, scores, output),
+        state=_state(sample, scores, output),
         prompt=_prompt(sample.get("messages"), held),
         answer=_resolved(output.get("completion"), held) or None,
         question=partial(_question, asked, choices, sample.get("target")),
+        unread=unread,
     )
 
 
@@ -209,9 +211,7 @@ def _question(asked: Any, choices: Any, target: Any) -> QuestionDigests:
     return question(texts, options, right_texts(target, options))
 
 
-def _state(
-    sample: Mapping[str, Any], given: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping[str, Any]
-) -> AnswerState:
+def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping[str, Any]) -> AnswerState:
     if sample.get("error"):
         return "failed"
     if all(score is None for score in scores.values()):
@@ -221,7 +221,7 @@ def _state(
         return "cut"
     if stop == "content_filter":
         return "refused"
-    return "unreadable" if any(_unread(name, score) for name, score in given.items()) else "read"
+    return "read"
 
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -39,7 +39,8 @@ class LogAnswer(NamedTuple):
     """One answer to an item: its id in the log, the digest of what is asked (None where the log does not have
     it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
-    `question` gives what is asked as every package would have it."""
+    `question` gives what is asked as every package would have it; `unread` names those of several readings
+    that read nothing in an answer that is there."""
 
     id: str
     content: bytes | None
@@ -50,6 +51,7 @@ class LogAnswer(NamedTuple):
     answer: str | None = None
     unit: str | None = None
     question: Callable[[], QuestionDigests] | None = None
+    unread: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

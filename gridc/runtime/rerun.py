@@ -182,7 +182,7 @@ class RankedSample:
         outcome = score(self.setting, self.item, answers)
         if outcome.choice is None:
             return False
-        ranked = candidates(self.setting.candidates, self.item, self.setting.enumerator)
+        ranked = candidates(self.setting.held("candidates"), self.item, self.setting.enumerator)
         against = [tolerance if candidate.option != outcome.choice else -tolerance for candidate in ranked]
         moved = []
         for sign, answer in zip((1.01, -1.01), answers, strict=False):  # a prior counts the other way round

@@ -18,6 +18,7 @@ Method = Literal[
     "first_token",
     "loglikelihood",
     "pair_likelihood",
+    "text_likelihood",
     "refusal_keywords",
     "judge",
     "scorer",
@@ -344,7 +345,9 @@ class BenchmarkEffects(Table):
             description="extract: read the option from free text; match: compare free text with right "
             "answers, see `match`; first_token: the most likely first token "
             "is the answer; loglikelihood: rank candidates; pair_likelihood: which of two sentences is more "
-            "likely; refusal_keywords: search the response for phrases of refusal; judge: a model assesses "
+            "likely; text_likelihood: how likely a text is, in bits per byte: the first of `references` "
+            "behind the prompt, or without one what is asked, behind `premise` alone; refusal_keywords: "
+            "search the response for phrases of refusal; judge: a model assesses "
             "the response, see [judge]; scorer: a function says what the response earns, see `scorer`."
         ),
     ] = None
@@ -421,7 +424,8 @@ class BenchmarkEffects(Table):
     premise: Annotated[
         str | None,
         Field(
-            description="What stands for the prompt in the unconditional likelihood. Default: nothing.",
+            description="What stands for the prompt in the unconditional likelihood, and before a text "
+            "that is weighed without one. Default: nothing.",
             examples=["Answer:"],
         ),
     ] = None

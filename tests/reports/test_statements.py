@@ -27,11 +27,13 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLevels, ModelOverLevels
 from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, sentences
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
+from gridc.statistics.unit_jackknife import UnitEstimate
 from gridc.statistics.variance import Decomposition, TermShare
 from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
 
@@ -133,6 +135,11 @@ def shared() -> Findings:
     return having(pair(), FACTORIAL, found)
 
 
+def weighed() -> Findings:
+    bits = BitsPerByte("ant", 30, 900, UnitEstimate(1.25, (1.0, 1.5), 30, 30.0))
+    return having(pair(), TEXT_LIKELIHOODS, (TextLikelihood("facts", "frame=plain", (bits,), (), "0" * 64),))
+
+
 def levelled() -> Findings:
     low, high = LevelScore("a", Fraction(1, 4)), LevelScore("b", Fraction(3, 4))
     chance = Exchanged(0.1, 0.2, 0.01, 99)
@@ -228,6 +235,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         {"it is not declared": lambda: having(pair(), GENERALIZABILITY, None)},
     ),
     "many_levels": (levelled, {"no axis has many levels": pair}),
+    "bits_per_byte": (weighed, {"no text is weighed": pair}),
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),
     "people": (lambda: audited((1, 0)), {"nobody labelled": pair}),

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import WHOLE_TEXT
 from gridc.schema.effects import Candidates
 
 UNKNOWN_PHRASINGS = (
@@ -34,13 +36,17 @@ class Candidate:
     option: int
 
 
-def candidates(kind: Candidates, item: Item, enumerator: str = DEFAULT) -> Sequence[Candidate]:
+def candidates(
+    kind: Candidates | Literal["whole_text"], item: Item, enumerator: str = DEFAULT
+) -> Sequence[Candidate]:
     """The candidates of an item, in the order that a tie rule counts them in.
 
     `unknown_expanded` puts the ten phrasings of unknown in the place of the item's own, behind the other
-    options, as lm-evaluation-harness and HELM do. Letters are the labels of the enumerator. Raises
-    `NoCandidates`.
+    options, as lm-evaluation-harness and HELM do. Letters are the labels of the enumerator. `whole_text` is
+    the first right answer in free text, or without one what is asked. Raises `NoCandidates`.
     """
+    if kind == WHOLE_TEXT:
+        return [Candidate(item.references[0] if item.references else item.query, 0)]
     if not item.options:
         raise NoCandidates(f"item {item.id} has no options to rank")
     if kind == "sentence_pair" and (len(item.options) != 2 or item.stem):

@@ -7,6 +7,8 @@ from typing import Literal, assert_never
 from gridc.schema.effects import Candidates, Method
 from gridc.schema.scores import BEHAVIOURS, MATCHES, SCORED, Scores
 
+WHOLE_TEXT = "whole_text"
+"""In the place of candidates: the one text that is weighed, which no spec states."""
 Reads = Literal["option", "free_text", "behaviour", "label", "scored"]
 """What a response says: one of the item's options; an answer in its own words, which is right or wrong; that
 the model complies or refuses; a text that a judge gives a label to, or a function a label or numbers."""
@@ -18,13 +20,15 @@ class ScoringMethod:
 
     `reads` is what a response says; None where nothing is generated and candidates are ranked by likelihood.
     `candidates` are those that may be stated beside it, and that it ranks where it does. `fixes` gives keys
-    of a call the one value that they can have. `sampled` says whether an answer may be drawn.
+    of a call the one value that they can have. `sampled` says whether an answer may be drawn, and `weighs`
+    whether there is a single candidate, of which the likelihood itself is the outcome.
     """
 
     reads: Reads | None
     candidates: tuple[Candidates, ...] = ("option_text", "letter", "unknown_expanded")
     fixes: Mapping[str, object] = field(default_factory=dict)
     sampled: bool = True
+    weighs: bool = False
 
     @property
     def ranks(self) -> bool:
@@ -92,6 +96,13 @@ METHODS: Mapping[Method, ScoringMethod] = {
     ),
     "loglikelihood": ScoringMethod(reads=None, sampled=False),
     "pair_likelihood": ScoringMethod(reads=None, candidates=("sentence_pair",), sampled=False),
+    "text_likelihood": ScoringMethod(
+        reads=None,
+        candidates=("option_text",),
+        fixes={"candidates": WHOLE_TEXT, "normalise": "none", "ties": "against_gold"},
+        sampled=False,
+        weighs=True,
+    ),
     "refusal_keywords": ScoringMethod(reads="behaviour"),
     "judge": ScoringMethod(reads="label"),
     "scorer": ScoringMethod(reads="scored"),

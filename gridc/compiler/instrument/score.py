@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite, isnan
+from math import isfinite, isnan, log
 from typing import Any
 
 from gridc.compiler.instrument.candidates import candidates
@@ -70,6 +70,8 @@ def score(
     failed = next((answer["error"]["kind"] for answer in answers if "error" in answer), None)
     if failed is not None:
         return Outcome(None, setting.credit, {"rule": None, "unread": f"no answer: {failed}"})
+    if METHODS[setting.method].weighs:
+        return _weigh(setting, item, answers)
     if setting.ranks:
         return _rank(setting, item, answers)
     if ruling is not None:
@@ -126,7 +128,8 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
 def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     """The mean score of one who picks each item's option at random; None where an answer is no option, and
     where several answers become one."""
-    chooses = setting.ranks or METHODS[setting.method].reads_option
+    method = METHODS[setting.method]
+    chooses = (method.ranks and not method.weighs) or method.reads_option
     if setting.aggregate != "mean" or not chooses or not items or not all(item.options for item in items):
         return None
     expected = [
@@ -185,7 +188,7 @@ READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
 
 def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The most likely candidate. Where a likelihood is no number (None) there is no ranking and no choice."""
-    ranked = candidates(setting.candidates, item, setting.enumerator)
+    ranked = candidates(setting.held("candidates"), item, setting.enumerator)
     conditional = answers[0]["loglikelihoods"]
     if setting.normalise == "unconditional":
         prior = answers[1]["loglikelihoods"]
@@ -210,6 +213,22 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     if len(ranked) > len(item.options):
         evidence["candidate"] = chosen
     return Outcome(choice, earned(setting, item, choice), evidence)
+
+
+RAW_BITS = 8
+"""Of a byte that nothing is known of."""
+
+
+def _weigh(setting: Setting, item: Item, answers: Answers) -> Outcome:
+    """How likely a text is. Its score is the share of its bits that a coder by this model saves,
+    1 - bits / (8 bytes), and 0 where it saves none."""
+    ((text, _),) = ((made.text, made.option) for made in candidates(setting.held("candidates"), item))
+    (likelihood,) = answers[0]["loglikelihoods"]
+    if _none(likelihood):
+        return Outcome(None, setting.credit, {"margin": None, "tied": 0})
+    bits, size = -likelihood / log(2), len(text.encode())
+    saved = max(0.0, 1 - bits / (RAW_BITS * size))
+    return Outcome(0, round(saved * setting.scale), {"margin": None, "bits": round(bits, 6), "bytes": size})
 
 
 def _none(value: float | None) -> bool:

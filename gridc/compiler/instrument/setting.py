@@ -144,8 +144,10 @@ class Setting:
 
     @property
     def gives_numbers(self) -> bool:
-        """Whether a function gives each answer a number, and no label."""
-        return METHODS[self.method].scored and self.scores is None
+        """Whether each answer earns a number by itself, and nothing is chosen: that of a function, without a
+        label, or of a likelihood."""
+        method = METHODS[self.method]
+        return method.weighs or (method.scored and self.scores is None)
 
     @property
     def credit(self) -> int:
@@ -184,7 +186,7 @@ class Setting:
         """A candidate opens the assistant's turn in a chat; in plain text a space precedes it."""
         if self.delimiter is not None:
             return self.delimiter
-        return "" if self.chat_template else " "
+        return "" if self.chat_template or METHODS[self.method].weighs else " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,11 @@ class KeyEffect:
 
 def _ranks(setting: Setting) -> bool:
     return setting.ranks
+
+
+def _behind_premise(setting: Setting) -> bool:
+    """Whether some likelihood is one behind the premise alone."""
+    return setting.ranks and (setting.held("normalise") == "unconditional" or METHODS[setting.method].weighs)
 
 
 def _reads(setting: Setting) -> bool:
@@ -249,7 +256,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "casing": KeyEffect("prompt"),
     "candidates": KeyEffect("request", _reads),
     "normalise": KeyEffect("request", _reads),
-    "premise": KeyEffect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),
+    "premise": KeyEffect("request", lambda setting: not _behind_premise(setting)),
     "ties": KeyEffect("score", lambda setting: _reads(setting) and setting.aggregate != "majority"),
     "seam": KeyEffect("request", _reads),
     "delimiter": KeyEffect("request", _reads),

@@ -10,6 +10,7 @@ from gridc.compiler.inputs.origin import show_command
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import (
     SandboxError,
     exemplar_blocks,
@@ -109,11 +110,13 @@ class Asker:
                 return (Request("generate", model, setting.precision, prompt, drawn(item, replicate)),)
 
             return generate
-        twice = setting.normalise == "unconditional"
+        twice = setting.held("normalise") == "unconditional"
 
         def rank(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
             ranking = _ranking(setting, item, cell)
-            prompts = (prompt, prompt.saying(setting.premise)) if twice else (prompt,)
+            alone = METHODS[setting.method].weighs and not item.references
+            behind = prompt.saying(setting.premise)
+            prompts = (behind,) if alone else (prompt, behind) if twice else (prompt,)
             return tuple(
                 [Request("loglikelihood", model, setting.precision, wording, ranking) for wording in prompts]
             )
@@ -175,9 +178,9 @@ def _rendered(cell: Cell) -> tuple[str, Setting]:
 def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
     delimiter = setting.continuation_delimiter
     try:
-        ranked = candidates(setting.candidates, item, setting.enumerator)
+        ranked = candidates(setting.held("candidates"), item, setting.enumerator)
     except NoCandidates as error:
-        message = f"{cell.key} ranks {setting.candidates}, and {error}"
+        message = f"{cell.key} ranks {setting.held('candidates')}, and {error}"
         raise SpecError([Diagnostic("GC313", message)]) from None
     parameters = {"continuations": [delimiter + candidate.text for candidate in ranked]}
     return parameters if setting.seam == "shared_prefix" else {**parameters, "seam": setting.seam}

@@ -13,12 +13,15 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import SandboxError, extra_columns, render_rubric
 from gridc.diagnostics.errors import Diagnostic, SpecError
 
+NOTHING = "builtin:nothing"
+
 
 def require_askable(study: Study, source: Source) -> None:
     """Raise `SpecError` where a ranking has nothing to rank (GC313), or no response could match a right
     answer (GC345), or a rubric cannot be rendered (GC310), once for each benchmark and way."""
     findings = [
         *_nothing_to_rank(study, source),
+        *_unasked_prompt(study, source),
         *_never_matched(study, source),
         *_rubrics_fail(study, source),
     ]
@@ -30,7 +33,8 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
     seen: set[tuple[object, ...]] = set()
     for cell in passes.cells(study.spec):
         setting = cell.setting
-        ways = (cell.benchmark, setting.candidates, setting.items)
+        kind = setting.held("candidates")
+        ways = (cell.benchmark, kind, setting.items)
         if not setting.ranks or ways in seen or cell.benchmark not in study.items:
             continue
         seen.add(ways)
@@ -38,7 +42,7 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
         items = study.items[cell.benchmark].asked(None, setting.items)
         for item in items:
             try:
-                candidates(setting.candidates, item)
+                candidates(kind, item)
             except NoCandidates as error:
                 wrong.append(error)
         if wrong:
@@ -47,11 +51,40 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
                 study.spec, "method", where
             )
             message = (
-                f"`{setting.candidates}` cannot be ranked on {len(wrong):,} of the {len(items):,} items of "
+                f"`{kind}` cannot be ranked on {len(wrong):,} of the {len(items):,} items of "
                 f"`{cell.benchmark}`: {wrong[0]}"
             )
             help = _way_out(study, cell.benchmark, path)
             yield source.diagnose("GC313", path or (), message, help)
+
+
+def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
+    """A prompt beside texts that stand behind none; and a server that would weigh a text behind nothing."""
+    seen: set[tuple[str, ...]] = set()
+    served = {model.id for model in study.spec.model if model.base_url is not None}
+    for cell in passes.cells(study.spec):
+        setting, ways = cell.setting, (cell.benchmark, cell.model, cell.setting.prompt, cell.setting.premise)
+        if not METHODS[setting.method].weighs or ways in seen or cell.benchmark not in study.items:
+            continue
+        seen.add(ways)
+        items = study.items[cell.benchmark].asked(None, setting.items)
+        alone = any(not item.references for item in items)
+        where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+        if alone and cell.model in served and not setting.premise:
+            path = grid.stated_at(study.spec, "method", where) or ()
+            message = f"`{cell.model}` cannot weigh a text behind nothing: servers leave its first token out"
+            help = 'premise = "\\n": the texts then stand behind a line break'
+            yield source.diagnose("GC636", path, message, help)
+        if setting.prompt != NOTHING and alone and (cell.benchmark, setting.prompt) not in seen:
+            seen.add((cell.benchmark, setting.prompt))
+            path = grid.stated_at(study.spec, "prompt", where) or ()
+            message = (
+                f"what is asked on `{cell.benchmark}` is the very text that is weighed, behind no prompt"
+            )
+            help = (
+                f'prompt = "{NOTHING}"; or `fields.references` names the column of a text behind the prompt'
+            )
+            yield source.diagnose("GC313", path, message, help)
 
 
 def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:

@@ -183,11 +183,12 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     """GC518."""
     if not setting.ranks or not setting.chat_template:
         return
-    if setting.candidates == "sentence_pair":
+    alone = METHODS[setting.method].weighs and not template_variables(template) - {"stem"}
+    if alone or setting.candidates == "sentence_pair":
         yield (
             "GC518",
             "method",
-            "sentences are compared as replies in a chat, not as plain text",
+            f"{'texts' if alone else 'sentences'} are compared as replies in a chat, not as plain text",
             "set chat_template = false",
         )
     elif setting.continuation_delimiter[:1].isspace():

@@ -159,7 +159,7 @@ def _unsaid(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterato
 
 def _tied(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
     """A tie rule under which a ranking without any preference scores above chance."""
-    if not cell.setting.ranks or cell.setting.ties == "against_gold":
+    if not cell.setting.ranks or cell.setting.held("ties") == "against_gold":
         return
     points = indifferent(cell.setting, samples)
     chances = [_chance(sample.item) for sample in samples]

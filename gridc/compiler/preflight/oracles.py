@@ -275,9 +275,9 @@ class Trial:
 def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[Trial]:
     """Every oracle with an expectation of the setting, on every sample. Nothing random, no model.
 
-    What a judge assesses is left to the judge's own trial.
+    What a judge assesses is left to the judge's own trial, and of a text that is weighed nothing is chosen.
     """
-    if METHODS[setting.method].judged:
+    if METHODS[setting.method].judged or METHODS[setting.method].weighs:
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)
@@ -314,8 +314,10 @@ class Reply:
 
 
 def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
-    """What each oracle answers to a sample. What a judge or a function assesses has none."""
-    if METHODS[setting.method].judged or METHODS[setting.method].scored:
+    """What each oracle answers to a sample. What a judge or a function assesses, and a text that is
+    weighed, has none."""
+    method = METHODS[setting.method]
+    if method.judged or method.scored or method.weighs:
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)

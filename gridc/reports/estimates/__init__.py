@@ -13,6 +13,7 @@ from gridc.reports.estimates.labels import audit_estimates, guess_estimates, jud
 from gridc.reports.estimates.many_levels import level_estimates
 from gridc.reports.estimates.scaffolds import scaffold_estimates
 from gridc.reports.estimates.scores import change_estimates, score_estimates, sensitivity_estimates
+from gridc.reports.estimates.text_likelihood import text_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates
 
@@ -43,6 +44,7 @@ SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     judging_estimates,
     component_estimates,
     level_estimates,
+    text_estimates,
     curve_estimates,
     audit_estimates,
     guess_estimates,

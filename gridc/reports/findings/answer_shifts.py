@@ -147,7 +147,8 @@ def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedItem
 def _ranked(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedItem]:
     """How far an item's likelihoods move, of the same candidates."""
     settings = against.setting, cell.setting
-    if not all(setting.ranks for setting in settings) or len({s.candidates for s in settings}) > 1:
+    kinds = {setting.held("candidates") for setting in settings if setting.ranks}
+    if len(kinds) != 1 or not all(setting.ranks for setting in settings):
         return
     before, after = (
         {item: answers[0].get("loglikelihoods") for item, _, answers in record.store.answers(stamp, side.key)}

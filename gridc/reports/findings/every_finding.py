@@ -18,6 +18,7 @@ from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.steps import STEPS
+from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
 
 FINDINGS: tuple[Finding[Any], ...] = (
     ANSWER_SHIFTS,
@@ -41,5 +42,6 @@ FINDINGS: tuple[Finding[Any], ...] = (
     SANITISED,
     SHARED_DRAWS,
     STEPS,
+    TEXT_LIKELIHOODS,
 )
 """What every report holds. `attribution.ATTRIBUTION` is added where it is asked for: it needs lightgbm."""

@@ -35,6 +35,7 @@ def interval_assumption(unit: UnitLevel) -> str:
 Measure = Literal[
     "share", "difference of shares", "share of a change", "log odds", "ratio", "count", "p", "statistic",
     "variance", "coefficient", "nats",
+    "bits per byte",
 ]  # fmt: skip
 """What a value is counted in. Shares and their differences are fractions of 1."""
 
@@ -90,6 +91,10 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("answer_changes", "share", "answers that are other ones than under the reference, right or wrong"),
         ("likelihood_shift", "nats", "mean distance of a candidate's log-likelihood from the reference's"),
         ("answer_divergence", "nats", "mean divergence of the candidates' shares of likelihood"),
+    ),
+    "statistics.md#bits-per-byte": (
+        ("bits_per_byte", "bits per byte", "bits of all texts over their bytes"),
+        ("bits_per_byte_gap", "bits per byte", "those of one model less those of another, same texts"),
     ),
     "statistics.md#many-levels-of-an-axis": (
         ("levels_mean", "share", "mean score over the levels of an axis that has many"),

@@ -21,6 +21,7 @@ from gridc.reports.statements import (
     pairs,
     rates,
     readings,
+    text_likelihood,
     units,
 )
 from gridc.reports.statements.statement import DocumentPart, OfBenchmark, OfStudy, Statement
@@ -37,6 +38,7 @@ SHELF: tuple[ShelfRow, ...] = (
     OfStudy("orders", "leading", pairs.orders),
     OfStudy("other_pairs", "leading", pairs.others),
     OfStudy("rate", "rates", rates.of_anchor),
+    OfStudy("bits_per_byte", "rates", text_likelihood.of_models),
     OfStudy("falsification", "falsification", hypotheses.falsifications),
     OfStudy("shares_of_variance", "variance", components.shares),
     OfStudy("generalizability", "variance", components.generalizability),

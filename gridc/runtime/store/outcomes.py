@@ -101,6 +101,15 @@ class OutcomeReader(Reader):
             [stamp, cell],
         )
 
+    def bits_of(self, stamp: str, cell: str) -> Iterator[tuple[str, float, int]]:
+        """(item, bits, bytes) of the texts of one cell whose likelihood is known."""
+        yield from self._db.execute(
+            """SELECT item, json_extract(evidence, '$.bits'), json_extract(evidence, '$.bytes') FROM sample
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND choice IS NOT NULL
+               ORDER BY item""",
+            [stamp, cell],
+        )
+
     def responses_of(self, stamp: str, cell: str, judge: str | None = None) -> Iterator[ResponseRow]:
         """The samples of one cell that have an outcome, sorted, with the stored properties of their responses
         and the last label of `judge`."""

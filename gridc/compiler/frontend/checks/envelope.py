@@ -15,7 +15,7 @@ from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.readers import FORMS
-from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.instrument.setting import DEFAULTS, Setting
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.effects import Attempts
@@ -125,7 +125,8 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
                     in_axes = [path for path in paths if path[0] == "axis"]
                     blamed = (*in_axes[:1], *paths[:1], ("axis", 0))[0]
                     way_out = (_EXCLUDE in help and _excluded(spec, in_axes)) or help
-                    yield source.diagnose("GC313", blamed, f"{problem} ({names})", way_out, at_key=True)
+                    here = f" ({names})" if names else ""
+                    yield source.diagnose("GC313", blamed, f"{problem}{here}", way_out, at_key=True)
 
 
 _EXCLUDE = "add an [[exclude]] with a reason"
@@ -178,7 +179,10 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", _EXCLUDE
     yield from _of_one_answer(setting)
-    if setting.candidates not in method.candidates:
+    for key, value in method.fixes.items() if method.weighs else ():
+        if getattr(setting, key) not in (value, DEFAULTS[key]):
+            yield f"a text is weighed whole, and `{key}` says how candidates are ranked", f"leave `{key}` out"
+    if setting.candidates not in method.candidates and not method.weighs:
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
     by_label = method.reads_text and FORMS[setting.reader].labels_alone
     if by_label and setting.options == "none":

@@ -111,7 +111,8 @@ def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             continue
         for model in spec.model:
             for configuration, setting in settings(spec, model.id, benchmark.id):
-                if not setting.ranks and not METHODS[setting.method].reads_option:
+                method = METHODS[setting.method]
+                if method.weighs or not (method.ranks or method.reads_option):
                     continue
                 place = grid.where(configuration.levels, configuration.tier, benchmark.id, model.id)
                 path = grid.stated_at(spec, "method", place) or ("harness",)

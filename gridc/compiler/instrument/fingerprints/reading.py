@@ -196,6 +196,16 @@ def _pairs() -> list[object]:
     ]
 
 
+def _weighed() -> list[object]:
+    """Likelihoods in nats whose bits are no round number, away from where a score rounds."""
+    setting = Setting("x", "text_likelihood", chat_template=False)
+    return [
+        _outcome(setting, item, [{"loglikelihoods": [value], "tokens": [5]}])
+        for item in (QUESTION, PROMPTS[0])
+        for value in (-4.0, -40.0, -4000.0, None)
+    ]
+
+
 def _scores() -> list[object]:
     earned: list[object] = []
     for scores, item, names in (
@@ -299,6 +309,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     },
     **{f"match:{kind}": partial(_matched, kind) for kind in matching.COMPARISONS},
     "method:pair_likelihood": _pairs,
+    "method:text_likelihood": _weighed,
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
     "judge:scale": _scale,

@@ -1,0 +1,25 @@
+"""What is said of how likely texts are."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
+from gridc.reports.statements.statement import Statement
+
+
+def of_models(findings: Findings) -> Iterator[Statement]:
+    """Bits per byte of all models, in each configuration."""
+    for found in findings[TEXT_LIKELIHOODS]:
+        listed = "; ".join(
+            f"{model.model} {model.value.value:.4f}"
+            + (
+                f" [{model.value.interval[0]:.4f}, {model.value.interval[1]:.4f}]"
+                if model.value.interval
+                else ""
+            )
+            for model in found.models
+        )
+        yield Statement(
+            f"Bits per byte on {found.benchmark}, under {found.configuration}, fewer are better: {listed}.",
+            about=(found.benchmark,),
+        )

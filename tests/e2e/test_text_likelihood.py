@@ -1,0 +1,220 @@
+# ruff: noqa: E501  # a refusal reads as one row
+"""Bits per byte, from a stamp to `verify`: beside transformers' own loss, and counted again by numpy."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import t
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
+
+import gridc
+from gridc.diagnostics.errors import GridcError
+from gridc.study import OpenStudy
+from tests.e2e.conftest import PACKAGE
+from tools.servers.http import Server
+from tools.servers.model import ModelServer
+
+MODELS = {"one": "pocket-qwen2", "two": "pocket-llama"}
+WORDS = "the answer is a careful and naïve 日本 river Zürich old keys who forgot B C why not said so".split()  # noqa: SIM905
+ROWS = [
+    {
+        "id": f"t{n:02}",
+        "text": " ".join(WORDS[(7 * n + k * k) % len(WORDS)] for k in range(4 + n % 9)),
+        "asked": f"Question {n}: which one?\nAnswer:",
+        "said": [" The answer is B.", " A", " not one of them, as far as I know"][n % 3],
+        "group": f"g{n // 2}",
+    }
+    for n in range(48)
+]
+SPEC = """\
+gridcard = 1
+study = { id = "bits", title = "Bits per byte", purpose = "comparative", not_varied = ["all else"] }
+model = [MODELS]
+harness = { method = "text_likelihood", prompt = "builtin:nothing", chat_template = falsePREMISE }
+
+[[benchmark]]
+id = "texts"
+loader = "rows"
+source = "path:rows.jsonl"
+direction = "higher"
+loading.fields = { query = "text", id = "id", family = "group" }
+"""
+BEHIND = """
+[[benchmark]]
+id = "answers"
+loader = "rows"
+source = "path:rows.jsonl"
+direction = "higher"
+prompt = "{{ query }}"
+loading.fields = { query = "asked", references = ["said"], id = "id", family = "group" }
+"""
+LOCAL = ", ".join(
+    f'{{ id = "{name}", engine = "hf", source = "builtin:{source}" }}' for name, source in MODELS.items()
+)
+
+
+def written(folder: Path, models: str = LOCAL, more: str = BEHIND, premise: str = "") -> OpenStudy:
+    spec = SPEC.replace("MODELS", models).replace("PREMISE", premise) + more
+    (folder / "gridcard.toml").write_text(spec, "utf-8")
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+    (folder / "rows.jsonl").write_text("".join(lines), "utf-8")
+    return gridc.open(folder)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
+    opened = written(tmp_path_factory.mktemp("bits"))
+    opened.validate(check=True)
+    opened.stamp()
+    opened.run()
+    opened.report()
+    return opened
+
+
+@pytest.fixture(scope="module")
+def estimates(study: OpenStudy) -> dict[str, dict[str, Any]]:
+    rows = json.loads((study.store.parent / "estimates.json").read_text("utf-8"))["estimates"]
+    return {row["id"]: row for row in rows}
+
+
+def likelihoods(study: OpenStudy) -> dict[tuple[str, str, str], tuple[float, int]]:
+    """By model, benchmark and item the stored log-likelihood and the score."""
+    with closing(sqlite3.connect(study.store)) as store:
+        rows = store.execute(
+            """SELECT cell.model, benchmark, item, json_extract(answer, '$.loglikelihoods[0]'), score FROM sample
+               JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
+               JOIN call ON call.id = trace.call"""
+        ).fetchall()
+    return {(model, benchmark, item): (value, score) for model, benchmark, item, value, score in rows}
+
+
+class Plain:
+    """A model as transformers runs it."""
+
+    def __init__(self, source: str) -> None:
+        folder = PACKAGE / "builtin" / "models" / source
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        begins = json.loads((folder / "config.json").read_text("utf-8"))
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        self.begin = begins["eos_token_id"] if begins["bos_token_id"] is None else begins["bos_token_id"]
+
+    def loss(self, before: str, text: str) -> float:
+        """The sum of transformers' loss over the tokens of a text behind others, in nats."""
+        whole = self.tokenizer.encode(before + text, add_special_tokens=False).ids
+        start = len(self.tokenizer.encode(before, add_special_tokens=False).ids)
+        lead = [] if before else [self.begin]  # neither tokenizer puts one before a text
+        ids = torch.tensor([[*lead, *whole]])
+        labels = ids.clone()
+        labels[0, : len(lead) + start] = -100
+        with torch.inference_mode():
+            return float(self.model(ids, labels=labels).loss) * (len(whole) - start)
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, Plain]:
+    return {name: Plain(source) for name, source in MODELS.items()}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_is_the_loss_of_transformers(study: OpenStudy, plain: dict[str, Plain], model: str) -> None:
+    stored = likelihoods(study)
+    for row in ROWS:
+        alone, behind = (stored[model, name, str(row["id"])][0] for name in ("texts", "answers"))
+        assert -alone == pytest.approx(plain[model].loss("", str(row["text"])), rel=1e-5)
+        assert -behind == pytest.approx(plain[model].loss(str(row["asked"]), str(row["said"])), rel=1e-4)
+
+
+def test_scores_are_the_bits_that_are_saved(study: OpenStudy) -> None:
+    stored, texts = likelihoods(study), {row["id"]: row for row in ROWS}
+    seen = set()
+    for (_, benchmark, item), (value, score) in stored.items():
+        text = str(texts[item]["text" if benchmark == "texts" else "said"])
+        saved = max(0, 1 - (-value / log(2)) / (8 * len(text.encode())))
+        assert score == pytest.approx(10_000 * saved, abs=0.5 + 1e-6)
+        seen.add(score > 0)
+    assert seen == {False, True}, "some texts are worth less than nothing saved"
+
+
+@pytest.mark.parametrize("benchmark", ["texts", "answers"])
+def test_bits_per_byte_are_counted_again(study: OpenStudy, estimates: dict[str, Any], benchmark: str) -> None:
+    stored = likelihoods(study)
+    sizes = np.array([len(str(row["text" if benchmark == "texts" else "said"]).encode()) for row in ROWS])
+    bits = {
+        model: np.array([-stored[model, benchmark, str(row["id"])][0] for row in ROWS]) / log(2)
+        for model in MODELS
+    }
+    for name, values in (
+        (f"bits_per_byte/one/{benchmark}", bits["one"]),
+        (f"bits_per_byte/two/{benchmark}", bits["two"]),
+        (f"bits_per_byte_gap/one/two/{benchmark}", bits["one"] - bits["two"]),
+    ):
+        row = estimates[f"{name}/the only one"]
+        assert row["estimate"] == pytest.approx(values.sum() / sizes.sum(), rel=1e-6) and row["n"] == 48
+        by_group, of_group = values.reshape(24, 2).sum(axis=1), sizes.reshape(24, 2).sum(axis=1)
+        without = (values.sum() - by_group) / (sizes.sum() - of_group)
+        half = t.ppf(0.975, 23) * np.sqrt(23 / 24 * ((without - without.mean()) ** 2).sum())
+        centre = values.sum() / sizes.sum()
+        assert row["interval"] == pytest.approx([centre - half, centre + half], rel=1e-5)
+
+
+def test_it_verifies_and_is_printed(study: OpenStudy) -> None:
+    assert study.verify().complete
+    page = " ".join((study.store.parent / "report.html").read_text("utf-8").split())
+    assert 'href="#bits"' in page and "Bits per byte on texts, under the only one, fewer are better" in page
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with Server(ModelServer("pocket-qwen2")) as server:
+        yield server.url
+
+
+def test_a_server_that_echoes_weighs_as_transformers_does(
+    tmp_path: Path, server: str, plain: dict[str, Plain]
+) -> None:
+    models = f'{{ id = "one", engine = "api", source = "pocket-qwen2", base_url = "{server}" }}'
+    waived = '\n[[waive]]\ncode = "GC507"\nwhy = "a test"\n'
+    study = written(tmp_path, models, waived, ', premise = "\\n"')
+    study.run()
+    stored = likelihoods(study)
+    for row in ROWS[:20]:
+        loss = plain["one"].loss("\n", str(row["text"]))
+        assert -stored["one", "texts", str(row["id"])][0] == pytest.approx(loss, rel=1e-4)
+    assert study.verify().complete
+
+
+API = '{ id = "one", engine = "api", source = "m-2026-01-01"AT }'
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "message", "help"),
+    [
+        (("builtin:nothing", "builtin:T1"), "GC313", "is the very text that is weighed", 'prompt = "builtin:nothing"'),
+        (("method =", 'normalise = "char", method ='), "GC313", "a text is weighed whole, and `normalise`", "leave `normalise` out"),
+        (("method =", 'candidates = "letter", method ='), "GC313", "a text is weighed whole, and `candidates`", "leave `candidates` out"),
+        (("method =", 'temperature = 1.0, method ='), "GC313", "combined with sampled decoding", "[[exclude]]"),
+        ((", chat_template = false", ""), "GC518", "texts are compared as replies in a chat", "set chat_template = false"),
+        ((LOCAL, API.replace("AT", "")), "GC636", "cannot rank given candidates", "base_url"),
+        ((LOCAL, API.replace("AT", ', base_url = "http://127.0.0.1:1/v1"')), "GC636", "cannot weigh a text behind nothing", 'premise = "\\n"'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_weighed_is_said_before_a_stamp(
+    tmp_path: Path, edit: tuple[str, str], code: str, message: str, help: str
+) -> None:
+    study = written(tmp_path, more="")
+    spec = tmp_path / "gridcard.toml"
+    assert spec.read_text("utf-8").count(edit[0]) == 1
+    spec.write_text(spec.read_text("utf-8").replace(*edit), "utf-8")
+    with pytest.raises(GridcError) as refused:
+        study.validate(check=True)
+    (found,) = (each for each in refused.value.diagnostics if each.code == code)
+    assert message in found.message and help in str(found.help), found

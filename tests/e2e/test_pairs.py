@@ -1,6 +1,8 @@
 """Judges that compare two responses, by scripts of a known preference: recounted from texts and rows."""
 
 import json
+import re
+import shutil
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
@@ -193,6 +196,46 @@ def test_a_response_is_compared_with_the_right_answer_once(tmp_path: Path) -> No
     assert {
         row["estimate"] for name, row in found.items() if name.startswith("score/") and "=judge" in name
     } == {1}
+
+
+def test_a_panel_of_pairs_is_blinded_decides_by_majority_and_is_merged(tmp_path: Path) -> None:
+    more = """verdict = "majority"
+panel = [{ id = "b", SECOND }, { id = "c", SECOND }]
+blinding = { sanitise = true, seed = 3, guess_share = 1.0, index = "bang" }"""
+    with serving(tmp_path / "s", {"first_place": 0.5}) as made:
+        study = pairs(made, more)
+        study.run()
+        empty = Path(shutil.copytree(made.folder, tmp_path / "empty"))
+        shutil.rmtree(empty / "results")
+        merged = gridc.open(empty / "gridcard.toml")
+        merged.merge([study.store])
+        assert merged.verify().complete
+        study.report()
+        assert study.verify().complete
+        found = estimates(made)
+        rows = made.rows("SELECT judge, cell, item, label FROM judgement WHERE label IN ('A', 'B', 'tie')")
+        choices = made.rows(
+            """SELECT cell, item, choice FROM sample WHERE (cell, item) IN
+               (SELECT cell, item FROM judgement WHERE judge = 'judge')"""
+        )
+        prompts = [*made.judge.prompts, *made.second.prompts]
+    comes_to = {"AB": 2, "BA": 0}
+    labels = {(judge, cell, item): label for judge, cell, item, label in rows}
+    parted = 0
+    for cell, item, choice in choices:
+        votes = [
+            comes_to.get(labels[name, cell, item] + labels[f"{name}.swapped", cell, item], 1)
+            for name in ("judge", "judge.b", "judge.c")
+        ]
+        assert choice == Counter(votes).most_common(1)[0][0], votes
+        parted += len(set(votes)) > 1
+    assert 0 < parted < len(choices)
+    assert {name for name in found if name.startswith("pairs/")} == {
+        f"pairs/{judge}/{kind}"
+        for judge in ("judge", "judge.b", "judge.c")
+        for kind in ("swap_inconsistency", "first_place")
+    }
+    assert not any(re.search(r"\b(ant|bee)\b", prompt) for prompt in prompts), "no judge sees a model's name"
 
 
 NO_ANSWERS = """

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.special import rel_entr, softmax
 from scipy.stats import t
 
 import gridc
+from gridc.compiler.instrument.setting import Setting
+from gridc.reports.findings.answer_shifts import comparable
 from gridc.study import OpenStudy
 
 SPEC = """\
@@ -185,3 +188,23 @@ def test_models_move_further_than_precisions_and_methods_have_no_likelihoods_to_
     assert "hypothesis/methods/loglikelihood/answer_divergence" not in estimates
     assert study.verify().complete
     assert 'href="#answers"' in (study.store.parent / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "compared"),
+    [
+        ({}, True),
+        ({"method": "loglikelihood"}, True),
+        ({"precision": "bf16"}, True),
+        ({"option_order": "reversed"}, False),
+        ({"method": "judge"}, False),
+        ({"temperature": 0.7, "replicates": 5}, False),
+        ({"method": "text_likelihood"}, False),
+    ],
+)
+def test_only_answers_that_can_be_told_to_be_the_same_are_compared(
+    change: dict[str, Any], compared: bool
+) -> None:
+    """A choice of shuffled options is another one in another order, and a label is no option."""
+    one = Setting("x", "extract", option_order="file")
+    assert comparable(one, replace(one, **change)) is comparable(replace(one, **change), one) is compared

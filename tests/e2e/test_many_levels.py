@@ -193,3 +193,24 @@ def test_kendalls_w_between_the_wordings_is_counted_again(
     assert 0.2 < w < 1
     assert estimates["levels/sums/wording/kendall_w"]["estimate"] == pytest.approx(w)
     assert not any(name.startswith("levels/sums/tone") for name in estimates), "two levels are not many"
+
+
+def test_where_lower_is_better_the_lowest_is_best_and_one_model_has_no_order(tmp_path: Path) -> None:
+    with Server(Sums()) as server:
+        spec = written(tmp_path, server.url) / "gridcard.toml"
+        text = spec.read_text("utf-8").replace('direction = "higher"', 'direction = "lower"')
+        spec.write_text(re.sub(r"\[\{ (.*?) \}, .*\]", r"[{ \1 }]", text, count=1), "utf-8")
+        study = gridc.open(tmp_path)
+        study.run()
+        study.report()
+    with closing(sqlite3.connect(study.store)) as store:
+        rows = store.execute(
+            """SELECT configuration, avg(score) FROM sample JOIN cell ON cell.id = sample.cell
+               GROUP BY substr(configuration, 1, 11)"""
+        ).fetchall()
+    by_level = np.array([mean for _, mean in rows])
+    written_down = json.loads((study.store.parent / "estimates.json").read_text("utf-8"))["estimates"]
+    found = {row["id"].rpartition("/")[2]: row["estimate"] for row in written_down if "levels/" in row["id"]}
+    assert len(rows) == 12 and "kendall_w" not in found
+    assert (found["best"], found["worst"]) == pytest.approx((by_level.min(), by_level.max()))
+    assert found["saturation"] == pytest.approx(1 - (by_level.mean() - by_level.min()))

@@ -77,11 +77,11 @@ def _pairs(cells: Sequence[Cell], compared: Pair) -> Iterator[tuple[Cell, Cell]]
     references = {rest(cell): cell for cell in cells if level(cell) == compared.reference}
     for cell in cells:
         against = references.get(rest(cell)) if level(cell) == compared.level else None
-        if against is not None and _comparable(against.setting, cell.setting):
+        if against is not None and comparable(against.setting, cell.setting):
             yield against, cell
 
 
-def _comparable(one: Setting, other: Setting) -> bool:
+def comparable(one: Setting, other: Setting) -> bool:
     """Whether a choice of one is the same answer as that choice of the other, of items asked once."""
     methods = METHODS[one.method], METHODS[other.method]
     options = all(method.ranks or method.reads_option for method in methods)

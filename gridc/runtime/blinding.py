@@ -18,7 +18,8 @@ with it the results, from one run of a study to the next.
 
 import hmac
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,7 +27,8 @@ from uuid import UUID
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.sanitise import Sanitised, known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import Known, Sanitised, known_of, reading, sanitise
+from gridc.compiler.instrument.scaffolds.turns import Messages, conversation, transcript
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import Unblinded
@@ -133,7 +135,7 @@ def responses_of(
         if not wanted or answers is None or any("error" in answer for answer in answers):
             continue
         text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
-        requests = (request for _, request in sample.trace(store.answer_to).calls)
+        requests = [request for _, request in sample.trace(store.answer_to).calls]
         shown = dict.fromkeys(
             content
             for request in requests
@@ -141,8 +143,26 @@ def responses_of(
             if role != "assistant"
         )
         known = known_of(cell.setting, sample.item, tuple(shown), names)
-        clean = sanitise(text, partial(reading, cell.setting, sample.item), known)
-        yield BlindedResponse(place, cell.benchmark, text, {}), clean
+        read = partial(reading, cell.setting, sample.item)
+        if sample.scaffolded is None or not sample.scaffolded.converses or not text.strip():
+            yield BlindedResponse(place, cell.benchmark, text, {}), sanitise(text, read, known)
+            continue
+        said = conversation(requests[0].prompt.messages, requests[-1].prompt.messages, text)
+        yield BlindedResponse(place, cell.benchmark, transcript(said), {}), _clean(said, read, known)
+
+
+def _clean(said: Messages, read: Callable[[str], tuple[object, ...]], known: Known) -> Sanitised:
+    """A conversation with every reply sanitised; what the user says is the same for all."""
+    parts = [
+        (role, sanitise(text, read, known) if role == "assistant" else Sanitised(text, len(text)))
+        for role, text in said
+    ]
+    removed, kept = Counter[str](), Counter[str]()
+    for _, part in parts:
+        removed.update(part.removed)
+        kept.update(part.kept)
+    whole = transcript((role, part.text) for role, part in parts)
+    return Sanitised(whole, sum(part.before for _, part in parts), dict(removed), dict(kept))
 
 
 def _names(spec: Spec) -> tuple[str, ...]:

@@ -215,7 +215,30 @@ class Fields(Table):
     constant, or a column with a map of its words.
     """
 
-    query: Annotated[Text | FieldValue, Field(description="What is asked.")]
+    query: Annotated[
+        Text | FieldValue | None, Field(description="What is asked. Or `turns`, or `messages`.")
+    ] = None
+    turns: Annotated[
+        Text | None,
+        Field(
+            description="A list of what the user says, turn by turn, in place of `query`: the first one is "
+            'asked, the others by scaffold = { kind = "turns" }.'
+        ),
+    ] = None
+    messages: Annotated[
+        Text | None,
+        Field(
+            description="A conversation in place of `query`: a list of { role, content }, of which the last, "
+            "of the user, is asked behind the others."
+        ),
+    ] = None
+    tools: Annotated[
+        Text | None,
+        Field(
+            description="A list of tools that react may call on the item: { name, description, results }, "
+            "with a result for each input and for any other one as `*`."
+        ),
+    ] = None
     context: Annotated[
         Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
     ] = None
@@ -276,6 +299,18 @@ class Fields(Table):
         if self.family is not None and self.cluster is not None:
             raise Contradiction(
                 "`family` and `cluster` are two names of one thing", "leave `cluster` out, the older one"
+            )
+        asked = [key for key in ("query", "turns", "messages") if getattr(self, key) is not None]
+        if len(asked) > 1:
+            raise Contradiction(
+                f"{' and '.join(f'`{key}`' for key in asked)} each say what is asked",
+                f"leave one of them out: `{asked[-1]}` holds its first text too",
+            )
+        if not asked:
+            raise Contradiction(
+                "`fields` does not say what is asked",
+                'query = "COLUMN"; turns = "COLUMN" for a list of what the user says, or messages = "COLUMN" '
+                "for a conversation",
             )
         if self.option_labels is not None and (self.gold is None or isinstance(self.options, OptionList)):
             raise Contradiction(

@@ -1,7 +1,7 @@
 """Scaffolds: procedures of several calls that answer one item."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -19,8 +19,27 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "vote": ("workers",),
     "chain": ("wording", "intensity", "property", "length"),
     "adjudicator": ("property",),
+    "turns": ("wording",),
 }
 """One row for each kind of scaffold: the keys that mean something to it. A plug-in may take any."""
+
+
+class AskedBy(NamedTuple):
+    """The kinds of scaffold that ask something of an item which no plain call asks, and the way out without
+    one. A plug-in may ask anything."""
+
+    kinds: tuple[str, ...]
+    otherwise: str
+
+
+ASKED_BY: Mapping[str, AskedBy] = {
+    "turns": AskedBy(("turns",), '`query` with ".0" behind the column asks the first one alone'),
+    "tools": AskedBy(("react",), "leave it out"),
+}
+"""By the field of `loading.fields`."""
+
+USER_TURNS = ASKED_BY["turns"].kinds
+"""The kinds that say more than the item's first turn."""
 
 Tool = Literal["calculator", "text_search", "scratchpad"]
 Intensity = Literal["minimal", "moderate", "aggressive"]
@@ -44,8 +63,8 @@ class Scaffold(Table):
             "and action; critic: answer, critique, revision; map_reduce: decompose, work, combine; "
             "map_reduce_options: the same, every worker sees the options; vote: every worker answers the "
             "whole prompt, and one more call decides; chain: a fixed sequence of prompts; adjudicator: "
-            "answer, check, and a third call that decides between the two. plugin:NAME: of an installed "
-            "package."
+            "answer, check, and a third call that decides between the two; turns: the item's user turns, "
+            "one after another, then those of `wording`. plugin:NAME: of an installed package."
         ),
     ]
     rounds: Annotated[
@@ -65,8 +84,9 @@ class Scaffold(Table):
     wording: Annotated[
         dict[Id, Annotated[tuple[Text, ...], Field(min_length=1)]] | None,
         Field(
-            description="The prompts of a chain, in order, by benchmark: texts and no templates; the first "
-            "one comes with the item. Instead of `intensity`.",
+            description="The prompts of a chain, in order, by benchmark: templates with the variables of a "
+            "prompt; the first one comes with the item. Instead of `intensity`. Of turns: what the user says "
+            "after the item's own turns.",
             examples=[{"bbq": ["Think about the question.", "Give your final answer."]}],
         ),
     ] = None

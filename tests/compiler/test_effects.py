@@ -4,7 +4,7 @@ The settings are tried on real items and prompts, with a value for each key that
 its choices, its bounds or its examples. A key that the schema knows and nothing reads is found here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -45,7 +45,7 @@ REPLIES = (
 )
 
 
-def scored(scorer: Scorer, item: Item, response: str) -> float:
+def scored(scorer: Scorer, item: Item, response: str, replies: Sequence[str]) -> float:
     """What a function gives: each name stands for another one."""
     return round((len(scorer.function) * len(response) % 17) / 17, 4)
 

@@ -222,6 +222,14 @@ TRIED = (
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
         "option_labels": Beside("turned", mapped(gold="side", option_labels="sides"))}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
+        "turns": Beside("spoken", {"benchmark.1.loading.fields.query": LEFT_OUT,
+            "benchmark.1.loading.fields.turns": "said", "harness.scaffold": {"kind": "turns",
+            "wording": {"families": ["Well?"]}}}),
+        "messages": Beside("heard", {"benchmark.1.loading.fields.query": LEFT_OUT,
+            "benchmark.1.loading.fields.messages": "told"}),
+        "tools": Beside("others", {"benchmark.1.loading.fields.tools": "tools",
+            "harness.scaffold": {"kind": "react"}})}),
+    Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
         "extra": Beside(["hue"], {"harness.prompt": "{{ question }} {{ extra | length }}"})}),
     Tried("FieldValue", "asked", "benchmark.1.loading.fields.gold", "asked", {
         "constant": Beside("B", mapped(gold={"constant": "A"})),

@@ -60,6 +60,12 @@ def both(item, response):
 OPTIONS = ("red", "green", "nobody knows")
 
 
+def talk(asked: str) -> list[dict[str, str]]:
+    """A short conversation that ends with what is asked."""
+    said = [("user", "Hello."), ("assistant", "Hello."), ("user", asked)]
+    return [{"role": role, "content": text} for role, text in said]
+
+
 def write_files(folder: Path) -> None:
     """The files that the studies name, and the studies themselves."""
     for base in BASES.glob("*.toml"):
@@ -78,6 +84,10 @@ def write_files(folder: Path) -> None:
             "field": ("near", "far")[number // 2 % 2], "hue": ("light", "dark")[number // 3 % 2],
             "should": ("comply", "refuse")[number % 3 == 0], "must": ("comply", "refuse")[number % 2],
             "one": "1", "working": "1 + 1 #### B", "side": "xyz"[number % 3], "sides": [*"xyz"],
+            "said": [f"What is {number}?", "And then?"], "spoken": [f"Why {number}?", "And when?"],
+            "told": talk(f"What is {number}?"), "heard": talk("Well?"),
+            "tools": [{"name": "find", "results": {"*": "x"}}],
+            "others": [{"name": "buy", "results": {"*": "x"}}],
             "turned": [*"zyx"],
         })  # fmt: skip
     reworded = ({**row, "ask": f"In other words: {row['ask']}"} for row in rows)

@@ -23,6 +23,7 @@ from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
     RUBRIC_VARIABLES,
+    TEMPLATE_MARK,
     VARIABLES,
     WRAPPER_VARIABLES,
     TemplateProblem,
@@ -101,8 +102,13 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             else:
                 help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
             collector.add(source.diagnose("GC310", path, problem.message + place, help))
+    for path, text in said_later(spec):
+        for problem in check_template(text, given, part=True) if TEMPLATE_MARK.search(text) else ():
+            usable = f"it may use {', '.join(f'`{name}`' for name in (*VARIABLES, *given))}"
+            collector.add(source.diagnose("GC310", path, problem.message, usable))
     if not collector.diagnostics:
-        for diagnostic in _columns_there(spec, source, [*prompt_references(spec), *rubrics(spec)], prompts):
+        templates = [*prompt_references(spec), *said_later(spec), *rubrics(spec)]
+        for diagnostic in _columns_there(spec, source, templates, prompts):
             collector.add(diagnostic)
         for diagnostic in _in_cells(spec, source, prompts, given):
             collector.add(diagnostic)
@@ -180,6 +186,15 @@ def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
                 yield (*path, key), reference
 
 
+def said_later(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
+    """Every text that a scaffold says after the prompt, with its place."""
+    for path, _, _, table in effect_tables(spec):
+        scaffold = getattr(table, "scaffold", None)
+        for benchmark, texts in ((scaffold and scaffold.wording) or {}).items():
+            for number, text in enumerate(texts):
+                yield (*path, "scaffold", "wording", benchmark, number), text
+
+
 def rubrics(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
     """What the spec tells its judges, with its place."""
     for path, judge in judge_tables(spec):
@@ -252,6 +267,8 @@ def _in_cells(
                     message = f"{problem.message} ({_cell(configuration.levels)})"
                     yield source.diagnose("GC310", where, message)
             texts = [prompts[setting.prompt], *([prompts[setting.wrapper]] if setting.wrapper else [])]
+            said = (setting.scaffolding and setting.scaffolding.wording) or {}
+            texts += [text for text in said.get(benchmark, ()) if TEMPLATE_MARK.search(text)]
             named = {name for text in texts for name in template_variables(text)} & given.keys()
             for name in sorted(named - dict(setting.vars).keys() - reported):
                 reported.add(name)

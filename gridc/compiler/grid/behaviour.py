@@ -8,6 +8,7 @@ from typing import Any
 from gridc.compiler.grid.configurations import effect_tables, stated_scaffolds
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import DEFAULTS
+from gridc.schema.scaffold import USER_TURNS
 from gridc.schema.spec import Spec
 
 
@@ -64,7 +65,14 @@ def _parts(spec: Spec) -> Iterator[str]:
     for scaffold in stated_scaffolds(spec):
         yield f"scaffold:{scaffold.kind}"
         yield from (f"tool:{tool}" for tool in scaffold.tools)
+    mapped = [each.loading.fields for each in spec.benchmark if each.loading.fields is not None]
+    if any(fields.messages for fields in mapped):
+        yield "prompt:messages"
+    if any(fields.tools for fields in mapped):
+        yield "tool:scripted"
     judges = spec.declared_judges
+    if judges and any(scaffold.kind in USER_TURNS for scaffold in stated_scaffolds(spec)):
+        yield "judge:turns"
     if judges:
         yield "method:judge"
     if any(judge.scale is not None for judge in judges):

@@ -4,7 +4,7 @@ and gives what the function gives. Nothing of gridc's own is reachable in it but
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -45,9 +45,10 @@ class Host:
 
         _explained(load, module)
 
-    def score(self, name: str, item: Mapping[str, Any], response: str) -> Any:
-        """What a function gives for a response."""
-        return _plain(_explained(lambda: self._function(name)(item, response), self._file))
+    def score(self, name: str, item: Mapping[str, Any], response: str, replies: Sequence[str]) -> Any:
+        """What a function gives for a response; the item has the replies that led to it."""
+        given = {**item, "replies": list(replies)}
+        return _plain(_explained(lambda: self._function(name)(given, response), self._file))
 
     def responders(self, name: str, item: Mapping[str, Any]) -> Any:
         """What the function `NAME_responders` beside it says that a perfect and a worst answer are; None
@@ -58,7 +59,7 @@ class Host:
         given = _explained(lambda: function(item), self._file)
         if not isinstance(given, Mapping) or not set(given) <= {"perfect", "worst"}:
             raise ValueError(f"gives {given!r} of `{function.__name__}`, no table of `perfect` and `worst`")
-        return {key: None if text is None else str(text) for key, text in given.items()}
+        return {key: None if said is None else _said(said) for key, said in given.items()}
 
     @property
     def _file(self) -> str:
@@ -69,6 +70,11 @@ class Host:
         if not callable(function):
             raise ValueError(f"is no function, but {type(function).__name__}")
         return function
+
+
+def _said(said: Any) -> list[str]:
+    """A response, or the replies that lead to it."""
+    return [str(text) for text in said] if isinstance(said, list | tuple) else [str(said)]
 
 
 def _explained(call: Callable[[], Any], file: str) -> Any:

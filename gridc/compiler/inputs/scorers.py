@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.scorers import ScorerError, ScorerFile, as_given
+from gridc.compiler.instrument.scorers import Replies, ScorerError, ScorerFile, as_given
 from gridc.confined import Confined, EndedError
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.schema.base import PLUGIN
@@ -42,19 +42,22 @@ class Scorers:
         file = None if scorer is None or scorer.file is None else self.files[scorer.file]
         return None if file is None or file.pair in self._allowed else file
 
-    def __call__(self, scorer: Scorer, item: Item, response: str) -> Any:
-        return self._ask(scorer, item, False, "score", response)
+    def __call__(self, scorer: Scorer, item: Item, response: str, replies: Replies = ()) -> Any:
+        return self._ask(scorer, item, False, "score", response, replies or (response,))
 
-    def again(self, scorer: Scorer, item: Item, response: str) -> Any:
+    def again(self, scorer: Scorer, item: Item, response: str, replies: Replies = ()) -> Any:
         """The same in another process, which has seen other calls and hashes texts otherwise."""
-        return self._ask(scorer, item, True, "score", response)
+        return self._ask(scorer, item, True, "score", response, replies or (response,))
 
-    def responders(self, scorer: Scorer, item: Item) -> Mapping[str, str | None] | None:
-        """What a function says that a perfect and a worst answer are; None where it does not."""
-        given: Mapping[str, str | None] | None = self._ask(scorer, item, False, "responders")
-        return given
+    def responders(self, scorer: Scorer, item: Item) -> Mapping[str, Replies | None] | None:
+        """What a function says that the replies of a perfect and a worst answer are; None where it does
+        not."""
+        given = self._ask(scorer, item, False, "responders")
+        if given is None:
+            return None
+        return {role: None if said is None else tuple(said) for role, said in given.items()}
 
-    def _ask(self, scorer: Scorer, item: Item, apart: bool, method: str, *more: str) -> Any:
+    def _ask(self, scorer: Scorer, item: Item, apart: bool, method: str, *more: object) -> Any:
         """Raises `ScorerError`, and `UsageError` (GC643) where the person did not consent to the file."""
         require_consent(self.refused(scorer))
         key = scorer.file or scorer.function, apart

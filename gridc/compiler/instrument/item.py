@@ -10,6 +10,8 @@ One type serves every kind. What an item has says what can be asked of it:
 | sentence pair (CrowS-Pairs) | `options` (the two sentences), `matching`; no text to ask |
 | prompt to comply with or to refuse | `expected`; no `options` |
 | open-ended question | `references`; no `options` |
+
+Whatever its kind, `messages` may stand before its query, `turns` follow it, and `tools` be there to call.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,6 +40,9 @@ class Item:
     words (BBQ writes four versions of one scenario); an item that stands alone is its own family. `template`
     names the pattern that families were filled into (BBQ's question templates), `category` the topic; both
     are empty where the data do not say. `extra` has further columns as plain JSON.
+
+    `messages` are what was said before the query, as (role, text). `turns` are what the user says after
+    the first reply, one by one. Each of `tools` has a `name`, a `description` and its scripted `results`.
     """
 
     id: str
@@ -55,6 +60,9 @@ class Item:
     template: str = ""
     category: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    messages: tuple[tuple[str, str], ...] = ()
+    turns: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.family == "":
@@ -131,11 +139,13 @@ class Item:
         }
         values = {key: getattr(self, name) for name, key in (names | {"family": "cluster"}).items()}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        plain["messages"] = [list(message) for message in self.messages]
         return {**{name: value for name, value in plain.items() if value not in (None, "", [], {})},
                 "tags": dict(self.tags)}  # fmt: skip
 
     def _texts(self) -> Iterator[object]:
-        yield from (self.id, self.family, *self.options, *self.references)
+        yield from (self.id, self.family, *self.options, *self.references, *self.turns)
+        yield from (text for message in self.messages for text in message)
         yield from (text for pair in self.tags.items() for text in pair)
         sentence_pair = self.options and not self.context and self.query == ""
         yield from () if sentence_pair else (self.query,)

@@ -70,6 +70,11 @@ class ScoringMethod:
         """Whether a function says what a response earns."""
         return self.reads == "scored"
 
+    @property
+    def reads_alone(self) -> bool:
+        """Whether each text can be read by itself, with no judge and no function."""
+        return not (self.judged or self.scored)
+
     def names(self, judged: Sequence[str], scores: Scores | None) -> Sequence[str] | None:
         """The names of what a response can be read to, which a choice counts; None where it counts the item's
         options. `judged` are the labels of the study's judge, `scores` what the spec says that labels

@@ -62,6 +62,10 @@ PLACEHOLDER = re.compile(
 """A variable's name, or one that a reader would take for it, in single braces."""
 
 
+TEMPLATE_MARK = re.compile(r"\{\{|\{%|\{#")
+"""Where a text is a template."""
+
+
 COMPOSITE = "parts:"
 """What comes before the reference of a prompt that is joined from parts."""
 
@@ -236,6 +240,14 @@ def render_behind(
 ) -> str:
     """The text that is asked, behind exemplars that are rendered already. Raises `SandboxError`."""
     return look.blocks.join([*blocks, _block(source, item, style, "", look)])
+
+
+def render_said(source: str, item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
+    """What is said after the prompt, in the case in which it is written. A text without Jinja's marks is as
+    it stands. Raises `SandboxError`."""
+    if TEMPLATE_MARK.search(source) is None:
+        return source
+    return _block(source, item, style, "", replace(look, casing="as_written"))
 
 
 def wrap(source: str, prompt: str, look: PromptLayout = PLAIN) -> str:

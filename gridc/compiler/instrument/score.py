@@ -18,7 +18,7 @@ from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS, ResponseReader
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
-from gridc.compiler.instrument.scorers import ScorerCall, nobody, reading, score_of
+from gridc.compiler.instrument.scorers import Replies, ScorerCall, nobody, reading, score_of
 from gridc.compiler.instrument.setting import Setting
 
 Answers = Sequence[Mapping[str, Any]]
@@ -78,7 +78,9 @@ def score(
         return _ruled(setting, item, ruling)
     response = before_stop(answers[-1]["text"], setting.held("stop"))
     if METHODS[setting.method].scored:
-        return _by_function(setting, item, response, scorers)
+        given = answers if setting.scaffolding is None else answers[:-1]  # the one that decides, once more
+        replies = tuple(before_stop(answer["text"], setting.held("stop")) for answer in given)
+        return _by_function(setting, item, response, replies, scorers)
     extraction = READ[METHODS[setting.method].reads](setting, item, response)
     if extraction.option is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})
@@ -100,12 +102,15 @@ def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
     return Outcome(ruling.choice, points(setting.scores, item, ruling.choice, ruling.labels), evidence)
 
 
-def _by_function(setting: Setting, item: Item, response: str, scorers: ScorerCall) -> Outcome:
-    """What a function says of a response: `choice` is the number of its label, or 0 where it gives
-    numbers."""
+def _by_function(
+    setting: Setting, item: Item, response: str, replies: Replies, scorers: ScorerCall
+) -> Outcome:
+    """What a function says of a response, the last of `replies` or the one that a scaffold ends with:
+    `choice` is the number of its label, or 0 where it gives numbers."""
     if setting.scorer is None:
         raise ValueError("the method `scorer` needs the key `scorer`")  # GC302 comes first
-    given = reading(setting.scorer, setting.scores, item.id, scorers(setting.scorer, item, response))
+    raw = scorers(setting.scorer, item, response, replies)
+    given = reading(setting.scorer, setting.scores, item.id, raw)
     if given is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": "the scorer reads no answer"})
     if isinstance(given, str):

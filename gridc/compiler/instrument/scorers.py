@@ -10,8 +10,12 @@ from gridc.schema.canonical import digest_bytes
 from gridc.schema.effects import Scorer
 from gridc.schema.scores import OTHER, UNIT, Scores
 
-ScorerCall = Callable[[Scorer, Item, str], Any]
-"""What a function gives for a response to an item, as plain JSON. Raises `ScorerError`."""
+Replies = tuple[str, ...]
+"""All that a model said of an item, call by call."""
+
+ScorerCall = Callable[[Scorer, Item, str, Replies], Any]
+"""What a function gives for a response to an item and the replies that led to it, as plain JSON. Raises
+`ScorerError`."""
 
 ScorerNumbers = dict[str, int]
 """What a function gives, by name, in units of 1 / UNIT; a single number is called `SINGLE`."""
@@ -55,14 +59,18 @@ class ScorerError(Exception):
         super().__init__(f"`{scorer.function}` {problem}{about}")
 
 
-def nobody(scorer: Scorer, item: Item, response: str) -> Any:
+def nobody(scorer: Scorer, item: Item, response: str, replies: Replies) -> Any:
     """No function can be called here."""
     raise ScorerError(scorer, item.id, "cannot be called here")
 
 
 def as_given(item: Item) -> dict[str, Any]:
-    """An item as functions get it: plain JSON, with the same keys for every item."""
+    """An item as functions get it: plain JSON, with the same keys for every item but for those of
+    conversations and tools, which others lack."""
+    said = {"messages": [{"role": role, "content": text} for role, text in item.messages]}
+    talk = {**said, "turns": list(item.turns), "tools": [dict(tool) for tool in item.tools]}
     return {
+        **{name: value for name, value in talk.items() if value},
         "id": item.id,
         "query": item.query,
         "context": item.context,

@@ -156,6 +156,10 @@ class Scaffolded(Protocol):
     def task(self) -> Task:
         """What it is given."""
 
+    @property
+    def converses(self) -> bool:
+        """Whether a judge sees all that was said after the first question."""
+
     def extent(self) -> Extent:
         """How much it asks after its first calls."""
 

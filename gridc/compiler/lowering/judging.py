@@ -27,7 +27,7 @@ from gridc.compiler.instrument.judging import (
 )
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
-from gridc.compiler.instrument.scaffolds.turns import Messages
+from gridc.compiler.instrument.scaffolds.turns import Messages, transcript
 from gridc.compiler.instrument.score import Ruling
 from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request, Size
 from gridc.compiler.lowering.traces import USUAL
@@ -340,6 +340,8 @@ class Bench:
     def _messages(self, rubric: Rubric, response: Response, swapped: bool = False) -> Messages:
         setting = response.cell.setting
         question = render_prompt("{{ question }}", response.item, (), setting.options, setting.look)
+        if response.item.messages:
+            question = transcript((*response.item.messages, ("user", question)))
         if rubric.shape != "places":
             return rubric.ask(response.item, question, response.text)
         both = response.text, response.other or ""

@@ -15,10 +15,11 @@ from gridc.compiler.instrument.render import (
     SandboxError,
     exemplar_blocks,
     render_behind,
+    render_said,
     shown_options,
     wrap,
 )
-from gridc.compiler.instrument.scaffolds.turns import Task, Turn
+from gridc.compiler.instrument.scaffolds.turns import ScriptedTool, Task, Turn
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.traces import OnItem, procedure_of
@@ -83,15 +84,33 @@ class Asker:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
             help = f'[[exclude]] these cells, or method = "extract" where `{scaffold.kind}` answers'
             raise SpecError([Diagnostic("GC105", message, help=help)])
-        ((_, question),) = prompt.messages
         options, system = shown_options(item, setting.options, setting.look), setting.system or None
-        task = Task(cell.benchmark, question, options, system, setting.system_turn)
+        task = Task(
+            cell.benchmark, prompt.messages[-1][1], options, system, setting.system_turn,
+            item.messages, item.turns, _scripted(item),
+        )  # fmt: skip
+        scaffold = self._worded(cell, scaffold, item)
         drawn = self._generation(cell)
         for replicate in range(setting.replicates):
             request = partial(self._turn, cell, drawn(item, replicate))
             scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
             first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
             yield PlannedSample(item, replicate, first, scaffolded)
+
+    def _worded(self, cell: Cell, scaffold: Scaffold, item: Item) -> Scaffold:
+        """The scaffold with its prompts as they are said about an item."""
+        sources = (scaffold.wording or {}).get(cell.benchmark)
+        if sources is None:
+            return scaffold
+        try:
+            said = tuple(
+                render_said(source, item, cell.setting.options, cell.setting.look) for source in sources
+            )
+        except SandboxError as error:
+            raise self._not_rendered("wording", cell.benchmark, item, error) from None
+        if said == sources:
+            return scaffold
+        return scaffold.model_copy(update={"wording": {cell.benchmark: said}})
 
     def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
         """The call of a turn. Workers who ask the same draw independently."""
@@ -145,13 +164,17 @@ class Asker:
         try:
             texts = self._texts(benchmark, shown, item)
             opening, *shorter = (
-                Task(benchmark, text, "", shown.system, shown.system_turn).opening() for text in texts
+                Task(benchmark, text, "", shown.system, shown.system_turn, item.messages).opening()
+                for text in texts
             )
         except SandboxError as error:
-            message = f"`{shown.prompt}` cannot be rendered for item {item.id} of {benchmark}: {error}"
-            help = f"`{show_command(self._study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
-            raise SpecError([Diagnostic("GC310", message, help=help)]) from None
+            raise self._not_rendered(shown.prompt, benchmark, item, error) from None
         return Prompt(opening, shown.chat_template, tuple(messages[-1][1] for messages in shorter))
+
+    def _not_rendered(self, template: str, benchmark: str, item: Item, error: SandboxError) -> SpecError:
+        message = f"`{template}` cannot be rendered for item {item.id} of {benchmark}: {error}"
+        help = f"`{show_command(self._study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
+        return SpecError([Diagnostic("GC310", message, help=help)])
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
@@ -173,6 +196,13 @@ def _rendered(cell: Cell) -> tuple[str, Setting]:
     shown = cell.setting.shown
     scaffolded = cell.setting.scaffolding is not None
     return cell.benchmark, replace(shown, system=None, scaffold=None) if scaffolded else shown
+
+
+def _scripted(item: Item) -> tuple[ScriptedTool, ...]:
+    """The item's own tools."""
+    return tuple(
+        ScriptedTool(tool["name"], tool["description"], tuple(tool["results"].items())) for tool in item.tools
+    )
 
 
 def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:

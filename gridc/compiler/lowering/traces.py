@@ -29,6 +29,10 @@ class OnItem:
     request: Callable[[Turn], Request]
     stops: tuple[str, ...] = ()
 
+    @property
+    def converses(self) -> bool:
+        return self.procedure.converses
+
     def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
         """Run the procedure on the answers that are there, no further than so many waves of calls. An answer
         without a text, of a call that failed for good, ends it and is the sample's own."""

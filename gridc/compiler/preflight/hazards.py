@@ -213,21 +213,18 @@ def placeholders_left(setting: Setting, template: str) -> Found:
 
 
 def wording_unfilled(setting: Setting, template: str) -> Found:
-    """GC519: the prompts of a chain are texts, and one that was written as a template keeps its braces."""
+    """GC519, of what a scaffold says after the prompt."""
     wording = setting.scaffolding and setting.scaffolding.wording
     for benchmark, prompts in (wording or {}).items():
         for prompt in prompts:
-            left = _TEMPLATE_MARK.search(prompt) or PLACEHOLDER.search(prompt)
+            left = PLACEHOLDER.search(prompt)
             if left is not None:
                 yield (
                     "GC519",
                     "scaffold",
-                    f"a prompt of the chain on `{benchmark}` asks the literal text {left[0]}",
-                    "leave the braces out: the first prompt follows the item, the others all that was said",
+                    f"a prompt of the scaffold on `{benchmark}` asks the literal text {left[0]}",
+                    f"Jinja's placeholders have two braces: {{{{ {left[1]} }}}}",
                 )
-
-
-_TEMPLATE_MARK = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 
 
 def letters_asked_for(setting: Setting, template: str) -> Found:

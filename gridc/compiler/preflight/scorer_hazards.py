@@ -9,7 +9,7 @@ from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.score import Outcome
-from gridc.compiler.instrument.scorers import SINGLE, reading
+from gridc.compiler.instrument.scorers import SINGLE, Replies, reading
 from gridc.compiler.lowering.plan import Plan
 from gridc.schema.effects import Scorer
 from gridc.schema.scores import UNIT
@@ -57,7 +57,7 @@ class _ScorerTrial:
             texts = {item: text for item, by_role in given.items() if (text := by_role.get(role)) is not None}
             yield from self._role(texts, role, code)
 
-    def _role(self, texts: Mapping[str, str], role: str, code: str) -> Iterator[ScorerProblem]:
+    def _role(self, texts: Mapping[str, Replies], role: str, code: str) -> Iterator[ScorerProblem]:
         wrong = []
         for item in (item for item in self._items if item.id in texts):
             wanted = self._bounds(item)[role == "perfect"]
@@ -66,7 +66,7 @@ class _ScorerTrial:
                 wrong.append((item, outcome.score, wanted))
         if wrong:
             item, earned, wanted = wrong[0]
-            text, scale = texts[item.id], self._cell.setting.scale
+            text, scale = texts[item.id][-1], self._cell.setting.scale
             shown = text if len(text) < SHOWN else f"{text[: SHOWN - 3]}..."
             problem = (
                 f"what its responders call a {role} answer does not earn {wanted / scale:g} on "
@@ -77,7 +77,7 @@ class _ScorerTrial:
 
     def blank(self) -> Iterator[ScorerProblem]:
         """An empty response that earns as much as any."""
-        outcomes = {item.id: (self._outcome(item, ""), self._bounds(item)) for item in self._items}
+        outcomes = {item.id: (self._outcome(item, ("",)), self._bounds(item)) for item in self._items}
         full = [
             item
             for item, (outcome, (least, most)) in outcomes.items()
@@ -121,8 +121,10 @@ class _ScorerTrial:
         earned = [points(setting.scores, item, choice, names) for choice in range(len(names))]
         return min(earned), max(earned)
 
-    def _outcome(self, item: Item, text: str) -> Outcome:
-        return self._plan.score(self._cell, item, [{"text": text}])
+    def _outcome(self, item: Item, replies: Replies) -> Outcome:
+        """What these replies come to; a plain call has the last of them."""
+        whole = (*replies, replies[-1]) if self._cell.setting.scaffolding is not None else replies[-1:]
+        return self._plan.score(self._cell, item, [{"text": text} for text in whole])
 
 
 SHOWN = 40

@@ -3,7 +3,8 @@
 Three tables follow. What each step's replies come to; what changes from one answer to the whole task to the
 next (a critic's flips, a checker that goes too far, and whether the call that decides takes it back); and who
 refuses, the parts or the whole (Gringras 2026, app. M). A refusal is found by its phrases, whatever the
-method of the cell; judges label answers alone, so that a step of a judged cell has no score.
+method of the cell; judges label and functions score answers alone, so that a step of such a cell has no
+score.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,7 +190,7 @@ def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[R
         answer = record.store.answer_to(request.id) or {"text": ""}
         text = before_stop(answer.get("text", ""), cell.setting.held("stop"))
         choice = earned = None
-        if not METHODS[cell.setting.method].judged:
+        if METHODS[cell.setting.method].reads_alone:
             outcome = score(cell.setting, sample.item, [answer])
             choice, earned = outcome.choice, outcome.score
         yield ReadReply(
@@ -280,7 +281,7 @@ def totals_of(samples: Sequence[ReadSample], columns: Sequence[tuple[float, ...]
 
 def _outcome(name: tuple[str, str, str], step: str, samples: Sequence[ReadSample]) -> StepOutcome:
     columns, rows, failed, whole = [], [], 0, False
-    judged = METHODS[samples[0].cell.setting.method].judged
+    read = METHODS[samples[0].cell.setting.method].reads_alone
     for sample in samples:
         scale = sample.cell.setting.scale
         own = [reply for reply in sample.replies if reply.step == step]
@@ -303,8 +304,8 @@ def _outcome(name: tuple[str, str, str], step: str, samples: Sequence[ReadSample
         whole,
         int(totals[:, 0].sum()),
         failed,
-        None if judged else estimate(totals, ratio(1, 0), share=True),
-        None if judged else estimate(totals, ratio(2, 0), share=True),
+        estimate(totals, ratio(1, 0), share=True) if read else None,
+        estimate(totals, ratio(2, 0), share=True) if read else None,
         estimate(totals, ratio(3, 0), share=True),
         digest(sorted(rows)),
     )

@@ -45,6 +45,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         labels.scorers_stated,
         labels.labels_score,
         labels.options_given,
+        conduct.items_asked_whole,
         targets.sides,
     ),
     (envelope.distinct_configurations, conduct.texts_to_read),

@@ -9,7 +9,8 @@ from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.scaffold import TAKES, Scaffold
+from gridc.schema.base import PLUGIN
+from gridc.schema.scaffold import ASKED_BY, TAKES, USER_TURNS, Scaffold
 from gridc.schema.spec import Spec
 
 
@@ -27,7 +28,7 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 help = f"leave it out; it is a key of {' and '.join(f'`{kind}`' for kind in takers)}"
                 yield source.diagnose("GC105", (*path, key), message, help, at_key=True)
         yield from _benchmarks(spec, source, path, scaffold)
-        if "wording" in TAKES.get(scaffold.kind, ()):  # a plug-in knows its own prompts
+        if "intensity" in TAKES.get(scaffold.kind, ()):  # a plug-in knows its own prompts
             yield from _chain(spec, source, path, scaffold)
 
 
@@ -56,6 +57,46 @@ def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Ite
             message = f"the chain has no prompts for `{benchmark.id}`"
             help = f'wording = {{ {benchmark.id} = ["..."] }}, or intensity = "minimal"'
             yield source.diagnose("GC103", path, message, help, at_key=True)
+
+
+def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """What only a scaffold asks of an item is asked by some cell, and who asks turns has some."""
+    fields = [benchmark.loading.fields for benchmark in spec.benchmark]
+    says_more = any(scaffold.kind in USER_TURNS for scaffold in stated_scaffolds(spec))
+    if not says_more and not any(own and (own.turns or own.tools or own.messages) for own in fields):
+        return
+    kinds: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
+    for cell in cells(spec):
+        scaffold, number = cell.setting.scaffold, list(kinds).index(cell.benchmark)
+        kinds[cell.benchmark].add("" if scaffold is None else scaffold.kind)
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        own = fields[number]
+        if scaffold is not None and scaffold.kind in USER_TURNS:
+            follows = (own is not None and own.turns) or cell.benchmark in (scaffold.wording or {})
+            if not follows:
+                path = stated_at(spec, "scaffold", place) or ("harness",)
+                message = f"on `{cell.benchmark}` nothing is said after the first reply"
+                help = (
+                    f'turns = "COLUMN" in place of `query` in its `loading.fields`, or wording = {{ '
+                    f'{cell.benchmark} = ["Are you sure?"] }}'
+                )
+                yield source.diagnose("GC105", path, message, help)
+                return
+        if cell.setting.shots and own is not None and own.messages:
+            path = stated_at(spec, "shots", place) or ("harness",)
+            message = f"exemplars are questions with answers, and items of `{cell.benchmark}` conversations"
+            yield source.diagnose("GC105", path, message, "shots = 0")
+            return
+    for number, benchmark in enumerate(spec.benchmark):
+        for key, (who, otherwise) in ASKED_BY.items():
+            asked = any(kind in who or kind.startswith(PLUGIN) for kind in kinds[benchmark.id])
+            if getattr(fields[number], key, None) and not asked:
+                path = ("benchmark", number, "loading", "fields", key)
+                message = f"no configuration asks the `{key}` of `{benchmark.id}`"
+                help = (
+                    f'scaffold = {{ kind = "{who[0]}" }} in [harness] or a level of an axis; or {otherwise}'
+                )
+                yield source.diagnose("GC105", path, message, help, at_key=True)
 
 
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:

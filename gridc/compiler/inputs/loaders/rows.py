@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from gridc.compiler.inputs.loaders.errors import BadField, Misread
 from gridc.compiler.inputs.loaders.files import File, Row, items
@@ -28,7 +28,9 @@ from gridc.compiler.inputs.loaders.gold import (
 )
 from gridc.compiler.inputs.loaders.records import Records, at, records
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.schema.items import Fields, FieldValue, Loading, OptionList
+from gridc.schema.scaffold import Tool
 from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")
@@ -220,7 +222,7 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
                     continue  # `load` reports the row
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
-                    yield Case(where, str(_raw(row, fields.query)), options, value, labels)
+                    yield Case(where, _shown(row, fields), options, value, labels)
 
 
 def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:
@@ -307,7 +309,7 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
         for _, row in each.rows:
             try:
                 options = _options(row, fields)
-                query = str(_raw(row, fields.query))
+                query = _shown(row, fields)
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
@@ -339,10 +341,11 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
 
     tags = {tag: str(value) for tag in fields.tags if not is_empty(value := at(row, tag))}
     name = word(fields.id) or name
+    before, query, turns = _said(row, fields)
     context = None if fields.context is None or is_empty(_raw(row, fields.context)) else fields.context
     return Item(
         id=name,
-        query=_text(row, fields.query),
+        query=query,
         options=options,
         gold=named(fields.gold),
         family=word(fields.family or fields.cluster) or name,
@@ -356,7 +359,96 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         template=word(fields.template) or "",
         category=word(fields.category) or "",
         extra={column: _plain(column, at(row, column)) for column in fields.extra or ()},
+        messages=before,
+        turns=turns,
+        tools=() if fields.tools is None else _tools(row, fields.tools),
     )
+
+
+def _shown(row: Any, fields: Fields) -> str:
+    """What a row asks, to tell rows apart."""
+    return str(_raw(row, fields.query or fields.turns or fields.messages or ""))
+
+
+def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
+    """What was said before the query, the query, and what the user says after its reply."""
+    if fields.query is not None:
+        return (), _text(row, fields.query), ()
+    if fields.turns is not None:
+        listed = _list(at(row, fields.turns), fields.turns)
+        if any(isinstance(turn, dict) for turn in listed):
+            help = f'messages = "{fields.turns}" takes a list of messages, each with a role and a content'
+            raise BadField(f"`{fields.turns}` holds messages, and no texts", help)
+        turns = _listed(row, (fields.turns,))
+        if not turns:
+            raise ValueError(f"`{fields.turns}` is empty")
+        return (), turns[0], turns[1:]
+    name = fields.messages or ""
+    messages = tuple(_message(name, message) for message in _list(at(row, name), name))
+    if not messages or messages[-1][0] != "user":
+        help = "cut the conversation behind the turn of the user that is to be answered"
+        raise BadField(f"the last message of `{name}` is not the user's", help)
+    roles = [role for role, _ in messages[messages[0][0] == "system" :]]
+    if roles != [("user", "assistant")[number % 2] for number in range(len(roles))]:
+        raise ValueError(f"`{name}` is not user and assistant in turn, with at most a system message first")
+    return messages[:-1], messages[-1][1], ()
+
+
+ROLES = ("system", "user", "assistant")
+
+
+def _message(name: str, message: Any) -> tuple[str, str]:
+    if not isinstance(message, dict) or not {"role", "content"} <= message.keys():
+        help = 'each message is { role = "user", content = "..." }; a list of texts is `turns`'
+        raise BadField(f"`{name}` holds something else than messages with a role and a content", help)
+    role, content = message["role"], message["content"]
+    if role not in ROLES:
+        raise ValueError(f"`{name}` has a message of {spelled(str(role))}, and not of {', '.join(ROLES)}")
+    if isinstance(content, list):
+        raise BadField(f"a message of `{name}` holds a list of parts, and no text", NO_PICTURES)
+    if is_empty(content) or not isinstance(content, str):
+        raise ValueError(f"a message of `{name}` has no text")
+    return role, content
+
+
+NO_PICTURES = (
+    "gridc asks texts alone: join the texts of its parts; for pictures and sound use Inspect or VLMEvalKit"
+)
+
+
+def _tools(row: Row, name: str) -> tuple[dict[str, Any], ...]:
+    """The tools of a row. Raises `ValueError`."""
+    tools = tuple(_tool(name, tool) for tool in _list(at(row, name), name))
+    names = [tool["name"] for tool in tools]
+    if len(set(names)) < len(names):
+        raise ValueError(f"`{name}` has two tools of one name")
+    return tools
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _tool(column: str, tool: Any) -> dict[str, Any]:
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        help = (
+            'each tool is { "name": "search", "description": "search(WORDS): ...", "results": {"*": "..."} }'
+        )
+        raise BadField(f"`{column}` holds something that is no tool with a name", help)
+    name, results = tool["name"], tool.get("results", {})
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise ValueError(f"`{column}`: {spelled(name)} can be called by no reply; letters, digits and _ can")
+    if name in get_args(Tool):
+        raise ValueError(f"`{column}`: {name} is a tool of gridc's own; give it another name")
+    if unknown := tool.keys() - {"name", "description", "results"}:
+        problem = f"`{column}`: the tool {name} has a key {spelled(sorted(unknown)[0])}"
+        raise BadField(problem, "a tool has a name, a description, and results: a text for each input")
+    if not isinstance(results, dict) or not results or not all(map(_is_text, results.values())):
+        help = (
+            '"results": {"Oslo": "rain", "*": "sun"} gives a text for each input, and for any other one as *'
+        )
+        raise BadField(f"`{column}`: the tool {name} has no results", help)
+    return {"name": name, "description": str(tool.get("description") or f"{name}(INPUT)"), "results": results}
 
 
 def _plain(column: str, value: Any) -> Any:
@@ -411,7 +503,7 @@ def _text(row: Row, field: str | FieldValue) -> str:
     if is_empty(value):
         raise ValueError(f"`{name}` is empty")
     if isinstance(value, list):
-        help = f'query = "{name}.0" asks the first alone'
+        help = f'turns = "{name}" in place of query asks them in turn; query = "{name}.0" the first alone'
         raise BadField(f"`{name}` holds {len(value)} texts, and one is asked", help)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"`{name}` is not a text")

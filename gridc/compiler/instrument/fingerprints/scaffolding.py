@@ -6,6 +6,7 @@ from itertools import cycle
 
 from gridc.compiler.instrument import scaffolds
 from gridc.compiler.instrument.fingerprints.examples import inputs
+from gridc.compiler.instrument.scaffolds import turns
 from gridc.compiler.instrument.scaffolds.tools import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.scaffold import Scaffold
@@ -117,13 +118,61 @@ _TRACED: Mapping[str, Callable[[], object]] = {
     "vote": partial(_procedure, "vote", _WORKERS, _PLAIN),
     "chain": partial(_procedure, "chain", _CHAINS, _PLAIN),
     "adjudicator": partial(_procedure, "adjudicator", _properties(), _PLAIN),
+    "turns": lambda: _turns(),
 }
+
+
+_TOLD = (("system", "You bake."), ("user", "Good morning."), ("assistant", "Good morning!"))
+_CONVERSATIONS = (
+    Task("one", _QUESTION, _OPTIONS, turns=("And who slept?", "Say it in a word.")),
+    Task("two", _QUESTION, "", "Be brief.", "system", _TOLD),
+    Task("two", _QUESTION, _OPTIONS, "Be brief.", "user", _TOLD[1:], ("And who slept?",)),
+)
+_SAID: tuple[Mapping[str, object], ...] = ({}, {"wording": {"two": ("Are you sure?", "Really?")}})
+
+
+def _turns() -> list[object]:
+    return [_traced("turns", way, task, _PLAIN[1]) for way in _SAID for task in _CONVERSATIONS]
+
+
+def _messages() -> list[object]:
+    """How every scaffold begins where something was said before the question, and what a judge sees of it."""
+    traces: list[object] = [
+        _traced(kind, {"wording": _PROMPTS} if kind == "chain" else {}, task, _PLAIN[1])
+        for kind in ("direct", "cot", "react", "critic", "map_reduce", "vote", "chain", "adjudicator")
+        for task in _CONVERSATIONS[1:]
+    ]
+    return [*traces, [turns.transcript(_TOLD), [task.whole for task in _CONVERSATIONS]]]
+
+
+def _conversation() -> list[object]:
+    """What a judge sees of turns."""
+    first = _CONVERSATIONS[1].opening()
+    last = turns.replied(first, "The miller.", "Are you sure?")
+    said = turns.conversation(first, last, "Yes.")
+    return [said, turns.transcript(said)]
+
+
+def _scripted() -> list[object]:
+    """What an item's own tools answer, alone and beside one of gridc's."""
+    find = turns.ScriptedTool("find", "find(WHAT): finds it", (("a  miller", "asleep"), ("*", "nothing")))
+    sell = turns.ScriptedTool("sell", "sell(INPUT)", (("bread", "sold"),))
+    task = Task("one", _QUESTION, tools=(find, sell))
+    replies = (
+        "Action: find( a miller )",
+        "Action: find(x)",
+        "Action: sell(flour)",
+        "Action: buy(1)",
+        "It is A.",
+    )
+    return [_traced("react", {"tools": names}, task, replies) for names in ((), ("scratchpad",))]
 
 
 def _rows() -> Iterator[tuple[str, Callable[[], object]]]:
     for kind in scaffolds.PROCEDURES:
         yield f"scaffold:{kind}", _TRACED.get(kind, partial(_procedure, kind, ({},), _SCRIPTS))
     yield from ((f"tool:{name}", partial(_tool, name)) for name in _TOOL_NAMES)
+    yield from (("prompt:messages", _messages), ("tool:scripted", _scripted), ("judge:turns", _conversation))
 
 
 TRACES: Mapping[str, Callable[[], object]] = dict(_rows())

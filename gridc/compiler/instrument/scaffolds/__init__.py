@@ -27,7 +27,8 @@ class Procedure:
     far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
     `wording` is its file there, if any. `engaged` says of the replies of a sample, by step, whether it went
     to work; None where it has no choice. One that `divides` splits the task, in its step `decompose`.
-    `whole` are the beginnings of the steps whose every reply is asked to answer the whole task.
+    `whole` are the beginnings of the steps whose every reply is asked to answer the whole task. Of one that
+    `converses` a judge sees all that was said after the first question.
     """
 
     run: Run
@@ -38,6 +39,7 @@ class Procedure:
     engaged: Callable[[Mapping[str, str]], bool] | None = None
     divides: bool = False
     whole: tuple[str, ...] = ()
+    converses: bool = False
 
     def answers(self, step: str) -> bool:
         """Whether every reply to a step is asked to answer the whole task."""
@@ -89,6 +91,7 @@ PROCEDURES: Mapping[str, Procedure] = {
     "adjudicator": Procedure(
         procedures.adjudicator, "adjudicator", whole=("primary_initial", "checker", "adjudicate")
     ),
+    "turns": Procedure(procedures.turns, whole=(procedures.LAST_TURN, "user_"), converses=True),
 }
 """By the `kind` of the language; the rows are those of `schema.scaffold.TAKES`."""
 

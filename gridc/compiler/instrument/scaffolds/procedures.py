@@ -37,8 +37,9 @@ def cot(scaffold: Scaffold, task: Task) -> Steps:
 def react(scaffold: Scaffold, task: Task) -> Steps:
     """A loop: a reply with a line `Action: TOOL(INPUT)` gets an observation, the first one without is final.
     At the cap the last reply is."""
-    texts, box = wording("react"), Toolbox(scaffold.tools, task.question)
-    shown = "\n".join(texts["tools"][name] for name in scaffold.tools)
+    texts, box = wording("react"), Toolbox(scaffold.tools, task.whole, task.tools)
+    offered = (*(texts["tools"][name] for name in scaffold.tools), *(tool.description for tool in task.tools))
+    shown = "\n".join(offered)
     messages = task.opening(texts["with_tools"].format(tools=shown) if shown else texts["alone"])
     rounds = scaffold.rounds or ROUNDS["react"]
     for number in range(rounds):
@@ -48,10 +49,10 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
         if action is None:
             break
         result = box.use(action[1], action[2].strip().strip("\"'"))
-        if result is None and not scaffold.tools:
+        if result is None and not offered:
             text = texts["no_tools"]
         elif result is None:
-            names = ", ".join(scaffold.tools)
+            names = ", ".join((*scaffold.tools, *(tool.name for tool in task.tools)))
             text = texts["unknown_tool"].format(tool=action[1], tools=names)
         else:
             text = texts["observation"].format(result=result)
@@ -65,7 +66,7 @@ def critic(scaffold: Scaffold, task: Task) -> Steps:
     step, messages = "primary_initial", task.opening()
     (answer,) = yield (Turn(step, messages),)
     for number in range(scaffold.rounds or ROUNDS["critic"]):
-        review = texts["review"].format(question=task.question, answer=answer)
+        review = texts["review"].format(question=task.whole, answer=answer)
         request: Messages = (("system", texts["critic"]), ("user", review))
         (critique,) = yield (Turn(f"critic_round_{number}", request),)
         if verdict(critique) == "SAFE":
@@ -90,12 +91,12 @@ def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
     """Divide the task, answer each part alone, combine. Who divides does not see the study's system prompt;
     who answers a part sees that and the part, and the `options` where they are given."""
     texts = wording("map_reduce")
-    (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.question))),)
-    divided = parts(reply, scaffold.workers or WORKERS) or [task.question]
+    (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.whole))),)
+    divided = parts(reply, scaffold.workers or WORKERS) or [task.whole]
     answers = yield tuple(
         Turn(
             f"map_chunk_{number}",
-            task.asking(f"{part}\n\n{options}" if options else part).opening(texts["worker"]),
+            task.alone(f"{part}\n\n{options}" if options else part).opening(texts["worker"]),
             number,
         )
         for number, part in enumerate(divided)
@@ -145,7 +146,7 @@ def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
     texts = wording("adjudicator")
     (answer,) = yield (Turn("primary_initial", task.opening()),)
     about = texts["property"][(scaffold.property or {}).get(task.benchmark, "accuracy")]
-    review = texts["review"].format(question=task.question, answer=answer)
+    review = texts["review"].format(question=task.whole, answer=answer)
     request: Messages = (("system", texts["checker"].format(property=about)), ("user", review))
     (check,) = yield (Turn("checker", request),)
     yield (Turn("adjudicate", task.opening(texts["adjudicate"].format(answer=answer, check=check))),)
@@ -161,6 +162,23 @@ def chain(scaffold: Scaffold, task: Task) -> Steps:
         step, messages = f"chain_{number}", replied(messages, reply, prompt)
         (reply,) = yield (Turn(step, messages),)
     return step
+
+
+def turns(scaffold: Scaffold, task: Task) -> Steps:
+    """The item's own turns, then those of the wording: what a user says, whatever the model replies."""
+    own, more = task.turns, (scaffold.wording or {}).get(task.benchmark, ())
+    steps = [*(f"turn_{number}" for number in range(len(own))), LAST_TURN]
+    steps += [f"user_{number}" for number in range(len(more))]
+    messages, step = task.opening(), steps[0]
+    (reply,) = yield (Turn(step, messages),)
+    for step, said in zip(steps[1:], (*own, *more), strict=True):
+        messages = replied(messages, reply, said)
+        (reply,) = yield (Turn(step, messages),)
+    return step
+
+
+LAST_TURN = "last_turn"
+"""The step of the last of an item's own turns."""
 
 
 def chain_prompts(scaffold: Scaffold, benchmark: str) -> tuple[str, ...]:

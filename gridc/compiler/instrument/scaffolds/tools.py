@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gridc.compiler.instrument.scaffolds.turns import ScriptedTool
+
 MOST_CHARACTERS = 200
 """Of an expression."""
 MOST_BITS = 4096
@@ -112,14 +114,18 @@ def text_search(text: str, words: str) -> str:
 @dataclass(slots=True)
 class Toolbox:
     """The tools of one item, by name. `text` is what can be searched; notes are kept for as long as the item
-    is worked on."""
+    is worked on; `scripted` are the item's own."""
 
     names: tuple[str, ...]
     text: str
+    scripted: tuple[ScriptedTool, ...] = ()
     notes: list[str] = field(default_factory=list)
 
     def use(self, name: str, given: str) -> str | None:
         """What a tool answers; None where there is no such tool."""
+        for tool in self.scripted:
+            if tool.name == name:
+                return tool.use(given)
         if name not in self.names:
             return None
         if name == "calculator":

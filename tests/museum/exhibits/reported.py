@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.reports.findings import changes
+import gridc
+from gridc.compiler.instrument import propagation
+from gridc.reports.findings import changes, scaffolds
 from gridc.reports.findings.changes import Moved
 from gridc.reports.quantities.number_needed import in_a_cell
 from gridc.reports.scorecard import methodology
@@ -226,3 +228,42 @@ def stamped_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
     unfinished = replace(found, progress=replace(found.progress, answered=0))
     (row,) = (each for each in methodology.methodology(unfinished) if each.id == "curve")
     return {UNRUN} if row.holds == "no" else set()
+
+
+WORDS = "a system prompt reaches a step where its own sentences do (`propagation.trace`)"
+
+
+def any_system_prompt(patch: MonkeyPatch) -> None:
+    sound = propagation.trace
+
+    def damaged(original: Any, call: propagation.SubCall) -> propagation.Traced:
+        traced = sound(original, call)
+        given = "kept" if len(call.messages) > 1 else traced.states["system_prompt"]
+        return replace(traced, states={**traced.states, "system_prompt": given})
+
+    patch.setattr(scaffolds, "trace", damaged)
+    scaffolds._states_of.cache_clear()
+
+
+@exhibit(
+    "100 % of a critic's calls are said to have the benchmark's system prompt and 0.67 % its format "
+    "instruction, which 60 % of tasks carry: both cannot be of one prompt",
+    "Safety Under Scaffolding, released table of propagation",
+    WORDS,
+    any_system_prompt,
+)
+def a_prompt_that_is_another(room: Any, patch: MonkeyPatch) -> set[str]:
+    """The instruction is a sentence of the prompt: no step has the prompt more often than it."""
+    room.change(
+        ("n = 48", "n = 2"),
+        ('option_order = "shuffled:1"', 'option_order = "shuffled:1"\nsystem = "Answer with one letter."'),
+        ('method = "extract"', 'method = "extract"\nmax_tokens = 4\nscaffold = { kind = "critic" }'),
+    )
+    study = gridc.open(room.spec)
+    study.run()
+    rows = {row["step"]: row for row in study.scaffolds().propagation.rows()}
+    shares = ("system_prompt_propagation", "format_instruction_propagation")
+    assert [rows["primary_initial"][share] for share in shares] == [1, 1]
+    prompt, instruction = (rows["critic_round_0"][share] for share in shares)
+    scaffolds._states_of.cache_clear()
+    return {WORDS} if prompt <= instruction else set()

@@ -15,6 +15,7 @@ from gridc.compiler.instrument.plain_text import fold
 
 TABLE = tomllib.loads(Path(__file__).with_name("extraction_cases.toml").read_text("utf-8"))
 TRADES = tuple(TABLE["options"]["trades"])
+STYLES = tomllib.loads(Path(__file__).with_name("extraction_styles.toml").read_text("utf-8"))
 YES_NO = tuple(TABLE["options"]["yes_no"])
 
 
@@ -35,6 +36,39 @@ def test_what_a_response_answers(case: dict[str, Any]) -> None:
 def test_the_table_is_long_and_repeats_nothing() -> None:
     distinct = {(case["response"], case["options"]) for case in TABLE["case"]}
     assert len(distinct) == len(TABLE["case"]) >= 370
+
+
+def test_whole_responses_in_six_styles() -> None:
+    """Nothing is read that a reader does not read; seven of a hundred choices or none are left unread."""
+    labelled = [case for style in STYLES.values() for case in style]
+    assert len(labelled) == 100
+    unread = []
+    for options, letter, response in labelled:
+        found = extract(response, TABLE["options"][options])
+        read = "" if found.option is None else LETTERS[found.option]
+        assert read in (letter, ""), (response, found.rule)
+        unread += [response] if read != letter else []
+    assert len(unread) == 7
+
+
+@pytest.mark.parametrize(
+    ("response", "option"),
+    [
+        ("A. He was away.\n\nB. He slept.", None),
+        ("A. The baker\nHe was away.\n\nB. The miller\nHe slept.", None),
+        ("**A** - away.\n**B** - asleep.", None),
+        ("A. He was away.\n\nB. He slept.\n\nC. She was ill.\n\nThe answer is B.", 1),
+        ("A. He was away.\nB. He slept.\nC", 2),
+        ("A. He held the key.\n\nB: wrong.\n\nC: wrong.", 0),
+        ("A. He held the key.\n\nB and C are not supported.", 0),
+        ("A, because he held the key.\n\nB slept.", 0),
+        ("A\n\nA. The baker held the key.\n\nB. The miller slept.", 0),
+        ("B. He held the key.\n\nA. He was away.", 1),
+        ("A. He held the key.\n\nC. She was ill.", 0),
+    ],
+)
+def test_options_that_are_taken_up_in_turn_are_no_answer(response: str, option: int | None) -> None:
+    assert extract(response, TRADES).option == option
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ letters are answers. A last line that holds an option and nothing else is marked
 answer is (A). On reflection, Answer: C" has answered C; "the answer is clear" has not answered C, and "I
 cannot say" has not answered I. Two different answers given as one ("Answer: A or B") are none, and so are
 an answer that is taken back ("it is not (C)", "Answer: C ... but (C) is wrong"), options that are only
-repeated, a last word of "neither", and reasoning that never reached an answer.
+repeated or are taken up in turn with what is said of each, a last word of "neither", and reasoning that never
+reached an answer.
 
 Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of
 characters: the unbounded repetitions are possessive.
@@ -157,6 +158,9 @@ _OPENING = re.compile(
     r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
 )
 _STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
+_ASKED = re.compile(rf"{_CLOSE}\?")
+_REASON = re.compile(rf"{_CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
+_NEXT_LINE = re.compile(r"\n\s*+(?=\S)")
 _ALONE = re.compile(r"[\s*_`~\"')\]}$>.:]{0,8}?(?:\n|\Z)")
 _ENDS = re.compile(r"[\s*_`~\"')\]}$>.,:;!|\\-]*+\Z")
 _ALTERNATIVE = re.compile(
@@ -180,6 +184,7 @@ class _Read:
         denied = self._denied(every)
         self.standing = [mention for number, mention in enumerate(every) if number not in denied]
         self.denied = [every[number] for number in sorted(denied)]
+        self.surveyed = self._surveyed()
 
     def _denied(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
@@ -198,6 +203,27 @@ class _Read:
                 if not listed or not self._beside(every[number], every[number + 1]):
                     break
         return denied
+
+    def _surveyed(self) -> set[int]:
+        """Where the lines begin that take up the options in turn, from the first one at the response's start,
+        with what is said of each. What heads such a line is not given as the answer, unless the first one
+        says nothing of its option or why it is the answer, or is said again."""
+        standing = {mention.start: mention for mention in self.standing}
+        heads: list[Mention] = []
+        for line in (0, *(match.end() for match in _NEXT_LINE.finditer(self.text))):
+            head = standing.get(self._leads(line) or line)
+            if head is not None and head.option == len(heads):
+                heads.append(head)
+            elif not heads or (head is not None and (head.letter or head.option != heads[-1].option)):
+                break
+        if len(heads) < 2 or not self._says_something(*heads[:2]) or _REASON.match(self.text, heads[0].end):
+            return set()
+        return {head.start for head in heads}
+
+    def _says_something(self, head: Mention, following: Mention) -> bool:
+        """Whether anything but the option's own text stands between two heads."""
+        named = next((mention for mention in self.standing if self._explained(head, mention)), head)
+        return any(character.isalnum() for character in self.text[named.end : following.start])
 
     def _wrong(self, every: Sequence[Mention], number: int) -> str | None:
         """What calls a mention wrong: " is wrong". "B: false" does not where B's own text is "false"."""
@@ -219,7 +245,7 @@ class _Read:
             lambda mention: (
                 mention.start in marked
                 or mention == last
-                or (mention.start in corrected and self._stops(mention))
+                or (mention.start in corrected and self._stops(mention) and not self._asked(mention))
                 or (mention.letter and _RIGHT.match(self.text, mention.end) is not None)
             )
         )
@@ -248,15 +274,18 @@ class _Read:
     def opening(self) -> Mention | None:
         """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker"."""
         first = self.standing[0] if self.standing else None
-        if first is None or self._leads(0) != first.start:
+        if first is None or self._leads(0) != first.start or first.start in self.surveyed:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
         named = follows is not None and follows.option == first.option and not follows.letter
         explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
         if first.letter and not self.letters:
             return first if explained or _ALONE.match(self.text, first.end) else None
+        if self._stops(first) or explained:
+            return first
         goes_on = first.letter and GOES_ON.match(self.text, first.end) is not None
-        return first if self._stops(first) or explained or goes_on else None
+        end = self.concluded() if goes_on else None
+        return first if goes_on and (end is None or end.option == first.option) else None
 
     def concluded(self) -> Mention | None:
         """The last mention that a conclusion leads to: "so it is C"."""
@@ -266,7 +295,12 @@ class _Read:
     def bracketed(self) -> Mention | None:
         """The last letter in brackets or in bold: "... hence (C)"."""
         return self._last(
-            lambda mention: self.letters and mention.letter and self._around(mention) in _BRACKETS
+            lambda mention: (
+                self.letters
+                and mention.letter
+                and mention.start not in self.surveyed
+                and self._around(mention) in _BRACKETS
+            )
         )
 
     def named(self) -> Mention | None:
@@ -317,6 +351,9 @@ class _Read:
 
     def _stops(self, mention: Mention) -> bool:
         return _STOPS.match(self.text, mention.end) is not None
+
+    def _asked(self, mention: Mention) -> bool:
+        return _ASKED.match(self.text, mention.end) is not None
 
     def _around(self, mention: Mention) -> tuple[str, str]:
         return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]

@@ -2,6 +2,7 @@
 derived a second time from their values."""
 
 import json
+import re
 import tomllib
 from functools import cache
 from math import prod
@@ -143,3 +144,22 @@ def test_a_criterion_is_computed_where_its_hypotheses_are() -> None:
                            ("scaffold_sensitivity", 3)):  # fmt: skip
         spec = plan(name).study.spec
         assert sum(undecidable(spec, test) is None for test in spec.falsification) == computed
+
+
+def test_every_table_and_figure_of_both_papers_has_a_row_that_says_what_gives_it() -> None:
+    page = (SPECS.parent / "docs" / "studies.md").read_text("utf-8")
+    part = page.split("## Every table and figure of both papers")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith(("| sus", "| sr"))]
+    assert len(rows) == 57
+    names = {path.stem for path in STUDIES}
+    for row in rows:
+        assert len(row) == 3 and all(row), row
+        assert "`gridc " in row[2], row
+        named = re.findall(r"`([a-z_]+)`", row[1])
+        assert set(named) <= names | {"refusal_keywords"}, row
+    assert all(f"app. {letter}" in part for letter in "CDGHIJLMNOPQR")
+
+
+def test_the_same_items_are_asked_under_each_package() -> None:
+    assert observations("cross_package") == 3 * 120 + 2 * 100
+    assert len({cell.key for cell in plan("cross_package").cells()}) == 3 + 2

@@ -424,6 +424,7 @@ def test_tools_of_an_item_answer_and_a_function_grades_what_was_called(harmed: O
 @pytest.mark.parametrize(
     ("item", "spec", "words"),
     [
+        ({"turns": "Write."}, RATINGS, 'query = "turns" asks one text'),
         ({"turns": []}, RATINGS, "`turns` is empty"),
         ({"turns": [{"role": "user", "content": "x"}]}, RATINGS, 'messages = "turns"'),
         ({"messages": [{"role": "user", "content": [{"image": "x"}]}]}, PRESSED, "gridc asks texts alone"),

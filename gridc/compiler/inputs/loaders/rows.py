@@ -375,7 +375,10 @@ def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     if fields.query is not None:
         return (), _text(row, fields.query), ()
     if fields.turns is not None:
-        listed = _list(at(row, fields.turns), fields.turns)
+        listed = _list(value := at(row, fields.turns), fields.turns)
+        if listed == [value]:
+            help = f'query = "{fields.turns}" asks one text; turns are a list, ["first", "second"]'
+            raise BadField(f"`{fields.turns}` holds one text, and no list of turns", help)
         if any(isinstance(turn, dict) for turn in listed):
             help = f'messages = "{fields.turns}" takes a list of messages, each with a role and a content'
             raise BadField(f"`{fields.turns}` holds messages, and no texts", help)

@@ -325,6 +325,22 @@ def test_a_tie_is_told_of_a_ranking() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ahead", "words"),
+    [
+        (2, "1 of 1 configuration agrees, 0 contradict it."),
+        (1, "0 of 1 configuration agrees, 0 contradict it, 1 ties."),
+        (0, "0 of 1 configuration agrees, 1 contradicts it."),
+    ],
+)
+def test_one_configuration_agrees_contradicts_or_ties(ahead: int, words: str) -> None:
+    order: list[dict[str, Any]] = [{"id": "R", "kind": "ranking", "order": ["ant", "bee"]}]
+    axes = {axis: levels[:1] for axis, levels in AXES.items()}
+    spec = spec_of({"ant": None, "bee": None}, axes=axes, hypothesis=order)
+    found = findings_of(spec, lambda cell: ahead if cell.model == "ant" else 1)
+    assert sentence(found.hypotheses[0], complete=True).endswith(words)
+
+
+@pytest.mark.parametrize(
     ("outcome", "direction", "good"),
     [
         ("score", "higher_is_better", 1),

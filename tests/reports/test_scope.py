@@ -97,6 +97,16 @@ def test_the_verdict_is_true_in_its_corners(models: list[str], counts: Any, word
     assert ("certified" in told) == ("certified" in words)
 
 
+@pytest.mark.parametrize("some", [False, True])
+def test_that_other_comparisons_are_counts_is_said_where_there_are_some(some: bool) -> None:
+    """With `some`, cat comes out as bee does, and only their comparison is not certified."""
+    scores = {"ant": 19, "bee": 1, "cat": 1}
+    models = dict.fromkeys(scores if some else ["ant", "bee"])
+    told = verdict(deck_of(findings_of(spec_of(models), lambda cell: scores[cell.model])))
+    (claim,) = (sentence for sentence in told if sentence.startswith("For other items of the same kind, "))
+    assert claim.endswith(". The other comparisons are counts on these items.") is some
+
+
 def test_one_configuration_says_nothing_of_how_far_a_score_moves() -> None:
     axes = {axis: levels[:1] for axis, levels in AXES.items()}
     deck = deck_of(findings_of(spec_of(MODELS, axes=axes), lambda cell: 5))

@@ -3,6 +3,7 @@
 The oracle is `model(input_ids)` with the model's own attention, without any cache, a whole sequence a step.
 """
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,9 @@ def compare(folder: Path) -> tuple[str, float]:
         found = answers(engine)
     except GridcError as error:
         return f"refused: {error.diagnostics[0].message}", 0.0
-    worst = 0.0
+    worst, untouched = 0.0, Oracle(folder)
     for call in calls():
-        oracle = Oracle(folder)  # a new one: rotary embeddings may remember the longest input so far
+        oracle = deepcopy(untouched)  # a new one: rotary embeddings may remember the longest input so far
         ids = list(engine.prompts.encode([engine.prompts.as_text(call.prompt)], call.prompt)[0])
         content = found[call.id].content
         if call.kind == "generate":

@@ -39,6 +39,24 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return zoo.save("llama", tmp_path_factory.mktemp("m") / "llama")
 
 
+@pytest.fixture(scope="module")
+def kept(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a user's folders hold after the proof of this model."""
+    folder = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRIDC_CACHE", str(folder / "cache"))
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        assert not reused(llama)
+    return folder
+
+
+@pytest.fixture
+def proved(kept: Path, home: Path) -> Path:
+    """The home where the proof is kept."""
+    shutil.copytree(kept, home, dirs_exist_ok=True)
+    return home
+
+
 def effective(folder: Path, precision: str = "fp32", longest: int = 1, **settings: Any) -> dict[str, Any]:
     engine = HfEngine("m", folder, precision, Settings(device="cpu", **{"threads": 1} | settings))
     engine._longest = longest
@@ -75,10 +93,9 @@ def test_a_proof_is_made_once(
 
 def test_answers_are_those_of_the_proved_path(llama: Path) -> None:
     """The path that is made from a kept proof computes what the one of the proof did."""
-    engines_ = [HfEngine("m", llama, "fp32", Settings(device="cpu", threads=1)) for _ in range(2)]
-    work = [each.effective()["proved"]["reused"] for each in engines_]
-    assert work == [False, True]
-    first, second = (engine._routes[0].path for engine in engines_)
+    engines = [HfEngine("m", llama, "fp32", Settings(device="cpu", threads=1)) for _ in range(2)]
+    assert [engine.effective()["proved"]["reused"] for engine in engines] == [False, True]
+    first, second = (engine._routes[0].path for engine in engines)
     assert isinstance(first, Forest)
     assert isinstance(second, Forest)
     assert first._shape == second._shape
@@ -112,11 +129,10 @@ def trained(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_proof_for_something_else_is_not_taken(
-    change: str, llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str, llama: Path, proved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "m"
+    folder = proved / "m"
     shutil.copytree(llama, folder)
-    assert not reused(folder)
     assert reused(folder)
     assert not reused(folder, **CHANGES[change](monkeypatch, folder))
 
@@ -151,9 +167,8 @@ def sealed_by_another(path: Path, home: Path) -> None:
 
 def of_another(path: Path, home: Path) -> None:
     """A good proof of another model, under this one's name."""
-    other = zoo.save("gpt2", home / "other")
-    effective(other)
-    (made,) = (each for each in proof_files(home) if each != path)
+    effective(zoo.save("gpt2", home / "other"))
+    (made,) = (proof for proof in proof_files(home) if proof != path)
     shutil.copyfile(made, path)
 
 
@@ -188,11 +203,10 @@ def public_secret(path: Path, home: Path) -> None:
     [edited, sealed_by_another, of_another, cut, nested, without_seal, piped, new_secret, public_secret],
 )
 def test_a_proof_that_was_touched_is_not_taken(
-    touch: Callable[[Path, Path], None], llama: Path, home: Path
+    touch: Callable[[Path, Path], None], llama: Path, proved: Path
 ) -> None:
-    effective(llama)
-    (path,) = proof_files(home)
-    touch(path, home)
+    (path,) = proof_files(proved)
+    touch(path, proved)
     ran = effective(llama)
     assert ran["proved"]["reused"] is False
     assert ran["paths"]["forest"]["up_to"] is None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gridc.reports.certificate import certify
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
+from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import EvidenceRow
 from gridc.statistics import betting, exact_tests
@@ -229,6 +230,21 @@ def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
     (row,) = certify(found).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed, row.support, row.refute) == ("open", "open", None, None)
+
+
+@pytest.mark.parametrize(
+    ("last", "here", "rest"),
+    [(None, "on these items so far", "4 without a score of every model"), (0, "on these items", "4 tie")],
+)
+def test_a_descriptive_ranking_says_on_what_and_of_how_much(last: int | None, here: str, rest: str) -> None:
+    ranking = [{"id": "R", "kind": "ranking", "order": ["ant", "bee"]}]
+    spec = spec_of({"ant": None, "bee": None}, analysis={"evidence": "descriptive"}, hypothesis=ranking)
+    (row,) = findings_of(
+        spec, lambda cell: last if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
+    ).hypotheses
+    counts = "4 of 8 configurations agree, 0 contradict it"
+    expected = f"R (ant > bee) is open {here}, by descriptive evidence: {counts}, {rest}."
+    assert sentence(row, complete=last is not None) == expected
 
 
 @pytest.mark.parametrize(("analysis", "claims"), [({}, 0), ({"alpha": 0.2}, 1), ({"alpha": 0.01}, 0)])

@@ -1,5 +1,6 @@
 """What all tests share: how threads wait, the flag that rewrites golden files, how long each file takes."""
 
+import gc
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -21,6 +22,11 @@ os.environ["GRIDC_CACHE"] = ""
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files; then read the diff")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays until the end: a model that is put away has all else looked through for cycles."""
+    gc.freeze()
 
 
 _seconds: defaultdict[str, float] = defaultdict(float)

@@ -90,7 +90,11 @@ def through_httpx(folder: Path, url: str, number: int) -> float:
     with study(folder, url, number, Budget()) as (_, _, _, calls):
         bodies = [
             wire.body_of(
-                "one", each.prompt, wire.asked_parameters(each.id, each.parameters), "openai", frozenset()
+                "one",
+                each.prompt,
+                wire.asked_parameters(each.id, each.prompt, each.parameters, "openai"),
+                "openai",
+                frozenset(),
             )[1]
             for each in calls
         ]

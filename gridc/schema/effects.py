@@ -34,6 +34,7 @@ Casing = Literal["as_written", "upper", "lower", "title"]
 Parts = Annotated[dict[Id, Text], Field(min_length=1)]
 VarName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 Var = str | int | float
+Thinking = bool | Literal["low", "medium", "high"]
 ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
 
 
@@ -238,6 +239,13 @@ class ModelEffects(Table):
         ),
     ] = None
     chat_template: ChatTemplate = None
+    thinking: Annotated[
+        Thinking | None,
+        Field(
+            description="Whether a reasoning model thinks before it answers, or how much: a switch of its "
+            "chat template, or the effort that a provider takes. Default: as the model does by itself."
+        ),
+    ] = None
     system: SystemPrompt = None
     system_order: SystemOrder = None
     system_turn: Annotated[

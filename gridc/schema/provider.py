@@ -1,11 +1,12 @@
 """Where a model behind an address is reached, what it takes, and what it costs."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from gridc.schema.base import Contradiction, Table
+from gridc.schema.effects import Thinking
 
 Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
 Parameter = Literal[
@@ -98,3 +99,17 @@ class Endpoint(Table):
             "money; not stamped. Default: false."
         ),
     ] = None
+
+
+def switched(thinking: Thinking | None, server: Server | None) -> dict[str, Any] | None:
+    """What a request says so that a model thinks or not, or so much: to a `server` or, where there is none,
+    to litellm. None where nothing says it: OpenAI's protocol knows only how much."""
+    if thinking is None:
+        return {}
+    if isinstance(thinking, str):
+        return {"reasoning_effort": thinking}
+    if server is None:
+        return None if thinking else {"reasoning_effort": "none"}
+    if server == "openai":
+        return None
+    return {"chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking}}

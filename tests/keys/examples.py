@@ -139,6 +139,7 @@ LEVELS_JUDGED = {"judge": JUDGES, "axis.0.level.0.judge": "first", "axis.0.level
         "prompt": "Do answer. {{ question }}", "judge": "second"}}
 ASKING = {
     "precision": "bf16",
+    "thinking": "low",
     "system_turn": Beside("user", {"harness.system": "Be brief."}),
     "temperature": 0.5,
     "top_p": Beside(0.5, SAMPLED),
@@ -203,7 +204,7 @@ TRIED = (
     Tried("Benchmark", "asked", "benchmark.1", "stored", SCORED),
     Tried("Benchmark", "analysed", "benchmark.0", "documented", {"direction": "lower", "unit": "family",
         "note": "of old"}),
-    Tried("Model", "asked", "model.1", "asked", PROMPT | only("precision system_turn",
+    Tried("Model", "asked", "model.1", "asked", PROMPT | only("precision thinking system_turn",
         ASKING) | {"id": "three"}),
     Tried("Model", "analysed", "model.1", "documented", {"note": "the second"}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", FIELDS),

@@ -16,6 +16,7 @@ from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.models import Model
+from gridc.schema.provider import Server
 
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
 """The files of a model that can move an answer."""
@@ -45,7 +46,7 @@ class ModelIdentity:
     unpinned: str | None = None
     template_args: tuple[tuple[str, Any], ...] = ()
     base_url: str | None = None
-    server: str | None = None
+    server: Server | None = None
     omits: tuple[str, ...] = ()
     key_env: str | None = field(default=None, compare=False)
     batch: bool = field(default=False, compare=False)

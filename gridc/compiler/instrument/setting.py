@@ -24,6 +24,7 @@ from gridc.schema.effects import (
     Scorer,
     Seam,
     Separators,
+    Thinking,
     Ties,
     Var,
 )
@@ -68,6 +69,7 @@ class Setting:
     replicates: int = 1
     precision: Precision | Literal["as served"] = "fp32"
     chat_template: bool = True
+    thinking: Thinking | None = None
     system: str | None = None
     system_turn: Literal["system", "user"] = "system"
     scaffold: Scaffold | None = None
@@ -266,6 +268,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "replicates": KeyEffect("request", lambda setting: setting.temperature == 0),
     "precision": KeyEffect("request"),
     "chat_template": KeyEffect("prompt"),
+    "thinking": KeyEffect("prompt", lambda setting: not setting.chat_template),
     "system": KeyEffect("prompt", lambda setting: not setting.system),
     "system_turn": KeyEffect("prompt", lambda setting: not setting.system),
     "scaffold": KeyEffect("prompt", _direct),

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.canonical import canonical_members, digest, digest_bytes
+from gridc.schema.effects import Thinking
 
 CallKind = Literal["generate", "loglikelihood"]
 
@@ -17,24 +18,27 @@ class Prompt:
     """What a model is shown: messages as (role, text), through its chat template or as plain text.
 
     `shorter` is the last message's text with fewer exemplars, one less each. An engine that has no room
-    for the whole asks the first that fits; the question itself is never cut.
+    for the whole asks the first that fits; the question itself is never cut. `thinking` says whether and how
+    much the model is to think first; None, what it does by itself.
     """
 
     messages: tuple[tuple[str, str], ...]
     chat_template: bool
     shorter: tuple[str, ...] = ()
+    thinking: Thinking | None = None
 
     def as_json(self) -> dict[str, Any]:
-        shown = {
+        return {
             "messages": [list(message) for message in self.messages],
             "chat_template": self.chat_template,
+            **({"shorter": list(self.shorter)} if self.shorter else {}),
+            **({} if self.thinking is None else {"thinking": self.thinking}),
         }
-        return {**shown, "shorter": list(self.shorter)} if self.shorter else shown
 
     def saying(self, text: str) -> "Prompt":
         """The same messages, the last one with another text."""
         *before, (role, _) = self.messages
-        return Prompt((*before, (role, text)), self.chat_template)
+        return Prompt((*before, (role, text)), self.chat_template, thinking=self.thinking)
 
     def forms(self) -> Iterator["Prompt"]:
         """The prompt itself, and then each shorter one."""

@@ -116,7 +116,8 @@ class Asker:
         """The call of a turn. Workers who ask the same draw independently."""
         if turn.worker and self.draws(cell):
             parameters = {**parameters, "worker": turn.worker}
-        prompt = Prompt(turn.messages, cell.setting.chat_template)
+        asked = cell.setting.effective()
+        prompt = Prompt(turn.messages, asked.chat_template, thinking=asked.thinking)
         return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
 
     def _requests(self, cell: Cell) -> Requests:
@@ -169,7 +170,8 @@ class Asker:
             )
         except SandboxError as error:
             raise self._not_rendered(shown.prompt, benchmark, item, error) from None
-        return Prompt(opening, shown.chat_template, tuple(messages[-1][1] for messages in shorter))
+        rest = tuple(messages[-1][1] for messages in shorter)
+        return Prompt(opening, shown.chat_template, rest, shown.thinking if shown.chat_template else None)
 
     def _not_rendered(self, template: str, benchmark: str, item: Item, error: SandboxError) -> SpecError:
         message = f"`{template}` cannot be rendered for item {item.id} of {benchmark}: {error}"

@@ -22,6 +22,7 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
 from gridc.schema.judging import MOST_TOKENS
 from gridc.schema.models import Model
+from gridc.schema.provider import Server, switched
 from gridc.schema.spec import Spec
 
 UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
@@ -49,7 +50,8 @@ def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     every batch that it does not take, and every key that would travel in the open. Returns what could not be
     checked here, by model, with the reason."""
     provided = [model for model in grid.asked_models(spec) if engine_kind(model[1].engine).provider]
-    diagnostics = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
+    diagnostics = [*_open_keys(provided, source), *_batches(spec, source)]
+    diagnostics += [*_rankings(spec, provided, source), *_switches(spec, provided, source)]
     through = [(path, model) for path, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
     if through and find_spec("litellm") is None:
@@ -76,13 +78,16 @@ def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[
             for name in refused:
                 if name not in seen:
                     seen.add(name)
-                    shown = "a seed" if name == "seed" else f"{name} = {stated[name]:g}"
+                    value = stated[name]
+                    shown = f"{name} = {value if isinstance(value, str) else f'{value:g}'}"
+                    shown = "a seed" if name == "seed" else shown
                     message = (
                         f"the provider of `{model.source}` does not take {shown}, and would be sent the rest"
                     )
-                    yield source.diagnose(
-                        "GC351", here, message, f'omits = ["{name}"] in this model, or ask without it'
-                    )
+                    help = f'omits = ["{name}"] in this model, or ask without it'
+                    if name == "reasoning_effort":
+                        help = "leave `thinking` out where this model is asked"
+                    yield source.diagnose("GC351", here, message, help)
 
 
 def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
@@ -101,6 +106,7 @@ def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
         }
         if setting.temperature > 0:
             stated |= {"seed": 1} | ({"top_p": setting.top_p} if setting.top_p < 1 else {})
+        stated |= switched(setting.thinking, None) or {}
         by_model.setdefault(cell.model, {})[tuple(stated.items())] = stated
     return {name: list(sets.values()) for name, sets in by_model.items()}
 
@@ -161,6 +167,28 @@ def _rankings(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterato
                 "exclude these cells; a server at base_url may score plain text, with chat_template = false"
             )
             yield source.diagnose("GC636", (*path, "source"), message, help)
+
+
+def _switches(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
+    """Every model that nothing could tell whether to think, as its cells ask."""
+    places = {model.id: (path, model) for path, model in provided}
+    for cell in passes.cells(spec):
+        if cell.model not in places:
+            continue
+        path, model = places[cell.model]
+        thinking = cell.setting.effective().thinking
+        if switched(thinking, _server(model)) is not None:
+            continue
+        del places[cell.model]
+        message = f"nothing tells `{model.id}` thinking = {str(thinking).lower()} (first in {cell.key})"
+        help = 'thinking = "low", "medium" or "high"'
+        if model.base_url is not None:
+            help += ', or server = "vllm", "sglang" or "llama.cpp" where one of them answers'
+        yield source.diagnose("GC351", (*path, "source"), message, help)
+
+
+def _server(model: Model) -> Server | None:
+    return None if model.base_url is None else model.server or "openai"
 
 
 def _batches(spec: Spec, source: Source) -> Iterator[Diagnostic]:

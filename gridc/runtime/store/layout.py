@@ -99,4 +99,5 @@ class LayoutWriter(Writable):
 def _prompt(content: str) -> Prompt:
     document = json.loads(content)
     messages = tuple((role, text) for role, text in document["messages"])
-    return Prompt(messages, document["chat_template"], tuple(document.get("shorter", ())))
+    shorter, thinking = tuple(document.get("shorter", ())), document.get("thinking")
+    return Prompt(messages, document["chat_template"], shorter, thinking)

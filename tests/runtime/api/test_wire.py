@@ -1,5 +1,6 @@
 """What is sent, and what a response says, against documents written by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +30,10 @@ def response(**changes: Any) -> dict[str, Any]:
 def test_every_sampling_parameter_is_sent() -> None:
     call = "00ff" * 16
     asked = wire.asked_parameters(
-        call, {"max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 5, "item": "i", "replicate": 2}
+        call,
+        CHAT,
+        {"max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 5, "item": "i", "replicate": 2},
+        None,
     )
     path, body = wire.body_of("m", CHAT, asked, "openai", frozenset())
     assert path == "/chat/completions"
@@ -50,9 +54,31 @@ def test_every_sampling_parameter_is_sent() -> None:
     assert not {"seed", "n"} & vllm.keys()
 
 
+@pytest.mark.parametrize(
+    ("thinking", "server", "said"),
+    [
+        (None, "vllm", {}),
+        (True, "vllm", {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}),
+        (False, "llama.cpp", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        ("low", "sglang", {"reasoning_effort": "low"}),
+        ("high", "openai", {"reasoning_effort": "high"}),
+        ("medium", None, {"reasoning_effort": "medium"}),
+        (False, None, {"reasoning_effort": "none"}),
+    ],
+)
+def test_whether_a_model_thinks_is_said_as_who_answers_takes_it(
+    thinking: Any, server: Any, said: dict[str, Any]
+) -> None:
+    greedy = {"max_tokens": 9, "temperature": 0.0}
+    prompt = replace(CHAT, thinking=thinking)
+    assert wire.asked_parameters("0" * 64, prompt, greedy, server) == {**greedy, **said}
+    assert prompt.saying("Why not?").thinking == thinking
+    assert (prompt.id == CHAT.id) is (thinking is None)
+
+
 def test_neighbouring_replicates_have_seeds_that_are_no_neighbours() -> None:
     seeds = sorted(
-        wire.asked_parameters(digest(["call", n]), {"temperature": 1.0, "seed": 1})["seed"]
+        wire.asked_parameters(digest(["call", n]), CHAT, {"temperature": 1.0, "seed": 1}, None)["seed"]
         for n in range(500)
     )
     assert len(set(seeds)) == 500

@@ -20,6 +20,7 @@ from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, r
 from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.records import CallCost
 from gridc.runtime.engines.api.session import Got
+from gridc.schema.provider import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ class Direct:
     ) -> None:
         self.base, self.source, self._client, self._price = base, identity.source, client, price
         self.endpoint, self.provider = base, "openai"
-        self._server, self._omits = identity.server or "openai", frozenset(identity.omits)
+        self._server: Server = identity.server or "openai"
+        self._omits = frozenset(identity.omits)
         self.secrets = (key,) if key else ()
         self._headers = {
             "content-type": "application/json",
@@ -111,7 +113,7 @@ class Direct:
         return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
-        stated = wire.asked_parameters(call, parameters)
+        stated = wire.asked_parameters(call, prompt, parameters, self._server)
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits)
         dropped = sorted(set(stated) & self._omits)
         return Prepared(self.base, path, body, prompt, stated, dropped, self._headers)
@@ -160,7 +162,7 @@ class Provider:
         self._handler = {} if self.provider == "openai" else {"client": handler}
 
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
-        stated = self._asked(call, parameters)
+        stated = self._asked(call, prompt, parameters)
         document, exchange = await self._complete(prompt, stated)
         sent = {
             "endpoint": exchange.url,
@@ -170,7 +172,7 @@ class Provider:
         return got(wire.read(document, True), sent, prompt, stated, self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
-        stated = self._asked(call, parameters)
+        stated = self._asked(call, prompt, parameters)
         with canned(json.dumps(SOUND[self.provider]).encode()):
             _, exchange = await self._complete(prompt, stated)
         path = next((path for path in PATHS if exchange.url.endswith(path)), None)
@@ -186,8 +188,8 @@ class Provider:
             document, _ = await self._complete(prepared.prompt, prepared.asked)
         return got(wire.read(document, True), prepared.sent, prepared.prompt, prepared.asked, price)
 
-    def _asked(self, call: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        stated = wire.asked_parameters(call, parameters)
+    def _asked(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        stated = wire.asked_parameters(call, prompt, parameters, None)
         if stated.get("top_p") == 1.0:
             del stated["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
         return stated

@@ -7,6 +7,7 @@ from typing import Any
 
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.engines.api.failures import RequestError
+from gridc.schema.provider import Server, switched
 
 NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "n": 1, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """What is said beside a call's own parameters, because a server may adopt a model's generation config for
@@ -35,13 +36,16 @@ PER_MESSAGE = 16
 """Tokens that a chat template may add to a message: role, separators, a start."""
 
 
-def asked_parameters(call: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What the study asks of a generation, in OpenAI's names. The seed of a sampled call is hashed from all
-    that makes it this call, because servers number the answers of neighbouring seeds on."""
+def asked_parameters(
+    call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None
+) -> dict[str, Any]:
+    """What the study asks of a generation, in OpenAI's names or, of a `server`, its own. The seed of a
+    sampled call is hashed from all that makes it this call, because servers number the answers of
+    neighbouring seeds on."""
     asked = {name: parameters[name] for name in ("max_tokens", "temperature", "top_p") if name in parameters}
     if "seed" in parameters:
         asked["seed"] = int(call[:8], 16) & 0x7FFFFFFF
-    return asked
+    return asked | (switched(prompt.thinking, server) or {})
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:

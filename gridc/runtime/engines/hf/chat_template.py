@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import jinja2
-from jinja2 import nodes, pass_context
+from jinja2 import meta, nodes, pass_context
 from jinja2.ext import Extension
 from jinja2.runtime import Context, LoopContext, Macro, Undefined
 from jinja2.utils import Cycler, Joiner, Namespace
@@ -53,11 +53,14 @@ class AsksForDateError(ValueError):
 
 
 class CompiledTemplate:
-    """A chat template that is compiled. Raises `Limit`, or whatever Jinja finds wrong with the source."""
+    """A chat template that is compiled, and the `names` that it reads. Raises `Limit`, or whatever Jinja
+    finds wrong with the source."""
 
     def __init__(self, source: str) -> None:
         self._environment = _Environment()
-        self._template = self._environment.compiled(self._environment.tree(source), _MeteredChat())
+        tree = self._environment.tree(source)
+        self.names = frozenset(meta.find_undeclared_variables(tree))
+        self._template = self._environment.compiled(tree, _MeteredChat())
 
     def render(
         self, messages: Sequence[Mapping[str, str]], names: Mapping[str, Any], dated: bool = False

@@ -174,14 +174,20 @@ class HfEngine:
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         seconds = time.perf_counter() - begun
-        share, text = seconds / len(by_call), self.prompts.text
+        share = seconds / len(by_call)
         answers = [
-            answer(each, text(each[0].tokens, each[0].stops), _token_digest(each[0].prompt), share)
+            answer(each, self._said(each[0]), _token_digest(each[0].prompt), share)
             for each in by_call.values()
         ]
         peak = loading.peak_bytes(self._shape.device)
         most = {"kv_bytes": spent.held, "rows": spent.rows, "peak_bytes": peak}
         return answers, Spending(seconds, {"forward_tokens": spent.tokens}, most)
+
+    def _said(self, member: Member) -> str:
+        """What a member answers, with the tag of a thought that its prompt opened: without it nobody could
+        see that a cut one never came to its answer."""
+        opened = self.prompts.opened(member.prompt) if member.given is None else ""
+        return opened + self.prompts.text(member.tokens, member.stops)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         """The trie minimum of the prompts and continuations that gave these answers."""

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from gridc.compiler.instrument.plain_text import opened_thought
 from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
@@ -16,6 +18,15 @@ from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generati
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, common_prefix
 from gridc.runtime.engines.protocol import Call
+from gridc.schema.effects import Thinking
+
+EFFORT = "reasoning_effort"
+SWITCHES = ("enable_thinking", "thinking", EFFORT)
+"""Names by which chat templates are told whether to think (Qwen3, SmolLM3 and GLM; DeepSeek and Granite), and
+how much (gpt-oss)."""
+
+LAST = 16
+"""The last tokens of a prompt, in which a tag that opens a thought would stand."""
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
 
@@ -196,7 +207,8 @@ class Prompts:
             message = f"`{self._name}` has no chat template"
             help_line = "set chat_template = false for the model"
             raise HazardError([Diagnostic("GC505", message, str(self._folder), help=help_line)])
-        return self._render([{"role": role, "content": text} for role, text in prompt.messages])
+        messages = [{"role": role, "content": text} for role, text in prompt.messages]
+        return self._render(messages, {} if prompt.thinking is None else self._switched(prompt.thinking))
 
     def text(self, tokens: Sequence[int], stops: Sequence[str] = ()) -> str:
         """What an answer says: without special tokens, and up to the first stop string that has one."""
@@ -214,10 +226,32 @@ class Prompts:
     def _is_special(self, stop: str) -> bool:
         return any(special in stop for special in self.tokenizer.special_texts)
 
-    def _render(self, messages: list[dict[str, str]]) -> str:
+    def _switched(self, thinking: Thinking) -> dict[str, Thinking]:
+        """What a chat template is given so that the model thinks or not, or so much. Raises `HazardError`
+        where it has no such switch: asked with another one, or none, it would answer as it always does."""
+        switches = [name for name in SWITCHES if name in self._chat.names]
+        effort = isinstance(thinking, str)
+        fitting = [name for name in switches if (name == EFFORT) == effort]
+        if fitting:
+            return {fitting[0]: thinking}
+        shown = f'"{thinking}"' if effort else str(thinking).lower()
+        message = f"the chat template of `{self._name}` has no switch for thinking = {shown}"
+        way_out = "thinking = true or false" if effort else 'thinking = "low", "medium" or "high"'
+        help_line = (
+            f"{way_out}: it has `{switches[0]}`" if switches else "leave `thinking` out for this model"
+        )
+        raise HazardError([Diagnostic("GC540", message, str(self._folder), help=help_line)])
+
+    def opened(self, tokens: Sequence[int]) -> str:
+        """The tag of a thought that a prompt ends with: the response goes on in it."""
+        return opened_thought(self.tokenizer.decode(tokens[-LAST:]))
+
+    def _render(
+        self, messages: list[dict[str, str]], switched: Mapping[str, Any] = MappingProxyType({})
+    ) -> str:
         """A chat as the template prints it. A template that asks for the date is stopped there, because the
         same study would ask something else tomorrow."""
-        names = {**self.tokenizer.special_tokens_map, **self._arguments}
+        names = {**self.tokenizer.special_tokens_map, **self._arguments, **switched}
         try:
             return self._chat.render(messages, names)
         except AsksForDateError:

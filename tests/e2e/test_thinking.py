@@ -1,0 +1,114 @@
+"""Reasoning models: thinking as an axis, a thought that the budget cut, and who cannot be told to think."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import PACKAGE, command
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+SPEC = """\
+gridcard = 1
+[study]
+id = "thoughts"
+title = "Does a score depend on thinking first?"
+purpose = "comparative"
+[[model]]
+id = "qwen"
+engine = "hf"
+source = "path:qwen"
+[[benchmark]]
+id = "items"
+loader = "bbq"
+source = "path:items.jsonl"
+direction = "higher_is_better"
+sample = { n = 6, seed = 1 }
+option_order = "file"
+[harness]
+max_tokens = 3
+prompt = "builtin:T1"
+method = "extract"
+[[axis]]
+id = "thinking"
+tier = "core"
+provenance = "the two modes of the model"
+values = { thinking = [true, false] }
+"""
+SWITCH = "{% if add_generation_prompt and enable_thinking is defined and enable_thinking %}<think>\n{% endif %}"
+API = {'engine = "hf"': 'engine = "api"', '"path:qwen"': '"m-2026-01-01"\nbase_url = "http://127.0.0.1:9/v1"'}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(PACKAGE / "builtin" / "models" / "pocket-llama", tmp_path / "qwen")
+    shutil.copy(PACKAGE / "builtin" / "benchmarks" / "pocket_bbq.jsonl", tmp_path / "items.jsonl")
+    template = tmp_path / "qwen" / "chat_template.jinja"
+    template.write_text(template.read_text("utf-8") + SWITCH, "utf-8")
+    (tmp_path / "gridcard.toml").write_text(SPEC, "utf-8")
+    return tmp_path
+
+
+def test_an_answer_that_the_budget_cut_in_its_thought_is_cut_off_and_not_unreadable(folder: Path) -> None:
+    for step in ("stamp", "run", "report", "verify"):
+        done = command(step, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(folder / "results" / "thoughts" / "store.sqlite") as db:
+        calls = db.execute(
+            "SELECT json_extract(prompt.content, '$.thinking'), call.answer FROM call"
+            " JOIN prompt ON prompt.id = call.prompt"
+        ).fetchall()
+    assert len(calls) == 12
+    thought = [json.loads(answer) for thinking, answer in calls if thinking]
+    assert len(thought) == 6
+    assert all(answer["text"].startswith("<think>") and answer["finish"] == "length" for answer in thought)
+    assert not any("<think>" in json.loads(answer)["text"] for thinking, answer in calls if not thinking)
+    certificate = json.loads((folder / "results" / "thoughts" / "certificate.json").read_text("utf-8"))
+    (endings,) = certificate["benchmarks"][0]["endings"]
+    cut = sum(json.loads(answer)["finish"] == "length" for _, answer in calls)
+    assert (endings["cut"], endings["unread"], endings["read"]) == (cut, 0, 12 - cut)
+
+
+@pytest.mark.parametrize(
+    ("template", "asked", "way_out"),
+    [
+        ("", "true", "leave `thinking` out for this model"),
+        ("{{ reasoning_effort }}", "true", 'thinking = "low", "medium" or "high": it has `reasoning_effort`'),
+        ("{{ thinking }}", '"low"', "thinking = true or false: it has `thinking`"),
+    ],
+)
+def test_a_template_without_the_switch_is_an_error_before_any_answer(
+    folder: Path, template: str, asked: str, way_out: str
+) -> None:
+    path = folder / "qwen" / "chat_template.jinja"
+    path.write_text(path.read_text("utf-8").removesuffix(SWITCH) + template, "utf-8")
+    (folder / "gridcard.toml").write_text(SPEC.replace("[true, false]", f"[{asked}]"), "utf-8")
+    done = command("validate", "--check", cwd=folder)
+    assert done.returncode != 0
+    assert "GC540" in done.stderr
+    assert way_out in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("server", "values", "accepted"),
+    [
+        ("", "[true, false]", False),
+        ("", '["low", "high"]', True),
+        ('\nserver = "vllm"', "[true, false]", True),
+    ],
+)
+def test_a_server_is_told_only_what_its_protocol_says(
+    folder: Path, server: str, values: str, accepted: bool
+) -> None:
+    spec = SPEC.replace("[true, false]", values)
+    for old, new in API.items():
+        spec = spec.replace(old, new + server if new.startswith('"m') else new)
+    (folder / "gridcard.toml").write_text(spec, "utf-8")
+    done = command("validate", "--check", cwd=folder)
+    told = done.stderr.replace("\n", " ")
+    assert ("GC351" in told) is not accepted
+    assert ("nothing tells `qwen` thinking = true (first in qwen/items" in told) is not accepted

@@ -60,7 +60,7 @@ def traced(part: str) -> str:
 def test_every_part_that_decides_prompts_or_scores_has_a_fingerprint() -> None:
     values = {
         "scaffold": scaffolds.PROCEDURES,
-        "tool": get_args(Tool),
+        "tool": [*get_args(Tool), "scripted"],
         "reader": readers.READERS,
         "method": [name for name, method in METHODS.items() if not method.reads_answer],
         "match": get_args(effects.MatchKind),
@@ -70,10 +70,10 @@ def test_every_part_that_decides_prompts_or_scores_has_a_fingerprint() -> None:
         "options": get_args(render.OptionStyle),
         "casing": {"upper", "lower", "title"},
         "enumerator": {"A", "a", "1", "I", "i", "bullet"},
-        "prompt": {"wrapper", "parts"},
+        "prompt": {"wrapper", "parts", "messages"},
         "scores": {"stated"},
         "sanitiser": {"classes"},
-        "judge": {"scale", "compares"},
+        "judge": {"scale", "compares", "turns"},
     }
     assert set(PARTS) == {f"{kind}:{name}" for kind, names in values.items() for name in names}
     assert set(get_args(effects.Casing)) == {*values["casing"], "as_written"}
@@ -252,7 +252,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("scaffold:critic", procedures.verdict, '"SAFE" if critique', 'None if critique'),
         mutant("scaffold:map_reduce", procedures.map_reduce, "or WORKERS", "or WORKERS + 1"),
         mutant("scaffold:map_reduce", procedures.map_reduce, "), 1)", "), 0)"),
-        mutant("scaffold:map_reduce", procedures.map_reduce, "or [task.question]", 'or [""]'),
+        mutant("scaffold:map_reduce", procedures.map_reduce, "or [task.whole]", 'or [""]'),
         mutant("scaffold:map_reduce", procedures.parts, "texts[:most]", "texts[-most:]"),
         mutant("scaffold:map_reduce", procedures.parts, "and len(texts) == len(listed)", ""),
         mutant("scaffold:map_reduce_options", procedures.map_reduce_options, "task.options", '""'),

@@ -69,8 +69,9 @@ def test_an_answer_that_the_budget_cut_in_its_thought_is_cut_off_and_not_unreada
     assert not any("<think>" in json.loads(answer)["text"] for thinking, answer in calls if not thinking)
     certificate = json.loads((folder / "results" / "thoughts" / "certificate.json").read_text("utf-8"))
     (endings,) = certificate["benchmarks"][0]["endings"]
-    cut = sum(json.loads(answer)["finish"] == "length" for _, answer in calls)
-    assert (endings["cut"], endings["unread"], endings["read"]) == (cut, 0, 12 - cut)
+    assert endings["unread"] == 0
+    assert endings["cut"] >= len(thought)
+    assert endings["cut"] + endings["read"] == len(calls)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ ELSEWHERE = {
     "GC529": "it takes a server",
     "GC530": "it takes a tokenizer to see",
     "GC531": "it takes a tokenizer to see",
+    "GC540": "it takes a tokenizer to see",
 }
 """Codes below GC600 that no spec causes alone; other tests name them."""
 

@@ -35,10 +35,10 @@ _TAGS = re.compile(
     rf"</[A-Za-z][\w-]*+>|<(?!(?:final_?)?answer\b)(?:[a-z]|[A-Za-z][\w-]++){_ATTRIBUTES}\s*+/?>"
     r"|<\|[^<>|\n]{1,40}\|>"
 )
-_THOUGHT = r"(?:think|thinking|thought|reasoning|scratchpad)"
-_END_OF_THOUGHT = re.compile(rf"</{_THOUGHT}>", re.IGNORECASE)
-_AT_END = re.compile(rf"<{_THOUGHT}>(?=\s*+\Z)", re.IGNORECASE)
-_OPEN_THOUGHT = re.compile(rf"\s*+<{_THOUGHT}>", re.IGNORECASE)
+THOUGHT = r"(?:think|thinking|thought|reasoning|scratchpad)"
+"""The name of a tag that a block of reasoning stands in."""
+_END_OF_THOUGHT = re.compile(rf"</{THOUGHT}>", re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(rf"\s*+<{THOUGHT}>", re.IGNORECASE)
 
 
 def fold(text: str) -> str:
@@ -47,12 +47,6 @@ def fold(text: str) -> str:
     for pattern in (_ESCAPES, _TAGS):
         text = pattern.sub(lambda match: " " * len(match[0]), text)
     return text.translate(_PLAIN)
-
-
-def opened_thought(prompt: str) -> str:
-    """The tag of a block of reasoning that a prompt ends with, for the response to go on in; else nothing."""
-    opened = _AT_END.search(prompt)
-    return opened[0] if opened else ""
 
 
 def answer_begins(response: str) -> int | None:

@@ -341,7 +341,7 @@ def shown_where_any_are(patch: MonkeyPatch) -> None:
 @attack(HOLDER, "items and right options are deleted, and what the run recorded of them with them", "GC704",
         and_no_records(shown_where_any_are))  # fmt: skip
 def items_deleted(folder: Path, _: MonkeyPatch) -> set[str]:
-    edit(studied(folder), "DELETE FROM shown", "DELETE FROM item")
+    edit(studied(folder), "DELETE FROM question", "DELETE FROM shown", "DELETE FROM item")
     return codes(folder)
 
 

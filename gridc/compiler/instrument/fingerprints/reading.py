@@ -40,6 +40,15 @@ def _reader(name: str) -> list[object]:
     return [_read(read(text, options, shown)) for text, options, shown in _cases()]
 
 
+def _last_answer() -> list[object]:
+    """What every reader is traced on, and responses that take up the options in turn."""
+    in_turn = [
+        _read(readers.last_answer(text, options, labels("A.", len(options))))
+        for text, options in ((text, inputs()["options"][name]) for name, text in inputs()["in_turn"])
+    ]
+    return [*_reader("last_answer"), *in_turn]
+
+
 _STOPPED = "B\n\nQ: next? A", "Q: B", "no", "It is A. END it is B", "A END\n\nQ: B END"
 _FAILED: Mapping[str, Any] = {"error": {"kind": "refused by the provider"}}
 
@@ -302,6 +311,7 @@ def _sanitiser() -> list[object]:
 
 TRACES: Mapping[str, Callable[[], object]] = {
     **{f"reader:{name}": partial(_reader, name) for name in readers.READERS},
+    "reader:last_answer": lambda: _last_answer(),
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
         for name, method in METHODS.items()

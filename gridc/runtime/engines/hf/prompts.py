@@ -1,6 +1,7 @@
 """What a call is as tokens: text through the chat template, its tokens, and the members that answer it."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.instrument.plain_text import opened_thought
+from gridc.compiler.instrument.plain_text import THOUGHT
 from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
@@ -27,6 +28,8 @@ how much (gpt-oss)."""
 
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
+
+_OPENED = re.compile(rf"<{THOUGHT}>(?=\s*+\Z)", re.IGNORECASE)
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
 
@@ -244,7 +247,8 @@ class Prompts:
 
     def opened(self, tokens: Sequence[int]) -> str:
         """The tag of a thought that a prompt ends with: the response goes on in it."""
-        return opened_thought(self.tokenizer.decode(tokens[-LAST:]))
+        opened = _OPENED.search(self.tokenizer.decode(tokens[-LAST:]))
+        return opened[0] if opened else ""
 
     def _render(
         self, messages: list[dict[str, str]], switched: Mapping[str, Any] = MappingProxyType({})

@@ -39,7 +39,8 @@ tier = "core"
 provenance = "the two modes of the model"
 values = { thinking = [true, false] }
 """
-SWITCH = "{% if add_generation_prompt and enable_thinking is defined and enable_thinking %}<think>\n{% endif %}"
+ASKED = "add_generation_prompt and enable_thinking is defined and enable_thinking"
+SWITCH = f"{{% if {ASKED} %}}<think>\n{{% endif %}}"
 API = {'engine = "hf"': 'engine = "api"', '"path:qwen"': '"m-2026-01-01"\nbase_url = "http://127.0.0.1:9/v1"'}
 
 

@@ -20,6 +20,7 @@ _HOMES = {
     "diff": "gridc.study",
     "open": "gridc.study",
     "propagation": "gridc.study",
+    "report_all": "gridc.study",
     "view": "gridc.study",
     "view_pages": "gridc.study",
 }

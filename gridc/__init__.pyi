@@ -8,6 +8,7 @@ from gridc.study import compare as compare
 from gridc.study import diff as diff
 from gridc.study import open as open
 from gridc.study import propagation as propagation
+from gridc.study import report_all as report_all
 from gridc.study import view as view
 from gridc.study import view_pages as view_pages
 

@@ -1,15 +1,19 @@
 """`gridc report`."""
 
+from pathlib import Path
+
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, believes, of_study, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, believes, print_json
 from gridc.cli.score_table import score_table
-from gridc.study import OpenStudy
+from gridc.study import OpenStudy, Trust, report_all
 
 
 @click.command()
-@of_study
+@click.argument("specs", type=SpecPath(), nargs=-1, metavar="[SPEC]...")
+@FOLDERS
+@OUT
 @JSON
 @click.option("--figures", is_flag=True, help="Also write every figure as an SVG file.")
 @click.option("--pdf", is_flag=True, help="Write every figure as SVG and PDF.")
@@ -18,14 +22,38 @@ from gridc.study import OpenStudy
 )
 @believes
 def report(
-    study: OpenStudy,
+    specs: tuple[Path, ...],
+    data: Path | None,
+    models: Path | None,
+    out: Path | None,
     as_json: bool,
     figures: bool,
     pdf: bool,
     attribution: bool,
+    roots: tuple[Path, ...],
+    signers: tuple[str, ...],
+    records: tuple[Path, ...],
 ) -> None:
-    """Write certificate, GRID card, scorecard, deviation log and report page. All come from the store."""
-    written = study.report(figures, pdf, attribution)
+    """Write certificate, GRID card, scorecard, deviation log and report page. All come from the store.
+
+    With several SPECs each is reported into its own results folder, and one report over all of them is
+    written: which sample each claim rests on, which items they share, cells that two of them ran, and one
+    error budget. `--out` is the folder of that one then.
+    """
+    trust = Trust(roots, signers, records)
+    if len(specs) > 1:
+        over_all = report_all(specs, out, data, models, trust, figures, pdf, attribution)
+        if as_json:
+            print_json(over_all.as_json())
+            return
+        for line in over_all.brief:
+            click.echo(terminal.bullet(line))
+        click.echo()
+        for path in over_all.files:
+            click.echo(f"  {path}")
+        return
+    spec = specs[0] if specs else Path("gridcard.toml")
+    written = OpenStudy(spec, data, out, trust, models).report(figures, pdf, attribution)
     if as_json:
         print_json(written.as_json())
         return

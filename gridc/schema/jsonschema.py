@@ -3,7 +3,7 @@
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
 `deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
 what a study gives; `policy` says what a run may lose against another one, `comparison`
-what it lost, and `logs` what logs of other packages certify.
+what it lost, `logs` what logs of other packages certify, and `studies` is one report over several.
 """
 
 import json
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 NAMES = (
     "gridcard", "extension", "deviations",
     "certificate", "estimates", "card", "scorecard", "deviation-report", "policy", "comparison", "logs",
+    "studies",
 )  # fmt: skip
 
 EXTENDING: dict[str, Any] = {
@@ -56,6 +57,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     from gridc.schema.recorded import LogCertificate
     from gridc.schema.scorecard import Scorecard
     from gridc.schema.spec import Spec
+    from gridc.schema.studies import StudiesTogether
 
     models: dict[str, tuple[type[BaseModel], str]] = {
         "gridcard": (Spec, "GRID card"),
@@ -68,6 +70,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
         "policy": (Policy, "gridc release policy"),
         "comparison": (RunComparison, "gridc comparison of two runs"),
         "logs": (LogCertificate, "gridc certificate of logs"),
+        "studies": (StudiesTogether, "gridc report over several studies"),
     }
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")

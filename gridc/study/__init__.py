@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         CheckedCards,
         FindingsReport,
         ScoreboardReport,
+        StudiesReport,
         WrittenReport,
     )
     from gridc.study.running import RaceReport, RunReport, RunStep, StatusReport
@@ -63,6 +64,7 @@ __all__ = [
     "measurands",
     "open",
     "propagation",
+    "report_all",
     "spec_in",
     "validate_all",
     "view",
@@ -560,6 +562,26 @@ def propagation(
 
     given = Path(calls) if isinstance(calls, str | PathLike) else calls
     return propagation(given, None if tasks is None else Path(tasks))
+
+
+@coded()
+def report_all(
+    specs: Sequence[AnyPath],
+    to: AnyPath | None = None,
+    data: AnyPath | None = None,
+    models: AnyPath | None = None,
+    trust: Trust = NOBODY,
+    figures: bool = False,
+    pdf: bool = False,
+    attribution: bool = False,
+) -> "StudiesReport":
+    """Report each of several studies as `report` does, and write one report over all of them into the folder
+    `to` (default: the one in which the results of the first lie): which sample each claim rests on, which
+    items they share, how cells that two of them ran differ, and one error budget."""
+    from gridc.study.reporting import report_all
+
+    places = [place_of(spec, data, None, trust, models) for spec in specs]
+    return report_all(places, None if to is None else Path(to), figures, pdf, attribution)
 
 
 def validate_all(

@@ -13,6 +13,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
+from gridc.reports import studies
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
@@ -36,6 +37,7 @@ from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
+from gridc.schema.studies import StudiesTogether
 from gridc.study.exports import TABLES
 from gridc.study.place import Place
 
@@ -208,6 +210,24 @@ class WrittenReport:
         return self.report._repr_html_()
 
 
+@dataclass(frozen=True, slots=True)
+class StudiesReport:
+    """Several studies, each reported, and the report over all of them, whose `files` begin with the page."""
+
+    document: StudiesTogether
+    reports: tuple[WrittenReport, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def brief(self) -> tuple[str, ...]:
+        """What it comes to, in lines."""
+        return tuple(studies.in_short(self.document))
+
+    def as_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = self.document.model_dump(mode="json")
+        return document
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CertificateReport:
     """A study's certificate: which orders and reversals its items certify."""
@@ -300,6 +320,25 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
     return WrittenReport(
         _documented(findings), path, names, tuple(drawn), tuple(rows) if attribution else None
     )
+
+
+def report_all(
+    places: Sequence[Place], to: Path | None, figures: bool, pdf: bool, attribution: bool
+) -> StudiesReport:
+    """Report every study, and write what is said over all of them into `to`, by default the folder in which
+    the results of the first one lie. Raises `UsageError` where one is named twice."""
+    written = tuple(report(place, figures, pdf, attribution) for place in places)
+    stamps = [one.report.findings.stamp for one in written]
+    for number, stamp in enumerate(stamps):
+        if stamp in stamps[:number]:
+            message = "one study is named twice, and would count as evidence beside itself"
+            help = "name each study once; `gridc compare` compares two runs of one"
+            raise UsageError([Diagnostic("GC000", message, str(places[number].spec), help=help)])
+    document = studies.studies_report([one.report.findings for one in written])
+    folder = to or written[0].store.parent.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    files = documents.write_texts(studies.texts(document), folder)
+    return StudiesReport(document, written, tuple(files))
 
 
 def certify(place: Place) -> CertificateReport:

@@ -267,7 +267,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
     answers = {finding.id: finding for finding in findings.hypotheses}
     stated = since_when(findings)
     for hypothesis in findings.plan.study.spec.hypothesis:
-        about = _about(findings, hypothesis)
+        about = places_of(findings, hypothesis)
         answer = answers.get(hypothesis.id)
         yield ClaimRow(
             id=hypothesis.id,
@@ -288,7 +288,7 @@ def _cases(findings: Findings, hypothesis: Any, benchmark: str) -> int:
     return len(sampled) if some is None else sum(some.matches(item.tags) for item in sampled)
 
 
-def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
+def places_of(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
     """The (model, benchmark, configuration) that a hypothesis is about."""
     spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
     places = set()

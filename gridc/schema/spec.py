@@ -147,8 +147,13 @@ class Axis(Table):
         Field(
             min_length=1,
             max_length=1,
-            description="The values of one effect key, which name themselves, or by names. Default: none.",
-            examples=[{"temperature": [0.0, 0.7]}, {"system": {"nobody": "", "nurse": "You are a nurse."}}],
+            description="The values of one effect key or of one part of it, which name themselves, or by "
+            "names. Default: none.",
+            examples=[
+                {"temperature": [0.0, 0.7]},
+                {"system": {"nobody": "", "nurse": "You are a nurse."}},
+                {"vars": {"sentences": [4, 8]}},
+            ],
         ),
     ] = None
     levels: Annotated[

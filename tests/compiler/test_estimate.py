@@ -77,6 +77,14 @@ def test_tokens_are_counted_with_the_models_own_tokenizer(card: Path) -> None:
     assert found.prompt_tokens / len(requests) == pytest.approx(tokens / len(texts), rel=0.1)
 
 
+def test_prompts_without_a_character_have_an_estimate_too(compiled: Compile) -> None:
+    """As texts behind nothing have."""
+    study = compiled().study
+    plan = Plan(study)
+    bases = {row.basis for row in estimate(study, plan.counts(), ["", ""], {}).values()}
+    assert bases == {"4 characters per token"}
+
+
 def test_money_is_that_of_litellms_table(compiled: Compile) -> None:
     litellm = pytest.importorskip("litellm")
     name = "gpt-4o-mini-2024-07-18"

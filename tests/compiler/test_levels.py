@@ -152,6 +152,16 @@ def test_values_of_a_key_are_levels_that_name_themselves(tmp_path: Path) -> None
     assert [level.id for level in spec_of(tmp_path, prompt + named).levels] == ["plain", "loud"]
     text = '[[axis]]\nid = "o"\nvalues = { option_order = ["shuffled:1", "reversed"] }' + shared
     assert [level.id for level in spec_of(tmp_path, prompt + text).levels] == ["shuffled-1", "reversed"]
+    part = f'[[axis]]\nid = "v"\nvalues = {{ vars = {{ loud = [1, 2] }} }}{shared}'
+    said = HEAD.replace('"extract"', '"extract", prompt = "{{ question }}{{ loud }}"')
+    assert [(level.id, level.vars) for level in spec_of(tmp_path, said + part).levels] == [
+        ("1", {"loud": 1}),
+        ("2", {"loud": 2}),
+    ]
+    by_name = part.replace("loud = [1, 2]", '"1" = { loud = 1 }, "2" = { loud = 2 }')
+    assert stamp(spec_of(tmp_path, said + by_name)) == stamp(spec_of(tmp_path, said + part))
+    stops = f'[[axis]]\nid = "s"\nvalues = {{ stop = {{ line = ["."] }} }}{shared}'
+    assert [level.stop for level in spec_of(tmp_path, prompt + stops).levels] == [(".",)]
 
 
 def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_tables(tmp_path: Path) -> None:
@@ -180,6 +190,7 @@ def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_table
         ((LEVELS, 'values = { shots = 1 }\ntier = "core"\nprovenance = "x"\n'), "GC102", "must be a list", "shots = [1]"),
         ((LEVELS, 'values = { shots = [] }\ntier = "core"\nprovenance = "x"\n'), "GC104", "has none", "[harness]"),
         ((LEVELS, 'values = { top_p = [1.0, 1] }\ntier = "core"\nprovenance = "x"\n'), "GC201", "called `1`", "leave one out"),
+        ((LEVELS, 'values = { vars = { a = [1], b = [2] } }\ntier = "core"\nprovenance = "x"\n'), "GC104", "several parts of `vars` vary", "an axis for each"),
         ((LEVELS, 'values = { shots = [0], top_p = [1] }\n'), "GC104", "", "The values of one effect key"),
         (
             (LEVELS, 'values = { match = [{ as = "text" }] }\ntier = "core"\nprovenance = "x"\n'),

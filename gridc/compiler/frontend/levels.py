@@ -29,6 +29,8 @@ from gridc.schema.spec import TIERS, LevelFile
 SHARED = ("tier", "provenance")
 """Keys of an axis that its `values` have, and rows of a file that has no column for them."""
 STATED = {"values", "levels", *SHARED}
+PARTED = ("prompt", "system", "vars")
+"""Keys whose value is a table of parts, none of them a list: `vars = { length = [4, 8] }` are values of a part."""
 LONGEST = 40
 """Characters of a value that names itself."""
 
@@ -132,7 +134,10 @@ def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
         help = did_you_mean(key, Effects.model_fields)
         message = f"unknown key `{key}` in the values of {_called(axis)}"
         raise _Refused(here.diagnose("GC101", held.path, message, help, at_key=True))
-    if isinstance(held.value, dict):
+    part = _varied_part(key, held)
+    if part is not None:
+        named = [(_name(part, node), _of_part(part, node)) for node in held.value[part].value]
+    elif isinstance(held.value, dict):
         named = list(held.value.items())
     elif isinstance(held.value, list):
         named = [(_name(key, node), node) for node in held.value]
@@ -150,6 +155,22 @@ def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
             raise _Refused(here.diagnose("GC201", node.path, f"two values are called `{name}`", help))
         level = {"id": PlacedValue(name, node.source, node.path), **shared, key: node}
         yield PlacedValue(level, node.source, node.path)
+
+
+def _varied_part(key: str, held: PlacedValue) -> str | None:
+    """The part of a key whose values are listed; None where the key's own values are named."""
+    if key not in PARTED or not isinstance(held.value, dict):
+        return None
+    listed = [part for part, node in held.value.items() if isinstance(node.value, list)]
+    if listed and len(held.value) > 1:
+        help = f"an axis for each; or name the levels: {key} = {{ NAME = {{ {listed[0]} = ... }}, OTHER = ... }}"
+        message = f"several parts of `{key}` vary in one axis"
+        raise _Refused(held.source.diagnose("GC104", held.path, message, help))
+    return listed[0] if listed else None
+
+
+def _of_part(part: str, node: PlacedValue) -> PlacedValue:
+    return PlacedValue({part: node}, node.source, node.path)
 
 
 def _name(key: str, node: PlacedValue) -> str:

@@ -141,7 +141,7 @@ def _money(
 
 def _characters_per_token(identity: ModelIdentity, texts: list[str]) -> tuple[float, str]:
     usual = f"{USUAL:g} characters per token"
-    if identity.folder is None or not texts or find_spec("tokenizers") is None:
+    if identity.folder is None or not any(texts) or find_spec("tokenizers") is None:
         return USUAL, usual
     path = str(identity.folder / "tokenizer.json")
     try:

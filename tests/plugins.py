@@ -92,10 +92,11 @@ def install(
     name: str = "acme-gridc",
     version: str = "1.2",
     offers: str = OFFERS,
+    code: str = CODE,
 ) -> None:
     """Write the package and its metadata into a folder that is put on the path."""
     folder.mkdir(exist_ok=True)
-    (folder / "acme_gridc.py").write_text(CODE)
+    (folder / "acme_gridc.py").write_text(code)
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

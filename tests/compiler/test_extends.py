@@ -168,6 +168,20 @@ def study(tmp_path: Path) -> Path:
     return tmp_path / "gridcard.toml"
 
 
+def test_a_table_whose_last_entry_is_removed_is_not_there(study: Path) -> None:
+    more = '[[waive]]\ncode = "GC507"\nwhy = "no"\n'
+    more += '[[outcome]]\nid = "o"\nbenchmark = "bbq"\nscores = { right = 1 }\n'
+    base = study.with_name("base.toml")
+    whole = base.read_text("utf-8")
+    base.write_text(f"{whole}\n{more}", "utf-8")
+    study.write_text(EXTENSION.replace("\n\n", '\nremove = ["waive.GC507", "outcome.o"]\n\n'), "utf-8")
+    assert {"waive", "outcome"}.isdisjoint(expanded(read(study)).values)
+    without = typed(expanded(read(study)))
+    base.write_text(whole, "utf-8")
+    study.write_text(EXTENSION, "utf-8")
+    assert without.stamped() == typed(expanded(read(study))).stamped()
+
+
 def test_a_lock_names_the_files_and_only_their_meaning_moves_its_stamp(study: Path) -> None:
     lock = make_lock(compile_spec(study).study, study)
     names = ("gridcard.toml", "base.toml")

@@ -1,5 +1,6 @@
 """Plug-ins: found by entry point, named in the stamp, and coded where they are missing or broken."""
 
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from gridc.compiler.lock.deviations import departures, log_path, reconcile
 from gridc.compiler.lock.lock import make_lock, stamp_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import BudgetError, UnavailableError
+from gridc.diagnostics.errors import BudgetError, SpecError, UnavailableError
 from gridc.runtime.engines import open_engine, opener
 from gridc.runtime.engines.protocol import Call, PendingBatch, answered
 from gridc.runtime.run import run
@@ -86,6 +87,24 @@ def test_an_engine_is_opened_and_its_model_is_unpinned_or_hashed(acme: Path, com
     }
     with pytest.raises(UnavailableError, match=r"GC342 .*acme-gridc 1\.2 fails .*no bf16 here"):
         open_engine("right", study.models["right"], "bf16", study.spec)
+
+
+def test_every_file_of_a_folder_that_is_no_checkpoint_is_hashed_for_a_plug_in(
+    acme: Path, compiled: Compile, small: Path
+) -> None:
+    folder = small.parent / "given"
+    (folder / "more").mkdir(parents=True)
+    for name in ("answers.json", "more/notes.txt"):
+        (folder / name).write_text(name, "utf-8")
+    given = re.compile(r'id = "right"\nengine = "hf"\nsource = "[^"]+"').search(small.read_text("utf-8"))
+    assert given is not None
+    study = compiled((given[0], 'id = "right"\nengine = "plugin:always"\nsource = "path:given"')).study
+    assert dict(study.models["right"].files) == {
+        name: digest_bytes(name.encode()) for name in ("answers.json", "more/notes.txt")
+    }
+    (folder / "more" / "link").symlink_to(folder / "answers.json")
+    with pytest.raises(SpecError, match="GC314 `link` of `path:given` is a link"):
+        compiled()
 
 
 def test_an_engine_answers_a_whole_study(acme: Path, small: Path, compiled: Compile) -> None:

@@ -70,7 +70,7 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
             message, help = "`remove` says what is left out of a base", 'name it: extends = "base.toml"'
             raise SpecError([source.diagnose("GC105", (REMOVE,), message, help, at_key=True)])
         return tree
-    base = _expand(_base(source, above), above)
+    base = whole = _expand(_base(source, above), above)
     findings = list(_idle(base, tree))
     for number, name in enumerate(_removed(source)):
         base, problem = _without(base, name)
@@ -79,6 +79,8 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
             findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
     if findings:
         raise SpecError(findings)
+    emptied = {key for key, node in base.value.items() if node.value == [] != whole.value[key].value}
+    base = _with(base, {key: node for key, node in base.value.items() if key not in emptied})
     return _document(base, tree)
 
 

@@ -30,7 +30,7 @@ SHARED = ("tier", "provenance")
 """Keys of an axis that its `values` have, and rows of a file that has no column for them."""
 STATED = {"values", "levels", *SHARED}
 PARTED = ("prompt", "system", "vars")
-"""Keys whose value is a table of parts, none of them a list: `vars = { length = [4, 8] }` are values of a part."""
+"""Keys whose value is a table of parts, none of them a list: as in `vars = { length = [4, 8] }`."""
 LONGEST = 40
 """Characters of a value that names itself."""
 
@@ -163,7 +163,9 @@ def _varied_part(key: str, held: PlacedValue) -> str | None:
         return None
     listed = [part for part, node in held.value.items() if isinstance(node.value, list)]
     if listed and len(held.value) > 1:
-        help = f"an axis for each; or name the levels: {key} = {{ NAME = {{ {listed[0]} = ... }}, OTHER = ... }}"
+        help = (
+            f"an axis for each; or name the levels: {key} = {{ NAME = {{ {listed[0]} = ... }}, OTHER = ... }}"
+        )
         message = f"several parts of `{key}` vary in one axis"
         raise _Refused(held.source.diagnose("GC104", held.path, message, help))
     return listed[0] if listed else None

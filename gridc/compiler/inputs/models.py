@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -101,8 +101,7 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
         return ModelIdentity(model.source, unpinned=f"`{model.source}` is not here: {MODELS_FOLDER}")
     if not model.source.startswith("hf:"):
         folder = places.model(model.source)
-        _require_model(folder, model.source)
-        identity = ModelIdentity(model.source, folder, hash_files(folder))
+        identity = ModelIdentity(model.source, folder, _files_of(model, folder))
         if model.digest not in (None, identity.files_digest):
             problem = f"the files of `{model.source}` have the digest {identity.files_digest}"
             raise NotFound("GC314", problem, f"put the files there whose digest is {model.digest}")
@@ -116,6 +115,19 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
     if commit is None:
         return ModelIdentity(model.source, unpinned=f"no commit of `{revision}` is known here")
     return ModelIdentity(model.source, revision=commit)
+
+
+def _files_of(model: Model, folder: Path) -> tuple[tuple[str, str], ...]:
+    """Name and SHA-256 of the files that a model is. What a plug-in runs need be no checkpoint: then it is
+    every file of its folder."""
+    if engine_kind(model.engine).shows_tokens or any(folder.glob(f"*{_WEIGHTS}")):
+        _require_model(folder, model.source)
+        return hash_files(folder)
+    found = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
+    if not found:
+        raise NotFound("GC314", f"`{model.source}` has no file")
+    _require_regular(found, model.source)
+    return tuple((path.relative_to(folder).as_posix(), _hash_file(path)) for path in found)
 
 
 def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
@@ -146,10 +158,9 @@ def _shipped() -> frozenset[frozenset[tuple[str, str]]]:
 
 
 def _require_model(folder: Path, reference: str) -> None:
-    for path in (path for pattern in PATTERNS for path in sorted(folder.glob(pattern))):
-        if path.is_symlink() or not path.is_file():
-            problem = f"`{path.name}` of `{reference}` is a link or not a regular file"
-            raise NotFound("GC314", problem, "put the file itself into the model's folder")
+    known = [path for pattern in PATTERNS for path in sorted(folder.glob(pattern))]
+    _require_regular(known, reference)
+    for path in known:
         if path.suffix != _WEIGHTS and path.stat().st_size > MOST_BYTES:
             raise NotFound("GC314", f"`{path.name}` of `{reference}` has more than {MOST_BYTES:,} bytes")
     if not list(folder.glob("*.safetensors")):
@@ -164,6 +175,13 @@ def _require_model(folder: Path, reference: str) -> None:
         json.loads((folder / "config.json").read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise NotFound("GC314", f"the config.json of `{reference}` is not JSON: {error}") from None
+
+
+def _require_regular(paths: Iterable[Path], reference: str) -> None:
+    for path in paths:
+        if path.is_symlink() or not path.is_file():
+            problem = f"`{path.name}` of `{reference}` is a link or not a regular file"
+            raise NotFound("GC314", problem, "put the file itself into the model's folder")
 
 
 def _written_by(kind: str) -> str:

@@ -108,12 +108,13 @@ def sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]
         for _, model in _asked(spec)
         if reach_of(model) is None
     ]
-    plugins = {
-        model.engine: model.id for _, model in grid.asked_models(spec) if model.engine.startswith(PLUGIN)
-    }
+    plugins: dict[str, list[str]] = {}
+    for _, model in grid.asked_models(spec):
+        if model.engine.startswith(PLUGIN):
+            plugins.setdefault(model.engine, []).append(f"`{model.id}`")
     lines += [
-        f"leaves: what `{name}` asks for `{model}` goes where that package sends it"
-        for name, model in plugins.items()
+        f"leaves: what `{name}` asks for {' and '.join(models)} goes where that package sends it"
+        for name, models in plugins.items()
     ]
     if hub:
         where = endpoint() or "https://huggingface.co"

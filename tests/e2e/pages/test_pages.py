@@ -20,6 +20,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gridc
@@ -29,7 +30,7 @@ from gridc.schema.deviation import DeviationLog
 from tests.e2e.conftest import Done, command, make_study
 from tests.e2e.pages.blocks import PAGES, ROOT, Block, commands, read
 from tests.e2e.pages.parsing import PROGRAMS, check, options_of, options_of_programs
-from tests.plugins import install
+from tests.plugins import CODE, install
 
 STUDIES = Path(__file__).parent / "studies"
 BASE = ROOT / "tests" / "golden" / "diagnostics" / "base.toml"
@@ -123,6 +124,7 @@ class Session:
             before, line, after = path.read_text("utf-8").partition(above)
             assert line, f"{path.name} has no {above}"
             text = f"{before}{text}\n{line}{after}"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
 
     def toml(self, block: Block) -> None:
@@ -149,13 +151,15 @@ class Session:
         assert block.text in (STUDIES / "scorers.py").read_text("utf-8")
 
     def package(self, block: Block) -> None:
-        """The package of a `pyproject.toml` is installed, and has what it offers."""
+        """The package of a `pyproject.toml` is installed, with the reader's code, and has what it offers."""
         offered = tomllib.loads(block.text)["project"]["entry-points"]
         groups = [
             "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())])
             for group, entries in offered.items()
         ]
-        install(self.new_folder(), self.patch, offers="\n".join(groups))
+        written = self.folder / "acme_gridc.py"
+        code = written.read_text("utf-8") if written.is_file() else CODE
+        install(self.new_folder(), self.patch, offers="\n".join(groups), code=code)
         for group, entries in offered.items():
             assert group in GROUPS.values()
             assert all(entry_points(group=group)[name].load() for name in entries)
@@ -306,6 +310,22 @@ def test_what_the_tutorial_leaves_out_is_counted_wherever_results_stand(
     benchmark = json.loads(content)["inputs"]["benchmarks"]["capitals"]
     assert benchmark["left_out"] == ["capitals.csv, row 10: `answer`: it is empty"]
     assert benchmark["found"] == {"gold": "index"}
+
+
+def test_given_results_have_the_estimator_of_pass_at_k(done: Callable[[str], Path]) -> None:
+    """1 - prod((n - c - i) / (n - i)) of the files (Chen et al. 2021), by numpy."""
+    folder = done("docs/plugins.md")
+    certificate = json.loads((folder / "results" / "given" / "certificate.json").read_text("utf-8"))
+    for row in certificate["benchmarks"][0]["envelope"]:
+        k = int(row["configuration"].removeprefix("score=pass"))
+        for model, score in row["scores"].items():
+            runs = json.loads((folder / f"{model}_runs" / "answers.json").read_text("utf-8")).values()
+            missed = [
+                np.prod([(results.count("failed") - i) / (len(results) - i) for i in range(k)])
+                for results in runs
+            ]
+            printed = score["correct"] / (score["trials"] * score["scale"])
+            assert printed == pytest.approx(1 - np.mean(missed), abs=5e-5)
 
 
 def test_every_block_is_run_or_says_why_not() -> None:

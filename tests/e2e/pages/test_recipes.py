@@ -1,5 +1,5 @@
-"""Recipes whose models are scripts: one that knows every answer earns exactly that, and one that errs in a known
-way differs by what it should. What a paper would print is counted again from the stored texts, by sqlite3."""
+"""Recipes whose models are scripts: one that knows every answer earns exactly that, and one that errs in a
+known way differs by what it should. What a paper would print is counted again, by hand or by sqlite3."""
 
 import json
 import re
@@ -100,8 +100,8 @@ JUDGE = 'source = "builtin:pocket-mistral"'
 def follow(
     words: str, script: Script, folder: Path, patch: pytest.MonkeyPatch, without: Sequence[str] = ()
 ) -> Finished:
-    """Stamp, run, report and verify the recipe that has these words, with scripts in the place of its models, and
-    `without` some paths of its base."""
+    """Stamp, run, report and verify the recipe that has these words, with scripts in the place of its models,
+    and `without` some paths of its base."""
     (block,) = (block for block in RECIPES if words in block.text)
     spec = Session(folder, lambda: folder, patch).study(block)
     scripted = Scripted(script)
@@ -176,7 +176,9 @@ def test_a_needle_is_found_where_the_reader_looks(recipe: Recipe) -> None:
         if question not in needles:
             return "Yes."
         read = text if model == "left" else " ".join(re.findall(r"[^.]+\.", text)[-3:])
-        return f"It is in {needles[question]['answer']}." if needles[question]["needle"] in read else "Nowhere."
+        return (
+            f"It is in {needles[question]['answer']}." if needles[question]["needle"] in read else "Nowhere."
+        )
 
     done = recipe('id = "needles"', say)
     assert set(done.scores("needles", "left").values()) == {1.0}
@@ -285,4 +287,3 @@ def test_what_should_be_forgotten_and_what_be_kept(recipe: Recipe) -> None:
         assert [*done.scores(benchmark, "right").values()] == [1 - lost]
         name = {"forget": "forgotten", "retain": "kept"}[benchmark]
         assert done.estimates()[f"hypothesis/{name}/risk_difference"]["estimate"] == pytest.approx(-lost)
-

@@ -9,18 +9,21 @@ import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.locate import BUILTIN_MODELS
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import EngineSettings
+from tests.e2e.conftest import command
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HARNESS = REPOSITORY / ".venv-lm-eval"
@@ -84,6 +87,44 @@ def test_the_harness_and_gridc_measure_the_same(
               f"{worst:.1e} nats, accuracy {right:.4f} and {accuracy:.4f}")  # fmt: skip
     assert worst < 1e-3
     assert right == pytest.approx(accuracy, abs=1e-12)
+
+
+def test_the_logs_of_the_harness_and_a_study_of_gridc_certify_the_same(tmp_path: Path) -> None:
+    """The same four cells under the named measurand: scores, orders, p-values and what is certified."""
+    task, models, turns = TASKS["truthfulqa"], ("pocket-llama", "pocket-mistral"), {"no": False, "yes": True}
+    rows = _first_items(task, tmp_path)
+    folders = []
+    for model, (turn, chat) in product(models, turns.items()):
+        folders.append(tmp_path / f"{model}-{turn}")
+        folders[-1].mkdir()
+        _harness(task, rows, model, chat, folders[-1])
+    (logged,) = gridc.certify(folders).certificate.benchmarks
+    tables = "".join(
+        f'[[model]]\nid = "{model}"\nengine = "hf"\nsource = "builtin:{model}"\n\n' for model in models
+    )
+    levels = "".join(
+        f'[[axis.level]]\nid = "{turn}"\ntier = "core"\nprovenance = "the harness"\n'
+        f"chat_template = {str(chat).lower()}\n" + ('delimiter = ""\n' if chat else "")
+        for turn, chat in turns.items()
+    )
+    (tmp_path / "gridcard.toml").write_text(SAME.format(models=tables, levels=levels))
+    ran = command("run", "--data", str(_preset(tmp_path / "data")), cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    asked = command("certify", "--json", "--data", str(tmp_path / "data"), cwd=tmp_path)
+    (benchmark,) = json.loads(asked.stdout)["benchmarks"]
+    (own,) = benchmark["scopes"][0]["pairs"]
+    (pair,) = logged.pairs
+    assert (own["a"], own["b"], own["measured"]) == (pair.a, pair.b, pair.configurations)
+    assert (own["plus"], own["minus"], own["ties"]) == (pair.a_better, pair.b_better, pair.equal)
+    assert own["words"] == pair.verdict
+    for sign in ("plus", "minus"):
+        witness = own[f"witness_{sign}"]
+        named = getattr(pair, "witness_a" if sign == "plus" else "witness_b")
+        assert (witness and witness["configuration"]) == named
+    certified = own["evidence"]["certified"]
+    assert certified["test"] == pair.test and certified["claim"] == pair.certified
+    assert certified["order"]["adjusted"] == pytest.approx(pair.order_p, rel=1e-6)
+    assert certified["reversal"]["adjusted"] == pytest.approx(pair.reversal_p, rel=1e-6)
 
 
 def _first_items(task: Task, folder: Path) -> Path:
@@ -171,6 +212,33 @@ def _preset(data: Path) -> Path:
     (data / "lm-eval" / "truthfulqa_mc1.jinja").write_text(text, "utf-8")
     return data
 
+
+SAME = """\
+gridcard = 1
+
+[study]
+id = "same"
+title = "The cells of lm-evaluation-harness"
+purpose = "comparative"
+not_varied = ["everything else"]
+
+{models}
+[[benchmark]]
+id = "items"
+loader = "truthfulqa_mc1"
+source = "path:items"
+direction = "higher_is_better"
+option_order = "file"
+measurand = "lm-eval:truthfulqa_mc1"
+
+[[waive]]
+code = "GC516"
+why = "the harness takes the first of the likeliest candidates"
+
+[[axis]]
+id = "chat"
+{levels}
+"""
 
 SPEC = """\
 gridcard = 1

@@ -90,9 +90,14 @@ def test_the_harness_and_gridc_measure_the_same(
 
 
 def test_the_logs_of_the_harness_and_a_study_of_gridc_certify_the_same(tmp_path: Path) -> None:
-    """The same four cells under the named measurand: scores, orders, p-values and what is certified."""
+    """The same four cells under the named measurand: scores, orders, p-values and what is certified. Right is
+    what one of the models takes for it, so that one order is."""
     task, models, turns = TASKS["truthfulqa"], ("pocket-llama", "pocket-mistral"), {"no": False, "yes": True}
-    rows = _first_items(task, tmp_path)
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    _first_items(task, taken)
+    likeliest = [ranked.index(max(ranked)) for ranked, _ in _gridc(task, models[0], False, taken)]
+    rows = _first_items(task, tmp_path, likeliest)
     folders = []
     for model, (turn, chat) in product(models, turns.items()):
         folders.append(tmp_path / f"{model}-{turn}")
@@ -117,6 +122,11 @@ def test_the_logs_of_the_harness_and_a_study_of_gridc_certify_the_same(tmp_path:
     assert (own["a"], own["b"], own["measured"]) == (pair.a, pair.b, pair.configurations)
     assert (own["plus"], own["minus"], own["ties"]) == (pair.a_better, pair.b_better, pair.equal)
     assert own["words"] == pair.verdict
+    assert pair.certified == "order"
+    means = command("sql", MEANS, "--json", "--data", str(tmp_path / "data"), cwd=tmp_path)
+    assert {(score.model, score.configuration): score.score for score in logged.scores} == {
+        (row["model"], row["configuration"]): pytest.approx(row["score"]) for row in json.loads(means.stdout)
+    }
     for sign in ("plus", "minus"):
         witness = own[f"witness_{sign}"]
         named = getattr(pair, "witness_a" if sign == "plus" else "witness_b")
@@ -127,8 +137,9 @@ def test_the_logs_of_the_harness_and_a_study_of_gridc_certify_the_same(tmp_path:
     assert certified["reversal"]["adjusted"] == pytest.approx(pair.reversal_p, rel=1e-6)
 
 
-def _first_items(task: Task, folder: Path) -> Path:
-    """The first items of the real file, as the loader reads them and as the harness has them."""
+def _first_items(task: Task, folder: Path, right: list[int] | None = None) -> Path:
+    """The first items of the real file, as the loader reads them and as the harness has them; `right` says
+    which candidate of each is right, and so comes first, in the place of its own."""
     real = Path(os.environ["GRIDC_DATA"]) / task.source
     hosted = folder / "hosted.jsonl"
     if task.loader == "bbq":
@@ -137,6 +148,9 @@ def _first_items(task: Task, folder: Path) -> Path:
         hosted.write_text("\n".join(lines) + "\n", "utf-8")
         return hosted
     rows = json.loads(real.read_text("utf-8"))[:ITEMS]
+    for row, place in zip(rows, right or (), strict=right is not None):
+        texts = list(row["mc1_targets"])
+        row["mc1_targets"] = {texts.pop(place): 1, **dict.fromkeys(texts, 0)}
     (folder / "items").write_text(json.dumps(rows), "utf-8")
     with hosted.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -212,6 +226,8 @@ def _preset(data: Path) -> Path:
     (data / "lm-eval" / "truthfulqa_mc1.jinja").write_text(text, "utf-8")
     return data
 
+
+MEANS = "select model, configuration, avg(score) as score from samples group by model, configuration"
 
 SAME = """\
 gridcard = 1

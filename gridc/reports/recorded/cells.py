@@ -234,6 +234,11 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
                 f"{run.model}: seed {run.shared_seed} went out with every request ({run.path.name}): its "
                 "items share one draw and are not independent, so that no p-value below holds for it"
             )
+        if run.asked_again:
+            yield (
+                f"{run.model}: {run.asked_again:,} samples of {run.path.name} were asked again after an "
+                "error: the last answer counts"
+            )
         if not run.finished:
             count = max((len(column.item) for column in gathered.columns.values()), default=0)
             of = "" if run.expected is None else f" of {run.expected:,}"

@@ -5,6 +5,7 @@ that contradicts itself is refused as a whole.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,6 +97,7 @@ def read_logs(
     if not logs.runs:
         raise _no_log(paths[0])
     _drop_duplicates(logs)
+    _drop_attempts(logs)
     for benchmark, items in logs.items.items():
         became = items.match_packages()
         if became is not None:
@@ -149,3 +151,20 @@ def _drop_duplicates(logs: ReadLogs) -> None:
         if first is not gathered:
             logs.notes.append(f"{run.path} holds the run of {first.run.path} again: it counts once")
     logs.runs[:] = kept.values()
+
+
+def _drop_attempts(logs: ReadLogs) -> None:
+    """Of several attempts at one run, the last begun holds what the earlier ones had: it alone counts."""
+    attempts: defaultdict[object, list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        run = gathered.run
+        attempts[run.package, run.model, run.benchmark, run.attempt_of or id(gathered)].append(gathered)
+    logs.runs.clear()
+    for several in attempts.values():
+        last = max(several, key=lambda gathered: gathered.run.begun)
+        logs.runs.append(last)
+        logs.notes += [
+            f"{gathered.run.path} is an earlier attempt at {last.run.path}: it is left out"
+            for gathered in several
+            if gathered is not last
+        ]

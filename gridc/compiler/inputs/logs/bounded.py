@@ -10,6 +10,7 @@ import io
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from io import BufferedReader
@@ -137,19 +138,19 @@ class LogFile:
 
 
 class ZipLog:
-    """The entries of a zip whose members may be packed with zstd, which Python itself reads from 3.14 on."""
+    """The entries of a zip whose members may be packed with zstd, which Python itself reads from 3.14 on.
+    Of a name in `repeated` the last entry stands, as for every reader of zip files."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
         try:
             with file.open() as opened, zipfile.ZipFile(opened) as archive:
                 self.entries = {entry.filename: entry for entry in archive.infolist()}
-                count = len(archive.infolist())
+                names = Counter(entry.filename for entry in archive.infolist())
         except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
             raise log_error("GC672", f"not a zip file: {error}", file.path) from None
-        if len(self.entries) < count:
-            raise log_error("GC672", "two entries of the zip file have one name", file.path)
-        if count > MOST_ENTRIES:
+        self.repeated = tuple(name for name, count in names.items() if count > 1)
+        if names.total() > MOST_ENTRIES:
             raise log_error("GC673", f"more than {MOST_ENTRIES:,} entries", file.path)
 
     def read(self, name: str) -> bytes:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,7 +38,9 @@ NOT_DECODING = frozenset(
 )
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
-SAMPLE = re.compile(r"samples/[^/]+(\.json|/sample\.json)")
+SAMPLES = "samples/"
+"""Where one name may stand twice: a sample that was asked again after an error is written anew."""
+SAMPLE = re.compile(rf"{SAMPLES}[^/]+(\.json|/sample\.json)")
 UNKNOWN = (
     "the weights' digest and revision",
     "versions of torch and transformers",
@@ -71,8 +74,12 @@ def _zipped(file: LogFile) -> LogRun:
     if begun not in archive.entries:
         raise log_error("GC672", f"a zip file without {HEADER}, which no log of Inspect is", file.path)
     header = archive.json(begun)
+    other = next((name for name in archive.repeated if not name.startswith(SAMPLES)), None)
+    if other is not None:
+        raise log_error("GC672", f"two entries of the zip file have the name {other[:120]}", file.path)
     names = [name for name in archive.entries if SAMPLE.fullmatch(name)]
-    return _run(file, header, len(names), lambda: archive.each_json(names))
+    run = _run(file, header, len(names), lambda: archive.each_json(names))
+    return replace(run, asked_again=sum(name in archive.repeated for name in names))
 
 
 def _plain(file: LogFile) -> LogRun:
@@ -108,6 +115,8 @@ def _run(
         readings=tuple(name for name in scorers if ", " not in name),
         samples=(lambda: _answers(file, samples)) if count else None,
         id=made.get("eval_id") or "",
+        attempt_of=made.get("task_id") or "",
+        begun=str(made.get("created") or ""),
         facts={
             ("environment", f"packages[{name}]"): stated
             for name, stated in (made.get("packages") or {}).items()

@@ -61,8 +61,10 @@ class LogRun:
     `readings` name the ways in which the answers count (a metric under a filter, a scorer): the first is the
     one that the package prints first. `samples` streams the answers, and is None where the log has scores and
     no items. `unlisted` is the score of an item that another run has and this one does not list. `expected`
-    is how many answers the log says it has. `shared_seed` is a seed that went out with every request of a
-    sampled run, so that all items share one draw. `unknown` is what the log does not record.
+    is how many answers the log says it has. `attempt_of` is what several attempts have in common where a
+    package asks again what failed, of which the last begun has what the others had; `asked_again` counts the
+    answers that the log holds in the place of earlier ones. `shared_seed` is a seed that went out with every
+    request of a sampled run, so that all items share one draw. `unknown` is what the log does not record.
     """
 
     path: Path
@@ -81,6 +83,9 @@ class LogRun:
     lower: frozenset[str] = frozenset()
     printed: Mapping[str, PrintedScore] = field(default_factory=dict)
     expected: int | None = None
+    attempt_of: str = ""
+    begun: str = ""
+    asked_again: int = 0
     finished: bool = True
     unlisted: float | None = None
     unknown: tuple[str, ...] = ()

@@ -56,7 +56,9 @@ class LogNeighbourRow(Part):
     b: OfPair
     items: Count
     units: Count
-    gap: Annotated[Rounded, Field(description="Score of a less that of b.")]
+    gap: Annotated[
+        Rounded | None, Field(description="Score of a less that of b; null where they share no item.")
+    ]
     a_ahead: Annotated[Count, Field(description="Units on which a scores better.")]
     b_ahead: Count
     p: Annotated[Share, Field(description="Two-sided.")]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -118,6 +119,57 @@ def test_promptfoo_is_read_as_it_prints() -> None:
         {0: 10, 1: 10, 2: 10}
     ] * 2
     assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+
+
+def test_one_evaluation_in_several_formats_counts_once(tmp_path: Path) -> None:
+    """In the one that says most, whatever the files are called and whichever comes first."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    rows = [json.dumps(row) for row in document["results"]["results"]]
+    (tmp_path / "b.jsonl").write_text("\n".join(rows) + "\n")
+    shutil.copy(LOGS / "promptfoo" / "sums.csv", tmp_path / "a.csv")
+    without = read_logs([tmp_path])
+    assert {gathered.run.path.suffix for gathered in without.runs} == {".jsonl"}
+    shutil.copy(LOGS / "promptfoo" / "sums.json", tmp_path / "c.json")
+    logs, alone = read_logs([tmp_path]), read_logs([tmp_path / "c.json"])
+    assert scores(logs) == scores(alone) and len(logs.runs) == len(alone.runs) == 4
+    assert sorted(logs.notes) == [
+        f"{tmp_path / name} holds the run of {tmp_path / 'c.json'} again: it counts once"
+        for name in ("a.csv", "b.jsonl")
+    ]
+    # The same answers under two prompts are two runs, and so are two files of one format.
+    twins = [dict(json.loads(row), response={"output": "7"}) for row in rows]
+    (tmp_path / "twins").mkdir()
+    (tmp_path / "twins" / "a.jsonl").write_text("\n".join(map(json.dumps, twins)) + "\n")
+    assert len(read_logs([tmp_path / "twins"]).runs) == 4
+
+
+def test_two_providers_of_one_name_are_two_columns(tmp_path: Path) -> None:
+    """And no repetitions, even where the file does not say in what they differ."""
+    rows = [
+        {"promptIdx": place, "testIdx": 0, "provider": {"id": "p", "label": ""}, "vars": {"a": "1"},
+         "prompt": {"raw": "1?", "label": "x"}, "success": bool(place), "score": place}
+        for place in (0, 1)
+    ]  # fmt: skip
+    providers = [{"id": "p", "config": {"temperature": 0}}, {"p": {"config": {"temperature": 1, "seed": 4}}}]
+    document = {
+        "evalId": "e", "config": {"providers": providers},
+        "results": {"results": rows[::-1], "prompts": [{"raw": "{{a}}?", "label": "x"}] * 2},
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    runs = {run.run.axes["decoding"].value: run for run in read_logs([tmp_path]).runs}
+    assert {value: run.columns["success"].score.tolist() for value, run in runs.items()} == {
+        '{"temperature": 0}': [0.0],
+        '{"temperature": 1}': [1.0],
+    }
+    assert [run.run.shared_seed for run in runs.values()].count("4") == 1
+    (tmp_path / "a.json").unlink()
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "b.csv").write_text(
+        "a" + ",[p] x,Status,Score,Named Scores" * 2 + "\n1,no,FAIL,0,,yes,PASS,1,\n"
+    )
+    for name in ("a.jsonl", "b.csv"):
+        labels = [run.run.axes["column"].label for run in read_logs([tmp_path / name]).runs]
+        assert labels == ["1 of 2 called alike", "2 of 2 called alike"]
 
 
 def test_tables_and_lists(tmp_path: Path) -> None:
@@ -240,6 +292,32 @@ def test_hostile_zip_files(tmp_path: Path) -> None:
     inspect_zip(path, {**good, "../../etc/passwd": "x", "samples/../../a.json": "x"}, total=3)
     assert states(one(path), "s") == {"read": 2, "unscored": 1}, "no entry is a path to anything"
     assert not (tmp_path.parent / "a.json").exists()
+
+
+def test_what_inspect_asked_again_after_an_error(tmp_path: Path) -> None:
+    """The log of a retry has a sample twice, of which the last counts, and what the first attempt had."""
+    failed = '{"id": 1, "epoch": 1, "input": "q1", "target": "x", "error": {"message": "none"}}'
+    (tmp_path / "logs").mkdir()
+    stated = {"model": "m", "task": "t", "task_id": "same"}
+    for name, status, samples in (
+        ("a", "error", [(0, SAMPLE % (0, 0, "1")), (1, failed)]),
+        ("b", "success", [(0, SAMPLE % (0, 0, "1")), (1, failed), (1, SAMPLE % (1, 1, "0"))]),
+    ):
+        made = {**stated, "eval_id": name, "created": f"2026-01-01T0{len(samples)}:00:00"}
+        header = {"version": 2, "status": status, "plan": {}, "results": {"total_samples": 2}, "eval": made}
+        with zipfile.ZipFile(tmp_path / "logs" / f"{name}.eval", "w") as archive:
+            archive.writestr("header.json", json.dumps(header))
+            for number, text in samples:
+                with warnings.catch_warnings(action="ignore"):
+                    archive.writestr(f"samples/{number}_epoch_1.json", text)
+    logs = one(tmp_path / "logs")
+    assert logs.runs[0].run.id == "b" and logs.runs[0].run.asked_again == 1
+    assert logs.runs[0].columns["s"].score.tolist() == [1.0, 0.0]
+    assert "a.eval is an earlier attempt at" in logs.notes[0]
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(tmp_path / "c.eval", "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("header.json", "{}")
+    fails(tmp_path / "c.eval", "GC672", "two entries of the zip file have the name header.json")
 
 
 def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:

@@ -97,6 +97,39 @@ def test_one_failed_answer_leaves_out_one_item_of_its_pairs(tmp_path: Path) -> N
     }  # fmt: skip
 
 
+def test_models_without_an_item_in_common_have_no_gap(tmp_path: Path) -> None:
+    """And one whose configurations share no item has no place in the order."""
+    path = tmp_path / "t.csv"
+    asked = {"a": (0, 3), "b": (3, 6), "c": (1, 5)}
+    rows = [f"{model},b,{n},x,{n % 2}" for model, ends in asked.items() for n in range(*ends)]
+    path.write_text("\n".join(["model,benchmark,item,framing,score", *rows]) + "\n")
+    report = gridc.certify(path)
+    (row,) = report.certificate.benchmarks
+    assert [(test.a, test.b, test.gap) for test in row.neighbours] == [("b", "c", 0.0), ("c", "a", 0.0)]
+    assert {(pair.a, pair.b) for pair in row.pairs} == {("a", "c"), ("b", "c")}
+    assert row.not_compared == ("a and b: no item of which both have a score",)
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if line[0] != "c") + "\n")
+    report = gridc.certify(path)
+    assert [test.gap for test in report.certificate.benchmarks[0].neighbours] == [None]
+    assert "| no item in common | 0 / 0 |" in report.markdown()
+    rows = [f"m{number},b,{n},{'xy'[n > 2]},1" for number in (0, 1) for n in range(6)]
+    path.write_text("\n".join(["model,benchmark,item,framing,score", *rows]) + "\n")
+    (row,) = gridc.certify(path).certificate.benchmarks
+    assert not row.order
+    assert row.not_compared[0] == "m0: no item has a score in every configuration, so it has no place"
+
+
+def test_a_configuration_is_named_by_what_differs(tmp_path: Path) -> None:
+    log = {"version": 2, "status": "success", "plan": {}, "results": {"total_samples": 1, "scores": []},
+           "samples": [{"id": 1, "input": "?", "target": "a", "scores": {"s": {"value": "C"}}}]}  # fmt: skip
+    for number in (0, 1):
+        stated = {"framing": "plain" if number else "system", "an_argument_that_is_the_same": "x" * 30}
+        made = {"model": "m", "task": "t", "eval_id": f"{number}", "task_args": stated}
+        (tmp_path / f"{number}.json").write_text(json.dumps({**log, "eval": made}))
+    (row,) = gridc.certify(tmp_path).certificate.benchmarks
+    assert row.configurations == ("task_args=framing: plain", "task_args=framing: system")
+
+
 def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
     for agent, resolved in (("one", ["x-1", "x-2", "x-3"]), ("two", ["x-3", "x-4"])):
         folder = tmp_path / "verified" / agent / "results"

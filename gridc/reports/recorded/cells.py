@@ -1,5 +1,6 @@
 """Runs of logs -> cells: which model, configuration and repetitions; and what to know before any p."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from gridc.statistics.arrays import Floats
 
 UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
+LONG = 40
+"""Characters of a configuration's level that is put together from several."""
 FEWEST = 10
 """Items from which repetitions that score alike are no chance."""
 
@@ -203,13 +206,31 @@ def _level(gathered: GatheredRun, axis: str) -> tuple[str, str]:
 def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
     """A short name for each value, no two alike."""
     labels: dict[str, str] = {}
+    levels = dict(_level(gathered, axis) for gathered in runs)
+    told = _told_apart(list(levels))
     for gathered in runs:
         value, label = _level(gathered, axis)
         if value not in labels:
-            short = label.replace(",", ";")
+            short = told.get(value, label).replace(",", ";")
             used = list(labels.values())
             labels[value] = short if short not in used else f"{short} ({used.count(short) + len(used) + 1})"
     return labels
+
+
+def _told_apart(values: Sequence[str]) -> dict[str, str]:
+    """Those that are tables, by what differs among them, `temperature: 0.7`, where that is short."""
+    tables = {value: json.loads(value) for value in values if value.startswith("{")}
+    keys = dict.fromkeys(key for table in tables.values() for key in table)
+    differing = [
+        key
+        for key in keys
+        if len({json.dumps(table[key]) if key in table else None for table in tables.values()}) > 1
+    ]
+    told = {
+        value: "; ".join(f"{key}: {table.get(key, 'unset')}" for key in differing)
+        for value, table in tables.items()
+    }
+    return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
 
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:

@@ -74,7 +74,8 @@ class _UncorrectedBenchmark:
         self._paired = PairedScores(benchmark)
         self._reasons: list[str] = []
         able = [model for model in benchmark.models if self._can_be_tested(model)]
-        names, inside = shared(benchmark, able)
+        names, holding = shared(benchmark, able)
+        inside = [model for model in holding if self._has_an_item_in_all(model, names)]
         self._ranked: RankedModels | None = None
         if len(inside) > 1:
             self._ranked = ranked(self._paired, inside, names, alpha)
@@ -83,9 +84,13 @@ class _UncorrectedBenchmark:
             if pair is not None:
                 self.pairs.append((a, b, pair))
                 continue
-            self._reasons.append(
-                f"{a} and {b}: no configuration that both have; two that differ are non-equivalent"
+            common = set(benchmark.held(a)) & set(benchmark.held(b))
+            why = (
+                "no item of which both have a score"
+                if common
+                else "no configuration that both have; two that differ are non-equivalent"
             )
+            self._reasons.append(f"{a} and {b}: {why}")
 
     def _can_be_tested(self, model: str) -> bool:
         names = self._benchmark.held(model)
@@ -98,6 +103,13 @@ class _UncorrectedBenchmark:
         else:
             return True
         return False
+
+    def _has_an_item_in_all(self, model: str, names: Sequence[str]) -> bool:
+        scores = np.mean([self._paired.good(model, name) for name in names], axis=0)
+        if np.isnan(scores).all():
+            self._reasons.append(f"{model}: no item has a score in every configuration, so it has no place")
+            return False
+        return True
 
     def row(self, reversals: Iterator[float], orders: Iterator[float], alpha: float) -> LogBenchmarkRow:
         benchmark = self._benchmark

@@ -29,7 +29,7 @@ class GapTest:
     b: str
     items: int
     units: int
-    gap: float
+    gap: float | None
     ahead: int
     behind: int
     above: float
@@ -78,6 +78,13 @@ class PairedScores:
         held = values[~np.isnan(values)]
         return bool(len(held)) and bool((held >= 0).all() and (held <= 1).all())
 
+    def common(self, a: str, b: str, configuration: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Which items have a score of both, (items,)."""
+        both: np.ndarray[tuple[int], np.dtype[np.bool_]] = ~(
+            np.isnan(self.good(a, configuration)) | np.isnan(self.good(b, configuration))
+        )
+        return both
+
     def gap(self, a: str, b: str, configurations: Sequence[str]) -> GapTest:
         """The pair on an item's mean over the configurations, where it has a score in each."""
         means = [np.mean([self.good(model, name) for name in configurations], axis=0) for model in (a, b)]
@@ -96,11 +103,11 @@ class PairedScores:
             rows = np.column_stack([sizes, sizes]).astype(np.float64)
             table = CaseTable(rows, np.round(sums, 9), np.ones(len(numbers), np.int64))
             above, below = (margins.above(table, *sides, 0.0) for sides in ((0, 1), (1, 0)))
-        gap = float(first.mean() - second.mean()) if len(first) else 0.0
         sign = -1 if self._lower else 1
+        gap = sign * float(first.mean() - second.mean()) if len(first) else None
         test: Literal["mcnemar", "gaffke"] = "mcnemar" if whole else "gaffke"
         return GapTest(
-            a, b, len(first), len(numbers), sign * gap, ahead, behind, min(1.0, above), min(1.0, below), test
+            a, b, len(first), len(numbers), gap, ahead, behind, min(1.0, above), min(1.0, below), test
         )
 
     def envelope(self, a: str, b: str, configurations: Sequence[str]) -> EnvelopePair:
@@ -205,11 +212,12 @@ def shared(benchmark: RecordedBenchmark, models: Sequence[str]) -> tuple[tuple[s
 def ranked(
     paired: PairedScores, models: Sequence[str], configurations: tuple[str, ...], alpha: float
 ) -> RankedModels:
-    """The models in order, with every pair tested."""
-    scores = {}
-    for model in models:
-        means = np.mean([paired.good(model, name) for name in configurations], axis=0)
-        scores[model] = float(np.nanmean(means)) if not np.isnan(means).all() else 0.0
+    """The models in order, with every pair tested. Every model has an item with a score in each of the
+    configurations."""
+    scores = {
+        model: float(np.nanmean(np.mean([paired.good(model, name) for name in configurations], axis=0)))
+        for model in models
+    }
     order = tuple(sorted(models, key=lambda model: (-scores[model], model)))
     tests = {pair: paired.gap(*pair, configurations) for pair in combinations(order, 2)}
     adjusted = holm([min(test.above, test.below) for test in tests.values()], 2 * len(tests))
@@ -229,4 +237,5 @@ def envelopes(
     """Every pair over what both have; None where that is nothing."""
     for a, b in combinations(models, 2):
         both = [name for name in benchmark.held(a) if name in benchmark.held(b)]
-        yield a, b, paired.envelope(a, b, both) if both else None
+        some = any(paired.common(a, b, name).any() for name in both)
+        yield a, b, paired.envelope(a, b, both) if some else None

@@ -97,7 +97,7 @@ def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
         cells.append(
             (
                 *begin,
-                f"{test.gap:+.3f}",
+                "no item in common" if test.gap is None else f"{test.gap:+.3f}",
                 f"{test.b_ahead:,} / {test.a_ahead:,}",
                 p_value(test.p),
                 p_value(test.p_holm),

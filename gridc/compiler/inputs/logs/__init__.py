@@ -96,8 +96,10 @@ def read_logs(
         logs.files.append(ReadFile(path, file.digest, made_by))
     if not logs.runs:
         raise _no_log(paths[0])
+    _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
+    logs.notes[:] = dict.fromkeys(logs.notes)
     for benchmark, items in logs.items.items():
         became = items.match_packages()
         if became is not None:
@@ -149,8 +151,39 @@ def _drop_duplicates(logs: ReadLogs) -> None:
         key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,)
         first = kept.setdefault(key, gathered)
         if first is not gathered:
-            logs.notes.append(f"{run.path} holds the run of {first.run.path} again: it counts once")
+            logs.notes.append(_again(gathered, first))
     logs.runs[:] = kept.values()
+
+
+def _again(gathered: GatheredRun, first: GatheredRun) -> str:
+    return f"{gathered.run.path} holds the run of {first.run.path} again: it counts once"
+
+
+def _drop_forms(logs: ReadLogs) -> None:
+    """One run that a package wrote in several formats: the same answers of one model to the same items, and
+    nothing that both files say differs. It counts in the format that says most, the first of `SUFFIXES`."""
+    alike: defaultdict[object, list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        run = gathered.run
+        same = id(gathered) if gathered.texts is None else gathered.texts
+        alike[run.package, run.model, same].append(gathered)
+    for several in alike.values():
+        several.sort(key=lambda gathered: SUFFIXES.index(gathered.run.path.suffix.lower()))
+        for place, gathered in enumerate(several):
+            first = next((one for one in several[:place] if _is_form_of(gathered.run, one.run)), None)
+            if first is not None:
+                logs.runs.remove(gathered)
+                logs.notes.append(
+                    f"{gathered.run.path} holds the run of {first.run.path} again: it counts once"
+                )
+
+
+def _is_form_of(run: LogRun, other: LogRun) -> bool:
+    """By labels: one format has the text of what another one only names."""
+    both = run.axes.keys() & other.axes.keys()
+    return run.path.suffix != other.path.suffix and all(
+        run.axes[name].label == other.axes[name].label for name in both
+    )
 
 
 def _drop_attempts(logs: ReadLogs) -> None:

@@ -118,7 +118,7 @@ class LogColumn:
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredRun:
     """A run and its answers by reading; no column where the log has no items. `texts` is a hash of every
-    answer's text with its item, whatever their order and within this process; None where the log has none."""
+    answer's text with what is asked, whatever their order and within this process; None without any."""
 
     run: LogRun
     columns: Mapping[str, LogColumn]
@@ -167,7 +167,7 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             _append(column, run, answer, number, reading, score, prompt)
         if answer.answer is not None:
             has_texts = True
-            texts += hash((number, answer.epoch, answer.answer))
+            texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
         if run.finished and run.expected is not None and len(column.item) != run.expected:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"

@@ -1,13 +1,14 @@
 """Logs of promptfoo: `.json` of a whole evaluation, `.jsonl` of its results alone, `.csv` of its table."""
 
+import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis, content_digest
 from gridc.compiler.inputs.questions import of_document
 from gridc.schema.comparison import AnswerState
 
@@ -17,7 +18,11 @@ ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
 ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = ("unreadable answers: they count as wrong", "versions of the models")
-NO_CONFIG = "decoding (only the .json has the providers' settings)"
+NO_CONFIG = (
+    "decoding (only the .json has the providers' settings)",
+    "the version of promptfoo",
+    "whether the run was finished",
+)
 STATUS = "Status"
 
 
@@ -35,11 +40,17 @@ def belongs(file: LogFile) -> bool:
 
 
 class _Column(NamedTuple):
-    """One provider under one prompt."""
+    """One provider under one prompt, by its place in the table: two providers may have one name."""
 
+    place: int
     provider: str
     label: str
     prompt: str
+
+    def among(self, columns: Iterable["_Column"]) -> tuple[int, int]:
+        """Which one it is of those that are called alike, and how many these are."""
+        alike = sorted(other.place for other in columns if other[1:] == self[1:])
+        return alike.index(self.place), len(alike)
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
@@ -56,41 +67,50 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
     config = document.get("config") or {}
     counts: Counter[_Column] = Counter()
     passed: Counter[_Column] = Counter()
-    failed: Counter[_Column] = Counter()
     names: defaultdict[_Column, dict[str, None]] = defaultdict(dict)
     templates = {number: one.get("raw") for number, one in enumerate(_prompts(document))}
     for row in _rows(file):
         column = _column(row, templates)
         counts[column] += 1
         passed[column] += bool(row["success"])
-        failed[column] += row.get("failureReason") == ERROR
         names[column].update(dict.fromkeys(row.get("namedScores") or {}))
     _check_counts(file, document, sum(counts.values()))
-    version = str((document.get("metadata") or {}).get("promptfooVersion", "unknown"))
+    version = (document.get("metadata") or {}).get("promptfooVersion")
     for column in counts:
-        decoding = _decoding(config, column)
-        seed = decoding.pop("seed", None) if decoding else None
+        which, of = column.among(counts)
+        decoding = _decoding(config, column.provider, which, of)
+        seed = None if decoding is None else decoding.pop("seed", None)
         yield LogRun(
             path=file.path,
             package=PACKAGE,
-            version=version,
+            version=str(version or "unknown"),
             digest=file.digest,
             model=column.provider,
             benchmark=config.get("description") or file.path.stem,
-            axes={
-                "prompt": axis("prompt", column.prompt, column.label),
-                "decoding": axis("request", decoding or "unknown", own=True),
-                "package": axis("code", f"{PACKAGE} {version}"),
-            },
+            axes=_axes(column.prompt, column.label, decoding, version, which, of),
             readings=(PASS, "score", *names[column]),
             samples=partial(_answers, file, column, templates),
             id=str(document.get("evalId", "")),
             seeds={} if seed is None else {"seed": seed},
-            shared_seed=None if seed is None or not decoding.get("temperature", 1) else str(seed),
+            shared_seed=None if seed is None or not (decoding or {}).get("temperature", 1) else str(seed),
             printed={PASS: PrintedScore(passed[column] / counts[column], counts[column])},
             expected=counts[column],
-            unknown=UNKNOWN if document else (*UNKNOWN, NO_CONFIG, "the version of promptfoo"),
+            unknown=UNKNOWN if document else (*UNKNOWN, *NO_CONFIG),
         )
+
+
+def _axes(
+    prompt: str, label: str, decoding: Mapping[str, Any] | None, version: str | None, which: int, of: int
+) -> dict[str, LogAxis]:
+    """Columns that are called alike differ in something, even where the file does not say in what."""
+    axes = {"prompt": axis("prompt", prompt, label)}
+    if decoding is not None:
+        axes["decoding"] = axis("request", decoding or "provider's default", own=True)
+    elif of > 1:
+        axes["column"] = axis("request", f"{which + 1} of {of} called alike")
+    if version is not None:
+        axes["package"] = axis("code", f"{PACKAGE} {version}")
+    return axes
 
 
 def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> None:
@@ -116,15 +136,31 @@ def _rows(file: LogFile) -> Iterator[Mapping[str, Any]]:
 def _column(row: Mapping[str, Any], templates: Mapping[int, Any]) -> _Column:
     provider, label = row["provider"], row["prompt"].get("label") or ""
     raw = templates.get(row["promptIdx"])
-    return _Column(provider.get("label") or provider["id"], label.partition(":")[0][:40], raw or label)
+    name = provider.get("label") or provider["id"]
+    return _Column(row["promptIdx"], name, label.partition(":")[0][:40], raw or label)
 
 
-def _decoding(config: Mapping[str, Any], column: _Column) -> dict[str, Any]:
-    for one in config.get("providers") or []:
-        if isinstance(one, dict) and column.provider in (one.get("label"), one.get("id")):
-            stated = one.get("config") or {}
-            return {key: value for key, value in stated.items() if "key" not in key.lower()}
-    return {}
+def _decoding(config: Mapping[str, Any], provider: str, which: int, of: int) -> dict[str, Any] | None:
+    """The settings of a provider; None where the file does not have them, or not for each of that name."""
+    stated = config.get("providers") or []
+    listed = stated if isinstance(stated, list) else [stated]
+    several = [own for one in listed if (own := _settings(one, provider)) is not None]
+    return several[which] if len(several) == of else None
+
+
+def _settings(stated: Any, provider: str) -> dict[str, Any] | None:
+    """What one entry of the providers says of this one: a name, a table, or a table under the name."""
+    if stated == provider:
+        return {}
+    if not isinstance(stated, dict):
+        return None
+    named = stated
+    if "id" not in stated:
+        name, inner = next(iter(stated.items()), (None, None))
+        named = {"id": name, **(inner if isinstance(inner, dict) else {})}
+    if provider not in (named.get("label"), named.get("id")):
+        return None
+    return {key: value for key, value in (named.get("config") or {}).items() if "key" not in key.lower()}
 
 
 def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> Iterator[LogAnswer]:
@@ -132,21 +168,29 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
     for row in _rows(file):
         if _column(row, templates) != wanted:
             continue
-        content = content_digest(row.get("vars") or {})
+        values = {name: _text(value) for name, value in (row.get("vars") or {}).items()}
+        content = content_digest(values)
         test, response = row.get("testCase") or {}, row.get("response") or {}
         failed = row.get("failureReason") == ERROR
         output = response.get("output")
         yield LogAnswer(
-            id=str(test.get("description") or _id(row.get("vars") or {})),
+            id=str(test.get("description") or _id(values)),
             content=content,
             epoch=seen[content],
             scores={} if failed else _scores(row),
             state="failed" if failed else ENDED.get(str(response.get("finishReason")), "read"),
             prompt=row["prompt"].get("raw"),
-            answer=output if isinstance(output, str) or output is None else str(output),
-            question=partial(of_document, row.get("vars") or {}),
+            answer=None if failed or output is None else _text(output),
+            question=partial(of_document, values),
         )
         seen[content] += 1
+
+
+def _text(value: Any) -> str:
+    """As the table of a `.csv` has it, so that an item is the same one in every form."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _id(values: Mapping[str, Any]) -> str:
@@ -166,19 +210,22 @@ def _number(value: Any) -> float | None:
 def _of_csv(file: LogFile) -> Iterator[LogRun]:
     _, header = next(file.records())
     starts = [place - 1 for place, name in enumerate(header) if name == STATUS]
+    columns = []
     for start in starts:
         provider, _, label = header[start].removeprefix("[").partition("] ")
+        columns.append(_Column(start, provider, label.partition(":")[0][:40], label))
+    for column in columns:
         yield LogRun(
             path=file.path,
             package=PACKAGE,
             version="unknown",
             digest=file.digest,
-            model=provider,
+            model=column.provider,
             benchmark=file.path.stem,
-            axes={"prompt": axis("prompt", label, label.partition(":")[0][:40])},
+            axes=_axes(column.prompt, column.label, None, None, *column.among(columns)),
             readings=(PASS, "score"),
-            samples=partial(_of_column, file, header[: starts[0]], start),
-            unknown=(*UNKNOWN, NO_CONFIG, "the version of promptfoo", "prompts", "answers that were cut off"),
+            samples=partial(_of_column, file, header[: starts[0]], column.place),
+            unknown=(*UNKNOWN, *NO_CONFIG, "prompts", "answers that were cut off"),
         )
 
 
@@ -199,7 +246,7 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             epoch=seen[content],
             scores={} if failed else {PASS: float(status == "PASS"), "score": float(record[start + 2])},
             state="failed" if failed else "read",
-            answer=record[start],
+            answer=None if failed else record[start],
             question=partial(of_document, values),
         )
         seen[content] += 1

@@ -133,6 +133,28 @@ def test_a_broken_instrument_is_found(name: str) -> None:
     assert oracles <= set(failed(setting, items, template))
 
 
+THINKING = {
+    "letters": set[str](),
+    "texts": set(),
+    "a number anywhere": set(),
+    "a number behind words": set(),
+    "a text to the letter": set(),
+    "a text within": set(),
+    "refusal keywords": set(),
+    "answer line": {"still-thinking"},
+    "whole response": {"thinking"},
+    "first token": {"thinking"},
+}
+
+
+@pytest.mark.parametrize("name", THINKING)
+def test_where_models_are_told_to_think_the_readers_that_cannot_read_it_are_named(name: str) -> None:
+    setting, items = SOUND[name]
+    thinking = replace(setting, thinking=True, chat_template=True)
+    assert set(failed(thinking, items)) == THINKING[name]
+    assert failed(replace(thinking, thinking=False), items) == {}
+
+
 def test_a_tie_rule_that_favours_the_gold_is_seen() -> None:
     gold_first = [replace(item, gold=0) for item in ITEMS]
     assert indifferent(RANK, sampled(RANK, gold_first)) == 0

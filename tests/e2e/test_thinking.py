@@ -114,3 +114,20 @@ def test_a_server_is_told_only_what_its_protocol_says(
     told = done.stderr.replace("\n", " ")
     assert ("GC351" in told) is not accepted
     assert ("nothing tells `qwen` thinking = true (first in qwen/items" in told) is not accepted
+
+
+@pytest.mark.parametrize(
+    ("reading", "code"),
+    [('reader = "answer_line"', "GC513"), ('reader = "whole_response"', "GC515"), ("", None)],
+)
+def test_a_reader_that_cannot_read_behind_a_thought_is_named_before_any_answer(
+    folder: Path, reading: str, code: str | None
+) -> None:
+    spec = SPEC.replace('method = "extract"\n', f'method = "extract"\n{reading}\n')
+    (folder / "gridcard.toml").write_text(spec, "utf-8")
+    done = command("validate", "--check", cwd=folder)
+    if code is None:
+        assert done.returncode == 0, done.stderr
+        return
+    assert f"error[{code}]" in done.stderr
+    assert '`reader = "last_answer"` reads what stands behind a thought' in done.stderr

@@ -50,8 +50,9 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
             if trial.first is not None and trial.oracle.code not in codes:
                 codes.add(trial.oracle.code)
                 text = _told(trial, trial.first)
-                shown = _shown(plan, once, trial.first)
-                hazard = _hazard(plan, once, trial.oracle.code, text, shown)
+                way_out = trial.oracle.way_out
+                blamed, help = ("reader", way_out) if way_out else ("prompt", _shown(plan, once, trial.first))
+                hazard = _hazard(plan, once, trial.oracle.code, text, help, blamed)
                 yield replace(hazard, item=trial.first.sample.item.id)
         if options:
             yield from _constant(plan, once, samples)

@@ -39,7 +39,8 @@ REASONING = (
 class Oracle:
     """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
     candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods.
-    Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`."""
+    Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`, and
+    the way out, where that is not in the prompt that it saw."""
 
     name: str
     code: str
@@ -47,6 +48,7 @@ class Oracle:
     says: Callable[["Sight"], str | None]
     prefers: Callable[["Sight", Sequence[bool | None]], int | Literal["none"] | None]
     expected: Callable[[Setting], Expected | None]
+    way_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,16 @@ class Sight:
         if any(_NEITHER.search(option) for option in self.item.options):
             return ""
         return self._about_both("({other}) or ({right})? Neither.")
+
+    def thought(self) -> str | None:
+        """A thought that comes to a wrong answer, and the right one behind it."""
+        answer, wrong = _says_right(self), _says_wrong(self)
+        return None if answer is None else f"<think>\n{wrong or REASONING}\n</think>\n\n{answer}"
+
+    def unfinished(self) -> str | None:
+        """A thought that comes to the right answer and does not end."""
+        answer = _says_right(self)
+        return None if answer is None else f"<think>\n{answer}"
 
     def _about_both(self, words: str) -> str | None:
         name = self.called(right=True)
@@ -217,6 +229,20 @@ def _says_neither(setting: Setting) -> Expected | None:
     return _understands("unread")(setting) if METHODS[setting.method].reads_option else None
 
 
+def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
+    """What is expected of models that are told to think, where their words are read."""
+
+    def of(setting: Setting) -> Expected | None:
+        thinks = setting.effective().thinking not in (None, False)
+        reads = _reads_words(setting) or METHODS[setting.method].reads_behaviour
+        return expected if thinks and reads else None
+
+    return of
+
+
+_BEHIND = (
+    '`method = "extract"` with `reader = "last_answer"` reads what stands behind a thought, and that alone'
+)
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (
     Oracle("perfect", "GC511", "does not score 1", _says_right, _prefers(True), lambda setting: "right"),
@@ -247,6 +273,16 @@ ORACLES = (
         Sight.neither,
         _prefers(True),
         _says_neither,
+    ),
+    Oracle("thinking", "GC515", "is misread", Sight.thought, _prefers(True), _thinks("right"), _BEHIND),
+    Oracle(
+        "still-thinking",
+        "GC513",
+        "is read as an answer",
+        Sight.unfinished,
+        _prefers(True),
+        _thinks("unread"),
+        _BEHIND,
     ),
 )
 

@@ -21,7 +21,7 @@ from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scoreboard import of_findings
-from gridc.reports.statements import choose, sentences, urgent
+from gridc.reports.statements import choose, claim_scope, sentences, urgent
 from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
@@ -127,6 +127,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
         alarms=alarms,
+        claimed=claim_scope(findings),
         others=[*leads[PROMINENT:], *_statements(findings, "rates", "falsification")],
         curves=drawn_curves(findings),
         components=sentences(findings, "variance"),

@@ -29,7 +29,7 @@ from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLeve
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.page import as_html
-from gridc.reports.statements import SHELF, choose, sentences
+from gridc.reports.statements import SHELF, choose, claim_scope, sentences
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
@@ -396,12 +396,37 @@ def test_what_is_said_of_benchmarks_is_said_of_one_before_the_next() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fall", "backing"), [(0, "descriptive"), (8, "supported")])
-def test_an_open_hypothesis_is_descriptive_and_a_decided_one_as_strong_as_its_test(
-    fall: int, backing: str
-) -> None:
+@pytest.mark.parametrize(("fall", "backing"), [(0, "open"), (8, "supported")])
+def test_an_open_hypothesis_is_open_and_a_decided_one_as_strong_as_its_test(fall: int, backing: str) -> None:
     frames = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
     spec = spec_of(TWO, hypothesis=[{"id": "H", **frames}], analysis={"estimator": "cluster_logit"})
     findings = findings_of(spec, lambda cell: 14 - fall * (cell.levels["frame"] == "exam"))
     (statement,) = (each for row, each in choose(findings) if row.name == "hypothesis")
     assert (statement.backing, statement.about) == (backing, ("H",))
+    scope = claim_scope(findings)
+    assert (statement.brief in scope.not_claimed, statement.brief in scope.supported) == (
+        backing == "open",
+        backing == "supported",
+    )
+    looked = spec_of(TWO, hypothesis=[{"id": "H", **frames}], analysis={"estimator": "cluster_logit"})
+    looked = looked.model_copy(update={"study": looked.study.model_copy(update={"purpose": "exploratory"})})
+    exploring = claim_scope(findings_of(looked, lambda cell: 14 - fall * (cell.levels["frame"] == "exam")))
+    assert not any(text.startswith("H (") for text in exploring.supported), "it confirms nothing"
+
+
+@pytest.mark.parametrize("counts", [reversing, apart, lambda _: 10])
+def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Cell], int]) -> None:
+    """Nothing is left out, nothing stands twice, and what is not varied is not claimed."""
+    findings = findings_of(spec_of({**TWO, "cat": None}), counts)
+    scope, study = claim_scope(findings), findings.plan.study.spec.study
+    every = [*scope.supported, *scope.suggestive, *scope.not_claimed]
+    varied = [f"Not varied: {dimension}." for dimension in study.not_varied]
+    assert sorted(every) == sorted([*(statement.brief for _, statement in choose(findings)), *varied])
+    assert varied == list(scope.not_claimed[len(scope.not_claimed) - len(varied) :])
+    beyond = [statement.brief for _, statement in choose(findings) if statement.backing == "certified"]
+    assert set(beyond) <= set(scope.supported)
+    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    part = page[page.index('id="claim-scope"') : page.index('id="hypotheses"')]
+    assert part.count("<tr>") == 1 + sum(
+        max(1, len(said)) for said in (scope.supported, scope.suggestive, scope.not_claimed)
+    )

@@ -7,6 +7,7 @@ module (`findings.hypotheses`). The corners in which each must not be said are i
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby, product
 
 from gridc.reports.findings.findings import Findings
@@ -93,3 +94,31 @@ def brief(findings: Findings, *wanted: DocumentPart) -> list[str]:
 def urgent(findings: Findings) -> list[Statement]:
     """What has to be known before any number is read."""
     return [statement for row, statement in choose(findings) if row.urgent]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimScope:
+    """Everything that a report says, in short, by how far it is claimed: `supported` for other items of the
+    same kind, `suggestive` of these items alone, and `not_claimed`: what is open, what limits the rest, and
+    what the study does not vary."""
+
+    supported: tuple[str, ...]
+    suggestive: tuple[str, ...]
+    not_claimed: tuple[str, ...]
+
+
+def claim_scope(findings: Findings) -> ClaimScope:
+    """By the strength of each statement. A verdict of an exploratory study suggests what to predict next."""
+    study = findings.plan.study.spec.study
+    said: dict[str, list[str]] = {"supported": [], "suggestive": [], "not_claimed": []}
+    for row, statement in choose(findings):
+        confirms = study.purpose != "exploratory" or row.say is not hypotheses.verdicts
+        if statement.backing in ("open", "limit"):
+            place = "not_claimed"
+        elif statement.backing == "descriptive" or not confirms:
+            place = "suggestive"
+        else:
+            place = "supported"
+        said[place].append(statement.brief)
+    varied = [f"Not varied: {dimension}." for dimension in study.not_varied]
+    return ClaimScope(tuple(said["supported"]), tuple(said["suggestive"]), (*said["not_claimed"], *varied))

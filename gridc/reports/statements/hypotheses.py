@@ -16,7 +16,7 @@ def verdicts(findings: Findings) -> Iterator[Statement]:
     """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has all in a few lines."""
     for finding in findings.hypotheses:
         text = sentence(finding, findings.complete)
-        backing: Backing = "descriptive"
+        backing: Backing = "open"
         if finding.verdict != "open":
             backing = "supported" if finding.ranking is None else finding.ranking.strength
         noisy = f"{text} {WITHIN}" if finding.noise == "within" else text

@@ -9,8 +9,9 @@ from gridc.schema.evidence import Tier
 
 DocumentPart = Literal["leading", "rates", "falsification", "variance", "curves", "labels", "limits"]
 """Where in a document a statement stands; each document takes the parts that it shows."""
-Backing = Tier | Literal["limit"]
-"""How strong the evidence behind a statement is; a `limit` says what the others do not show."""
+Backing = Tier | Literal["open", "limit"]
+"""How strong the evidence behind a statement is. `open`: it says of a prediction that nothing is decided; a
+`limit` says what the others do not show."""
 
 
 @dataclass(frozen=True, slots=True)

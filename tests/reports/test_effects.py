@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
@@ -378,6 +379,10 @@ def test_a_verdict_that_depends_on_the_reading_says_so_wherever_it_stands() -> N
     certificate = certify(findings)
     row, ranking = certificate.hypotheses
     assert row.verdict == "supported" and row.otherwise in ("open", "refuted") and ranking.otherwise is None
+    (contrast,) = row.effect.contrasts
+    pairs = contrast.other.pairs  # 20 items of 2 models under 2 numbers of shots; 8 items can be read
+    assert contrast.change.pairs is None, "where every answer counts, every pair is compared"
+    assert (pairs.compared, pairs.asked, pairs.readable, pairs.reference_readable) == (32, 80, 0.4, 1)
     said = f"supported where they count, {row.otherwise} where they are left out"
     deck = make_cards(findings, "0" * 64)
     assert said in " ".join(certificate.statements)
@@ -404,6 +409,36 @@ def test_what_is_found_goes_before_what_is_smaller_than_the_margin(kind: str, ve
     (finding,) = decided(falls, kind=kind, margin={"pp": 60}).hypotheses
     both = replace(finding, support=0.01, refute=0.02)
     assert both.verdict == verdict and replace(both, refute=0.01).verdict == verdict
+
+
+def test_a_slope_over_doses_is_adjusted_for_all_else_that_varies() -> None:
+    """The odds are those of statsmodels' logit on the stated dose, the model and the shots."""
+    doses = {"plain": 0, "calm": 1, "exam": 4}
+    frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}", "dose": at} for name, at in doses.items()]
+
+    def right(cell: Cell) -> int:
+        return (
+            15 - int(doses[cell.levels["frame"]]) - 9 * (cell.model == "bee") + (cell.levels["shots"] == "5")
+        )
+
+    stated = {"id": "T", "kind": "trend", "axis": "frame", "order": [*doses], "direction": "decreasing"}
+    findings = findings_of(
+        spec_of(
+            {"ant": None, "bee": None},
+            axes={"frame": frames, "shots": AXES["shots"]},
+            hypothesis=[stated],
+            analysis={"estimator": "cluster_logit"},
+        ),
+        right,
+    )
+    (contrast,) = findings.hypotheses[0].effect.contrasts
+    cells = [score.cell for score in findings.benchmarks[0].cells]
+    counts = np.array([[right(cell), ITEMS - right(cell)] for cell in cells])
+    design = np.array(
+        [[1, doses[c.levels["frame"]], c.model == "bee", c.levels["shots"] == "5"] for c in cells]
+    )
+    fit = sm.GLM(counts, design.astype(float), family=sm.families.Binomial()).fit()
+    assert contrast.odds.log_odds == pytest.approx(fit.params[1], abs=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "verdict"), [(0.2, "supported"), (0.01, "open")])

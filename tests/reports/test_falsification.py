@@ -60,6 +60,21 @@ def with_spec(plan: Plan, spec: Spec) -> Plan:
     return Plan(study)
 
 
+def on_a_part(plan: Plan, stored: Any, spec: Spec, name: str, where: Any) -> tuple[Any, str, str]:
+    """The test, and what its hypothesis comes to in the study and in the study that states it of the part."""
+    here = with_spec(plan, spec)
+    scores = cell_scores(here, stored)
+    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    whole = list(decisions(measured))
+    (test,) = falsify(measured, {}, whole)
+    part = {"where": Selector.model_validate(where)}
+    moved = [stated.model_copy(update=part if stated.id == name else {}) for stated in spec.hypothesis]
+    alone = with_spec(plan, spec.model_copy(update={"hypothesis": tuple(moved)}))
+    there = decisions(weighed_findings(Samples(alone, stored), scores, True, {})[1])
+    before, after = ({row.id: row.verdict for row in rows}[name] for rows in (whole, there))
+    return test, before, after
+
+
 @pytest.mark.parametrize("evidence", ["descriptive", "certified", "supported"])
 @pytest.mark.parametrize("where", [{"template": "T1"}, {"decoding": "greedy", "reading": {"not": "line"}}])
 def test_a_verdict_on_a_part_is_the_one_of_the_study_stated_there(
@@ -67,19 +82,19 @@ def test_a_verdict_on_a_part_is_the_one_of_the_study_stated_there(
 ) -> None:
     plan, stored, _ = read
     spec = stating(plan.study.spec, evidence, keeps=["H1"], where=where)
-    here = with_spec(plan, spec)
-    scores = cell_scores(here, stored)
-    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
-    whole = list(decisions(measured))
-    (found,) = falsify(measured, {}, whole)
-    moved = spec.hypothesis[0].model_copy(update={"where": Selector.model_validate(where)})
-    alone = with_spec(plan, spec.model_copy(update={"hypothesis": (moved, *spec.hypothesis[1:])}))
-    stated = list(decisions(weighed_findings(Samples(alone, stored), scores, True, {})[1]))
-    assert found.kept[0].before == whole[0].verdict
-    assert found.kept[0].after == stated[0].verdict
-    agrees = found.kept[0].before == found.kept[0].after
-    wanted = "open" if found.kept[0].before == "open" else "pass" if agrees else "fail"
-    assert found.result == wanted
+    found, before, after = on_a_part(plan, stored, spec, "H1", where)
+    assert (found.kept[0].before, found.kept[0].after) == (before, after)
+    assert found.result == ("open" if before == "open" else "pass" if before == after else "fail")
+
+
+@pytest.mark.parametrize(("name", "where"), [("MM", {"template": "T1"}), ("J", {"benchmark": "items"})])
+def test_an_effect_is_decided_on_a_part_too(name: str, where: Any, read: tuple[Plan, Any, Findings]) -> None:
+    """Of models against one of them, and of an interaction, for which every model stays."""
+    plan, stored, _ = read
+    spec = stating(plan.study.spec, keeps=[name], where=where)
+    found, before, after = on_a_part(plan, stored, spec, name, where)
+    assert (found.kept[0].before, found.kept[0].after, found.result) == (before, after, "pass")
+    assert after == "supported"
 
 
 def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findings]) -> None:

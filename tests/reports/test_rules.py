@@ -8,10 +8,11 @@ import pytest
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.tested import Tested
 from gridc.schema.base import ALPHA
-from gridc.schema.inference import ContrastHypothesis, TrendHypothesis
+from gridc.schema.inference import ContrastHypothesis, RankingHypothesis, TrendHypothesis
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.verdicts import Evidence, Tails
+from tests.reports.builders import spec_of
 
 MARGIN = 0.02
 RIGHT = np.array([[50, 80, 15], [50, 15, 85], [50, 50, 53]], float)
@@ -84,6 +85,46 @@ def test_a_trend_is_supported_by_a_slope_its_own_way_and_refuted_by_the_other(
     assert isinstance(kind, Tested)
     evidence = Evidence(UNITS, range(1, 2), 0, FOUND, [(0.84, 0.16)])
     assert kind.rule(hypothesis, ALPHA).p_values(evidence) == expected
+
+
+@pytest.mark.parametrize(
+    ("doses", "problem"),
+    [
+        ((None, None, None), None),
+        ((0, 1, 2.5), None),
+        ((0, 1, None), "`b` has no `dose`, and other levels of the trend `H` have one"),
+        ((None, None, 2), "`r` has no `dose`, and other levels of the trend `H` have one"),
+        ((0, 2, 2), "the doses of `H` do not rise along its order"),
+        ((0, -1, 2), "the doses of `H` do not rise along its order"),
+    ],
+)
+def test_the_doses_of_a_trend_are_all_stated_and_rise_or_there_are_none(
+    doses: tuple[float | None, ...], problem: str | None
+) -> None:
+    levels = [{"id": name, "prompt": name, "dose": dose} for name, dose in zip("rab", doses, strict=True)]
+    stated = {"id": "H", "kind": "trend", "axis": "x", "order": ["r", "a", "b"], "direction": "increasing"}
+    hypothesis = TrendHypothesis.model_validate(stated)
+    spec = spec_of({"one": None}, axes={"x": levels}, hypothesis=[stated])
+    assert [misfit.problem for misfit in kind_of(hypothesis).misfits(hypothesis, spec)] == (
+        [] if problem is None else [problem]
+    )
+
+
+@pytest.mark.parametrize(
+    ("support", "refute", "verdict"),
+    [
+        (ALPHA, 1, "supported"),
+        (1, ALPHA, "refuted"),
+        (0.01, 0.02, "supported"),
+        (0.02, 0.01, "refuted"),
+        (1.01 * ALPHA, 1.01 * ALPHA, "open"),
+    ],
+)
+def test_an_order_is_decided_by_a_p_at_the_level_or_below(
+    support: float, refute: float, verdict: str
+) -> None:
+    hypothesis = RankingHypothesis.model_validate({"id": "H", "kind": "ranking", "order": ["one", "two"]})
+    assert kind_of(hypothesis).verdict(support, refute, ALPHA) == verdict
 
 
 def test_the_values_tell_the_rules_apart() -> None:

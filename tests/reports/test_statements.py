@@ -340,6 +340,12 @@ def test_a_sentence_is_as_strong_as_its_evidence(counts: Callable[[Cell], int]) 
         )
 
 
+def test_the_pairs_of_which_something_is_shown_are_named_one_after_the_other() -> None:
+    findings = findings_of(spec_of({**TWO, "cat": None}), lambda cell: 19 if cell.model == "ant" else 2)
+    certified = next(each for each in sentences(findings) if each.startswith("Certified at"))
+    assert ": none reverse and 2 (ant and bee on facts; ant and cat on facts) keep one order" in certified
+
+
 JARGON = re.compile(
     r"Holm|McNemar|sign flips|e-value|N[+0−]|rho_flip|intention-to-treat|Bonferroni", re.IGNORECASE
 )

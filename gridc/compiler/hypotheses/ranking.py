@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import ceil, log2
 
 from gridc.compiler.hypotheses.kind import (
     BOTH,
@@ -219,7 +220,7 @@ def orders(hypothesis: RankingHypothesis, design: PlannedTest, sizes: Sizes | No
         ahead = f"on {share} of {least:,} units or more{largest} and behind on none"
         behind = f"on all items of {most:,} units or more{largest} and ahead on none"
     else:
-        fewest = next(n for n in range(1, 1100) if 0.5**n <= level)
+        fewest = ceil(-log2(level))  # 0.5**fewest <= level
         least, most = fewest * (steps if of_items else 1), fewest
         on = f"on {fewest:,} items or more" if of_items else f"on items of {fewest:,} units or more"
         ahead, behind = f"{on}, and behind on none", f"{on}, and ahead on none"

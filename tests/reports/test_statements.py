@@ -372,6 +372,21 @@ def test_that_nothing_is_certified_cannot_be_read_as_certified() -> None:
     assert rest.text.startswith("Every other count is descriptive")
 
 
+def test_of_pairs_that_unreadable_answers_decide_the_one_whose_lead_turns_is_shown() -> None:
+    def right(cell: Cell) -> int:
+        as_good = cell.levels["reading"] == "rank"
+        return {"ant": 5, "bee": 10, "cow": 5 if as_good else 6}[cell.model]
+
+    three = spec_of({"ant": None, "bee": None, "cow": None})
+    found = findings_of(three, right, parsed=lambda cell: 5 if cell.model == "ant" else ITEMS)
+    (statement,) = (said for row, said in choose(found) if row.name == "readings_differ")
+    assert statement.short == (
+        "ant and cow compare differently on facts without their unreadable answers. Counted (an unreadable "
+        "answer scores 0), cow scores higher in 4 configurations, ant in 0 (4 ties); left out, ant scores "
+        "higher in 4 configurations, cow in 0 (4 ties). The same goes for 1 other pair."
+    )
+
+
 def test_what_is_urgent_stands_before_the_scores_of_a_page() -> None:
     page = as_html(*(lambda found: (found, certify(found), make_cards(found, "0" * 64)))(noisy(20)))
     assert page.index("WITHIN NOISE") < page.index('<table class="scores">') < page.index('class="leads"')

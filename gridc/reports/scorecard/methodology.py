@@ -1,6 +1,6 @@
 """The methodology stamp: how a study was carried out, a line for each thing that a reader asks.
 
-A line is derived from evidence (events of the store, its rows, the lock, a tie that was checked) and
+A line is derived from evidence (events of the store, its rows, the lock, a checked signature or date) and
 never from a setting: what a spec asks for and nobody did is a `no`, and what nothing shows is
 `not_measured`. `LINES` has a row for each.
 """
@@ -85,7 +85,7 @@ def _vouched(findings: Findings) -> ChecklistAnswer:
         if anchor.strength in ("timestamped", "registered") and anchor.time
     ]
     text = in_words(findings.anchors)
-    where = "the ties of the lock, checked where the report was made"
+    where = "what signs or dates the lock, checked where the report was made"
     if not ties:
         return ChecklistAnswer("no", f"The lock is {findings.anchor.strength}: {text}.", where)
     if findings.first_call is None:
@@ -108,7 +108,7 @@ def _registered(findings: Findings) -> ChecklistAnswer:
 
 
 def _results_tied(findings: Findings) -> ChecklistAnswer:
-    where = "the ties of the record of results, checked where the report was made"
+    where = "what signs or dates the results, checked where the report was made"
     if not findings.results_anchors:
         return ChecklistAnswer("no", "Nothing ties the results to a time or a key.", where)
     return ChecklistAnswer("yes", f"{in_words(findings.results_anchors)}.", where)

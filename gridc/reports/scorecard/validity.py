@@ -258,8 +258,10 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
                 cases=row.items,
                 models=len(row.models),
                 configurations=len(row.full.scope.configurations),
-                reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all "
-                f"pairs, if {PLURAL[row.unit]} are independent; these configurations and models only.",
+                reach=f"The {certified} certified: other items of the same kind, with error at most {alpha} "
+                f"over all pairs, if {PLURAL[row.unit]} are independent; these configurations and models only."
+                if certified
+                else "These items, configurations and models only: nothing is certified beyond them.",
             )
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc":

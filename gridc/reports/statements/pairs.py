@@ -60,19 +60,23 @@ def readings_differ(findings: Findings) -> Iterator[Statement]:
             for benchmark, pair in differing
         ]
         scores = unreadable_words([cell for benchmark, _ in compared for cell in benchmark.cells])
-        briefly = [
-            f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}: counted, "
-            f"{_standing(pair.counts)}; left out, {_standing(pair.readable)}"
-            for benchmark, pair in differing
-        ]
+        benchmark, pair = min(differing, key=lambda place: _agreement(place[1]))
+        further = len(differing) - 1
+        more = f" The same goes for {counted(further, 'other pair')}." if further else ""
         yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
             f"holds throughout, of {'; '.join(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
             "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
             f"{scores}.",
-            short=f"Unreadable answers decide who is ahead (an unreadable answer {scores}). "
-            f"{'. '.join(briefly)}.",
+            short=f"{pair.counts.a} and {pair.counts.b} compare differently on {benchmark.benchmark} without "
+            f"their unreadable answers. Counted (an unreadable answer {scores}), {_standing(pair.counts)}; "
+            f"left out, {_standing(pair.readable)}.{more}",
         )
+
+
+def _agreement(pair: PairFinding) -> int:
+    """Below 0 where another model leads once unreadable answers are left out, and lower the further it does."""
+    return (pair.counts.plus - pair.counts.minus) * (pair.readable.plus - pair.readable.minus)
 
 
 def _standing(counts: PairCounts) -> str:

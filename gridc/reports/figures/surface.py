@@ -89,6 +89,8 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
         wide = max(len(_starred(down[0], names[0], spec.tiers[-1])) for names in rows) * CHARACTER + 16
         canvas.text(-wide, top + len(rows) * CELL / 2, down[0].id, anchor="middle", upright=True)
         left = max(left, wide + 6)
+    rest = {"tie": counts.ties, "not measured": counts.size - counts.measured}
+    others = [f"{count} {what}" for what, count in rest.items() if count]
     chosen = {witness.configuration for witness in (counts.witness_plus, counts.witness_minus) if witness}
     for configuration, (row, column) in sorted(place.items(), key=lambda entry: entry[0] in chosen):
         x, y = columns.index(column) * CELL, top + rows.index(row) * CELL
@@ -99,7 +101,7 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
         (len(columns) * CELL, top + len(rows) * CELL),
         (f"{counts.a} − {counts.b}", f"{benchmark.benchmark}, percentage points"),
         f"{counts.a} scores higher in {counts.plus} of {counts.size} configurations, {counts.b} in "
-        f"{counts.minus}, {counts.ties} tie, {counts.size - counts.measured} not measured.",
+        f"{counts.minus}{', '.join(['', *others])}.",
         Margins(left + 10),
     )
 

@@ -259,7 +259,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
                 models=len(row.models),
                 configurations=len(row.full.scope.configurations),
                 reach=f"The {certified} certified: other items of the same kind, with error at most {alpha} "
-                f"over all pairs, if {PLURAL[row.unit]} are independent; these configurations and models only."
+                f"over all pairs, if {PLURAL[row.unit]} are independent; these configurations and models."
                 if certified
                 else "These items, configurations and models only: nothing is certified beyond them.",
             )

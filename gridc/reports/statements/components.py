@@ -7,6 +7,9 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import fixed_words, percent, term_name
 
+SHOWN = 0.005
+"""Smaller shares of variance are left out of the short wording."""
+
 
 def shares(findings: Findings) -> Iterator[Statement]:
     """What moves single outcomes the most."""
@@ -15,9 +18,15 @@ def shares(findings: Findings) -> Iterator[Statement]:
         decomposition = factorial.shares
         largest = sorted(decomposition.terms, key=lambda term: -term.eta2)[:4]
         listed = ", ".join(f"{term_name(term.term)} {percent(term.eta2)}" for term in largest)
+        told = [f"{term_name(term.term)} {percent(term.eta2)}" for term in largest if term.eta2 >= SHOWN]
+        left = percent(decomposition.unexplained)
+        rest = f"{left} of the variance lies within cells or in higher interactions"
         yield Statement(
             f"Of the variance of {decomposition.n:,} single outcomes, the largest shares (η²): {listed}; "
-            f"{percent(decomposition.unexplained)} lies within cells or in higher interactions."
+            f"{left} lies within cells or in higher interactions.",
+            short=f"What moves single outcomes most: {', '.join(told)}; {rest}."
+            if told
+            else f"Neither models nor choices move single outcomes much: {rest}.",
         )
 
 

@@ -126,7 +126,7 @@ def _agreement(found: Kappa) -> str:
 def guesses(findings: Findings) -> Iterator[Statement]:
     """Whether the judge could tell the configuration from what it was shown."""
     for finding in findings[GUESSES]:
-        yield Statement(guess_sentence(finding), about=(finding.benchmark,))
+        yield Statement(guess_sentence(finding), about=(finding.benchmark,), short=_guess_briefly(finding))
 
 
 def guess_sentence(finding: GuessFinding) -> str:
@@ -148,6 +148,19 @@ def guess_sentence(finding: GuessFinding) -> str:
         return f"{named}: {depend} ({shown}), so it was not blind."
     shows = "its guesses show no dependence on the configuration"
     return f"{named}: {shows} ({shown}), which does not prove that it was blind."
+
+
+def _guess_briefly(finding: GuessFinding) -> str:
+    """The same without the test."""
+    right = f"{percent(finding.right / finding.n)} of {finding.n} guesses are right"
+    limits = f"{percent(finding.low)} to {percent(finding.high)}; chance {percent(finding.chance)}"
+    if finding.test.chi2 is None:
+        found = "whether the judge was blind cannot be tested"
+    elif finding.found:
+        found = "the judge was not blind: its guesses depend on the configuration"
+    else:
+        found = "the judge's guesses show no dependence on the configuration, which does not prove it blind"
+    return f"On {finding.benchmark} {found} ({right}, {limits})."
 
 
 def people(findings: Findings) -> Iterator[Statement]:

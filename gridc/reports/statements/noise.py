@@ -11,7 +11,10 @@ from gridc.schema.models import SERVED
 
 QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
 """By the precisions in which answers are expected to stay: how calls were answered once more."""
-REPEATED: Mapping[str, str] = {EXACT: "answered once more in other batches", SERVED: "asked again"}
+REPEATED: Mapping[str, str] = {
+    EXACT: "Repeating {:,} calls in other batches",
+    SERVED: "Asking {:,} calls again",
+}
 
 
 def within(findings: Findings) -> Iterator[Statement]:
@@ -50,7 +53,7 @@ def floors(findings: Findings) -> Iterator[Statement]:
             names = ", ".join(model_at(model.model, model.precision) for model, _ in still)
             outcomes, calls = (sum(getattr(row, key) for _, row in still) for key in ("outcomes", "calls"))
             text = f"Noise floor of {names}: {how} none of {outcomes} outcomes of {calls} calls changed."
-            short = f"{calls:,} calls were {REPEATED[precision]}, and no outcome changed ({names})."
+            short = f"{REPEATED[precision].format(calls)} changed no outcome ({names})."
             yield Statement(text, "limit", tuple(model.model for model, _ in still), short)
     unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
     if unknown:

@@ -15,6 +15,7 @@ from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, percent, told
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics.direction import Direction
+from gridc.statistics.orderings import Orderings
 from gridc.statistics.pairs import PairCounts
 
 LOWER = "There a lower score is the better one."
@@ -63,6 +64,8 @@ def readings_differ(findings: Findings) -> Iterator[Statement]:
         benchmark, pair = min(differing, key=lambda place: _agreement(place[1]))
         further = len(differing) - 1
         more = f" The same goes for {counted(further, 'other pair')}." if further else ""
+        lost = pair.counts.measured - pair.readable.measured
+        empty = f" ({counted(lost, 'configuration')} without any)" if lost else ""
         yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
             f"holds throughout, of {'; '.join(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
@@ -70,12 +73,12 @@ def readings_differ(findings: Findings) -> Iterator[Statement]:
             f"{scores}.",
             short=f"{pair.counts.a} and {pair.counts.b} compare differently on {benchmark.benchmark} without "
             f"their unreadable answers. Counted (an unreadable answer {scores}), {_standing(pair.counts)}; "
-            f"left out, {_standing(pair.readable)}.{more}",
+            f"left out, {_standing(pair.readable)}{empty}.{more}",
         )
 
 
 def _agreement(pair: PairFinding) -> int:
-    """Below 0 where another model leads once unreadable answers are left out, and lower the further it does."""
+    """Below 0 where another model leads once unreadable answers are left out, the lower the further."""
     return (pair.counts.plus - pair.counts.minus) * (pair.readable.plus - pair.readable.minus)
 
 
@@ -107,13 +110,15 @@ def claims(findings: Findings) -> Iterator[Statement]:
     among = f"{every} {comparisons} of a pair on a benchmark's full envelope"
     drawn, also = "only that the units were drawn independently", f"also {ASSUMED}"
     if not any(pair.evidence.certified.claim or pair.evidence.supported.claim for _, pair in compared):
-        yield _unclaimed("certified or supported", among, f"{drawn}, or {also}", alpha)
+        yield _unclaimed(among, f"{drawn}, or {also}", alpha)
     else:
         yield _claimed(compared, "certified", among, drawn, alpha)
         yield _claimed(compared, "supported", f"the same {comparisons}", also, alpha)
     yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
-        "average also reverse on a finite sample."
+        "average also reverse on a finite sample.",
+        short="Other counts are facts about the items that were asked: even models that are equal on average "
+        "change places on some.",
     )
 
 
@@ -127,24 +132,27 @@ def _claimed(
     """Which pairs have a strength."""
     reverse, keep = _listed(compared, strength)
     if (reverse, keep) == (NONE, NONE):
-        return _unclaimed(strength, among, assumed, alpha)
+        what = f"Neither a reversal nor one order throughout is {strength}"
+        return Statement(
+            f"{what} at level {alpha} over {among}, assuming {assumed}.", "limit", short=f"{what}."
+        )
     return Statement(
         f"{strength.capitalize()} at level {alpha} over {among}, assuming {assumed}: {reverse} reverse and "
         f"{keep} keep one order beyond these items.",
         strength,
-        short=f"{strength.capitalize()} beyond these items: {reverse} reverse, {keep} keep one order.",
+        short=f"{strength.capitalize()} beyond these items: pairs that keep one order, {keep}; pairs that "
+        f"change places, {reverse}.",
     )
 
 
-def _unclaimed(strength: str, among: str, assumed: str, alpha: str) -> Statement:
+def _unclaimed(among: str, assumed: str, alpha: str) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one."""
-    what = f"Neither a reversal nor one order throughout is {strength}"
     return Statement(
-        f"{what} at level {alpha} over {among}: assuming {assumed}, these items do not show either of any "
-        "pair, beyond them.",
+        f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
+        f"{among}: assuming {assumed}, these items do not show either of any pair, beyond them.",
         "limit",
-        short=f"{what}: at {percent(float(alpha), 0)}, these items do not show either for any pair on new "
-        "items.",
+        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items do not show of "
+        "any pair that it changes places, or keeps its order, on new items.",
     )
 
 
@@ -154,8 +162,8 @@ def limits(findings: Findings) -> Iterator[Statement]:
         yield Statement(
             LIMITS,
             "limit",
-            short="Counts over configurations show which orders exist in this envelope. They rank neither "
-            "models nor envelopes, and say nothing of how often a configuration is used.",
+            short="Counts over configurations show which orders exist among those that were run. They are no "
+            "ranking of models, and say nothing of how often a configuration is used.",
         )
 
 
@@ -199,6 +207,12 @@ def _briefly(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
         among = "" if counts.complete else f", of {counts.measured} measured so far"
         text = (
             f"On {benchmark.benchmark}, {counts.a} and {counts.b} change places: {_standing(counts)}{among}."
+        )
+    elif counts.complete and counts.ties and (counts.plus or counts.minus):
+        higher, lower = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
+        text = (
+            f"On {benchmark.benchmark}, {higher} scores higher than {lower} in "
+            f"{counts.plus + counts.minus} of {counts.size} configurations and never lower."
         )
     else:
         text = _counts_sentence(benchmark.benchmark, counts)
@@ -390,4 +404,15 @@ def orders(findings: Findings) -> Iterator[Statement]:
         f"On {widest.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
         f"{seen.models} models {verb} {reached}{in_core}.",
         about=(widest.benchmark,),
+        short=f"On {widest.benchmark}, {_orders_briefly(seen)}." if findings.complete else "",
     )
+
+
+def _orders_briefly(seen: Orderings) -> str:
+    """How many orders without a tie there are over the configurations."""
+    models, strict = f"the {seen.models} models", len(seen.strict)
+    if not strict:
+        return f"every configuration has a tie among {models}"
+    if strict == 1:
+        return f"every configuration without a tie puts {models} in the same order"
+    return f"configurations put {models} in {strict} different orders, of {seen.possible} without a tie"

@@ -27,6 +27,8 @@ def of_anchor(findings: Findings) -> Iterator[Statement]:
                     f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the anchor "
                     f"configuration ({anchor}) with its 95 % interval: {shown}.",
                     about=(benchmark.benchmark, rate.name),
+                    short=f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the "
+                    f"anchor, with 95 % intervals: {shown}.",
                 )
 
 

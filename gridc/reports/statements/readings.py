@@ -38,8 +38,8 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
-            short=f"On {benchmark.benchmark}, many answers could not be read: in {places} of {size} "
-            f"configurations below {whole_percent(least)}, at worst {percent(worst.parse_rate)}. Each "
+            short=f"On {benchmark.benchmark}, in {places} of {size} configurations many answers could not be "
+            f"read (at worst {percent(worst.parse_rate)} could). Each that could not "
             f"{unreadable_words(low)}{helps}.",
         )
 

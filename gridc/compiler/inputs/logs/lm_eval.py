@@ -33,6 +33,8 @@ TEMPLATE = (
 )
 SCORING = ("metric_list", "filter_list", "process_results")
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+SHORT = 24
+"""Characters of a text that stands for itself in the name of a configuration."""
 SEEDED_REQUESTS = ("completions", "openai", "anthropic")
 """Models behind an address get one seed with every request."""
 UNKNOWN = (
@@ -116,7 +118,7 @@ def _axes(
             "prompt", "no" if chat is None else f"yes{', multiturn' if multiturn and shots else ''}"
         ),
         "chat_template": axis("model", chat or "none", own=True),
-        "system": axis("prompt", document.get("system_instruction_sha") or "none"),
+        "system": axis("prompt", document.get("system_instruction_sha") or "none", _system(document)),
         "template": axis("prompt", [config.get(key) for key in TEMPLATE]),
         "exemplars": axis("prompt", exemplars if shots else "none"),
         "method": axis("request", str(config.get("output_type"))),
@@ -134,6 +136,12 @@ def _axes(
     elif arguments:
         axes["model_args"] = axis("request", str(arguments), own=True)
     return axes
+
+
+def _system(document: Mapping[str, Any]) -> str | None:
+    """The system prompt where it is short enough to name a configuration."""
+    text = document.get("system_instruction")
+    return text if isinstance(text, str) and 0 < len(text) <= SHORT else None
 
 
 def _weights(document: Mapping[str, Any], arguments: Any) -> str:

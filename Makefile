@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs clean
+.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs bench-gate clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -112,6 +112,10 @@ bench-report: .venv/installed
 bench-logs: .venv/installed
 	mkdir -p results/bench-logs
 	$(BIN)/python -m benchmarks.logs results/bench-logs
+
+# How often the gate of `gridc compare` decides falsely, and how often it finds what was planted.
+bench-gate: .venv/installed
+	$(BIN)/python -m benchmarks.gate
 
 # Pages of `gridc view` on a store of 519,084 samples, beside plain SQL.
 bench-view: .venv/installed

@@ -1,8 +1,5 @@
-"""Worse by more than a margin, or not: sizes by counting every outcome, power as it was promised.
-
-Beside gridc's stands the rule of NeMo Evaluator's gate, as its documentation has it: exact McNemar refuses,
-and a build passes whose paired interval lies above minus the margin, or in which nothing flipped.
-"""
+"""Worse by more than a margin, or not: sizes by counting every outcome, power as it was promised, and beside
+gridc's the rule of NeMo Evaluator's gate (`benchmarks.gate`)."""
 
 from collections.abc import Callable
 from itertools import product
@@ -10,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest, multinomial
+from scipy.stats import multinomial
 
+from benchmarks.gate import gridc, nel, shares, units
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.regressions import (
     PairedUnits,
@@ -28,14 +26,6 @@ Rule = Callable[[int, int, int], bool]
 """(lost, won, items) -> whether it decides."""
 
 
-def units(lost: int, won: int, items: int) -> PairedUnits:
-    """Single items that were right and are wrong, the other way round, and right twice."""
-    first, second = np.ones(items), np.ones(items)
-    second[:lost] = 0
-    first[lost : lost + won] = 0
-    return PairedUnits(np.ones(items, np.int64), np.c_[first, first], np.c_[second, second])
-
-
 def refuses(lost: int, won: int, items: int) -> bool:
     return p_worse(units(lost, won, items), MARGIN) <= ALPHA
 
@@ -45,13 +35,7 @@ def passes(lost: int, won: int, items: int) -> bool:
 
 
 def nel_passes(lost: int, won: int, items: int) -> bool:
-    if lost == won == 0:
-        return True
-    if lost > won and binomtest(lost, lost + won, 0.5).pvalue <= ALPHA:
-        return False
-    change = (won - lost) / items
-    error = np.sqrt(max((lost + won) / items - change**2, 0) / items)
-    return bool(change - 1.96 * error >= -MARGIN)
+    return nel(lost, won, items) == "GO"
 
 
 def size(rule: Rule, items: int) -> float:
@@ -87,6 +71,18 @@ def test_both_tests_hold_their_level_at_every_discordance(items: int) -> None:
 def test_the_rule_of_nel_passes_69_of_100_losses_of_3_points_at_12_items() -> None:
     assert size(nel_passes, 12) == pytest.approx(0.97**12, abs=1e-6)
     assert size(passes, 12) < 0.03
+
+
+def test_what_is_simulated_is_what_is_counted() -> None:
+    """Of every outcome of 12 items, under both rules."""
+    chances = {0.0: (0.03, 0.0, 0.97), 0.1: (0.08, 0.05, 0.87)}
+    for rule, (changing, chance) in product((gridc, nel), chances.items()):
+        drawn = shares(rule, 12, MARGIN, changing)
+        counted = {"NO-GO": 0.0, "GO": 0.0, "undecided": 0.0}
+        for lost, won in product(range(13), repeat=2):
+            if lost + won <= 12:
+                counted[rule(lost, won, 12)] += multinomial.pmf([lost, won, 12 - lost - won], 12, chance)
+        assert drawn == pytest.approx({name: counted[name] for name in drawn}, abs=0.012)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ ENGINES: Mapping[str, EngineKind] = {
     "hf": EngineKind(
         "torch and transformers, on this machine",
         schemes=("hf:", "path:", "builtin:", "models:"),
-        refuses=("base_url", "server", "omits", "key_env", "price", "batch"),
+        refuses=("base_url", "server", "omits", "key_env", "price", "batch", "weights"),
         shows_tokens=True,
         packages=("torch", "transformers", "huggingface_hub", "safetensors"),
         extra="local",

@@ -49,6 +49,14 @@ class Model(ModelEffects, Endpoint):
             examples=[{"enable_thinking": False}, {"date_string": "26 Jul 2024"}],
         ),
     ] = None
+    weights: Annotated[
+        Text | None,
+        Field(
+            description="The files that the server at base_url runs, as a local model's `source`: prompts go "
+            "there as their tokens, and `gridc run --reference` computes answers here once more.",
+            examples=["hf:Qwen/Qwen2.5-7B-Instruct", "path:FOLDER"],
+        ),
+    ] = None
     note: Annotated[Text | None, Field(description="Printed beside the model on every report.")] = None
 
     @property

@@ -9,6 +9,9 @@ from gridc.schema.base import Contradiction, Table
 from gridc.schema.effects import Thinking
 
 Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
+TAKE_TOKENS: tuple[Server, ...] = ("vllm", "sglang", "llama.cpp")
+"""The servers that take a prompt as its tokens, and say how likely given ones are."""
+
 Parameter = Literal[
     "temperature", "top_p", "seed", "max_tokens", "n", "presence_penalty", "frequency_penalty"
 ]

@@ -35,8 +35,9 @@ class ModelIdentity:
     A local model has its folder and the SHA-256 of each file. A hub model has a repository and a commit; its
     files come when it is run. `unpinned` gives the reason when neither is known, as of every provider's
     model, which is known by its name, the address of its server, what that is, and the parameters that it is
-    not sent; `key_env` is where its key is, and `batch` how it is asked. `template_args` are what the study
-    gives its chat template: the same files asked in another way are another model to the calls.
+    not sent; `key_env` is where its key is, and `batch` how it is asked. `weights` are the files that a
+    server is said to run. `template_args` are what the study gives its chat template: the same files asked in
+    another way are another model to the calls.
     """
 
     source: str
@@ -45,6 +46,7 @@ class ModelIdentity:
     revision: str | None = None
     unpinned: str | None = None
     template_args: tuple[tuple[str, Any], ...] = ()
+    weights: "ModelIdentity | None" = None
     base_url: str | None = None
     server: Server | None = None
     omits: tuple[str, ...] = ()
@@ -57,7 +59,9 @@ class ModelIdentity:
         given = {"chat_template_args": dict(self.template_args)} if self.template_args else {}
         if self.unpinned is not None:
             reached = {"base_url": self.base_url, "server": self.server, "omits": list(self.omits) or None}
-            stated = {key: value for key, value in reached.items() if value is not None}
+            stated: dict[str, Any] = {key: value for key, value in reached.items() if value is not None}
+            if self.weights is not None:
+                stated["weights"] = self.weights.manifest
             return {"source": self.source, "unpinned": self.unpinned, **stated, **given}
         if self.revision is not None:
             return {"source": self.source, "revision": self.revision, **given}
@@ -89,6 +93,7 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
         return ModelIdentity(
             model.source,
             unpinned="the provider decides which weights this name means",
+            weights=None if model.weights is None else _files(model.weights, model, places, pinned, online),
             base_url=model.base_url,
             server=model.server,
             omits=tuple(sorted(set(model.omits or ()))),
@@ -97,36 +102,41 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
         )
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
-    if model.source.startswith("models:") and places.models_folder is None:
-        return ModelIdentity(model.source, unpinned=f"`{model.source}` is not here: {MODELS_FOLDER}")
-    if not model.source.startswith("hf:"):
-        folder = places.model(model.source)
-        identity = ModelIdentity(model.source, folder, _files_of(model, folder))
+    return _files(model.source, model, places, pinned, online)
+
+
+def _files(source: str, model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
+    if source.startswith("models:") and places.models_folder is None:
+        return ModelIdentity(source, unpinned=f"`{source}` is not here: {MODELS_FOLDER}")
+    if not source.startswith("hf:"):
+        folder = places.model(source)
+        identity = ModelIdentity(source, folder, _files_of(source, model, folder))
         if model.digest not in (None, identity.files_digest):
-            problem = f"the files of `{model.source}` have the digest {identity.files_digest}"
+            problem = f"the files of `{source}` have the digest {identity.files_digest}"
             raise NotFound("GC314", problem, f"put the files there whose digest is {model.digest}")
         return identity
     revision = model.revision or "main"
     if _COMMIT.fullmatch(revision):
-        return ModelIdentity(model.source, revision=revision)
+        return ModelIdentity(source, revision=revision)
     if pinned is not None:
-        return ModelIdentity(model.source, revision=pinned)
-    commit = _ask_hub(model.source, revision) if online else None
+        return ModelIdentity(source, revision=pinned)
+    commit = _ask_hub(source, revision) if online else None
     if commit is None:
-        return ModelIdentity(model.source, unpinned=f"no commit of `{revision}` is known here")
-    return ModelIdentity(model.source, revision=commit)
+        return ModelIdentity(source, unpinned=f"no commit of `{revision}` is known here")
+    return ModelIdentity(source, revision=commit)
 
 
-def _files_of(model: Model, folder: Path) -> tuple[tuple[str, str], ...]:
+def _files_of(source: str, model: Model, folder: Path) -> tuple[tuple[str, str], ...]:
     """Name and SHA-256 of the files that a model is. What a plug-in runs need be no checkpoint: then it is
     every file of its folder."""
-    if engine_kind(model.engine).shows_tokens or any(folder.glob(f"*{_WEIGHTS}")):
-        _require_model(folder, model.source)
+    checkpoint = model.weights is not None or engine_kind(model.engine).shows_tokens
+    if checkpoint or any(folder.glob(f"*{_WEIGHTS}")):
+        _require_model(folder, source)
         return hash_files(folder)
     found = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
     if not found:
-        raise NotFound("GC314", f"`{model.source}` has no file")
-    _require_regular(found, model.source)
+        raise NotFound("GC314", f"`{source}` has no file")
+    _require_regular(found, source)
     return tuple((path.relative_to(folder).as_posix(), _hash_file(path)) for path in found)
 
 

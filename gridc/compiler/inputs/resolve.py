@@ -154,7 +154,8 @@ def resolve(
         try:
             known[model.id] = identify(model, places, pins.get(model.id), online)
         except NotFound as error:
-            collector.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
+            key = "source" if model.weights is None else "weights"
+            collector.add(source.diagnose(error.code, (*path, key), error.problem, error.help))
     collector.raise_if_any()
     origin = Origin(source.path, places.data_folder, places.models_folder)
     read = loader.items, loader.absent, models
@@ -174,8 +175,10 @@ def require_files(study: Study, source: Source) -> None:
             help = ONLINE if benchmark.source.startswith("hf:") else DATA_FOLDER
             missing.append(source.diagnose("GC309", where, study.absent[benchmark.id], help))
     for path, model in asked_models(study.spec):
-        if model.source.startswith("models:") and study.asked_models[model.id].folder is None:
-            message = f"`{model.source}` is not here"
-            missing.append(source.diagnose("GC309", (*path, "source"), message, MODELS_FOLDER))
+        identity = study.asked_models[model.id]
+        key, files = ("source", identity) if identity.weights is None else ("weights", identity.weights)
+        if files.source.startswith("models:") and files.folder is None:
+            message = f"`{files.source}` is not here"
+            missing.append(source.diagnose("GC309", (*path, key), message, MODELS_FOLDER))
     if missing:
         raise SpecError(missing)

@@ -91,9 +91,8 @@ class Lock:
         """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
         inputs: dict[str, dict[str, dict[str, Any]]] = self.content["inputs"]
         identities = {**inputs["models"], **inputs.get("judges", {})}
-        models = {
-            name: identity["revision"] for name, identity in identities.items() if "revision" in identity
-        }
+        files = {name: identity.get("weights", identity) for name, identity in identities.items()}
+        models = {name: identity["revision"] for name, identity in files.items() if "revision" in identity}
         hosted = (benchmark["hub"] for benchmark in inputs["benchmarks"].values() if "hub" in benchmark)
         return models | {repository["source"]: repository["revision"] for repository in hosted}
 

@@ -61,7 +61,7 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
 def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
     """A prompt beside texts that stand behind none; and a server that would weigh a text behind nothing."""
     seen: set[tuple[str, ...]] = set()
-    served = {model.id for model in study.spec.model if model.base_url is not None}
+    served = {model.id for model in study.spec.model if model.base_url and model.weights is None}
     for cell in passes.cells(study.spec):
         setting, ways = cell.setting, (cell.benchmark, cell.model, cell.setting.prompt, cell.setting.premise)
         if not METHODS[setting.method].weighs or ways in seen or cell.benchmark not in study.items:

@@ -300,8 +300,9 @@ def compared_with_itself(study: Study) -> Iterator[Hazard]:
 
 
 def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
-    """GC507: a provider's name without the date or number of a snapshot."""
-    if engine_kind(model.engine).provider and not _SNAPSHOT.search(model.source):
+    """GC507: a provider's name without the date or number of a snapshot, and no files that it stands for."""
+    stated = model.weights is not None or _SNAPSHOT.search(model.source)
+    if engine_kind(model.engine).provider and not stated:
         problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))

@@ -160,11 +160,13 @@ def _rankings(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterato
         if cell.model not in places or not cell.setting.ranks:
             continue
         path, model = places[cell.model]
-        if model.base_url is None or cell.setting.chat_template:
+        as_text = model.weights is None
+        if as_text and (model.base_url is None or cell.setting.chat_template):
             del places[cell.model]
             message = f"`{model.id}` cannot rank given candidates (first in {cell.key})"
             help = (
-                "exclude these cells; a server at base_url may score plain text, with chat_template = false"
+                "exclude these cells; a server at base_url may score plain text, with chat_template = false, "
+                "or tokens, with `weights`"
             )
             yield source.diagnose("GC636", (*path, "source"), message, help)
 

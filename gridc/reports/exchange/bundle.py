@@ -325,6 +325,7 @@ def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:
         revision=manifest.get("revision"),
         unpinned=manifest.get("unpinned"),
         template_args=tuple(manifest.get("chat_template_args", {}).items()),
+        weights=None if "weights" not in manifest else _identity(manifest["weights"]),
         base_url=manifest.get("base_url"),
         server=manifest.get("server"),
         omits=tuple(manifest.get("omits", ())),

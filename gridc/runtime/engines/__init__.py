@@ -8,8 +8,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin, with_content
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
@@ -18,8 +19,12 @@ from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
+from gridc.schema.effects import EXACT
 from gridc.schema.engines import ENGINES
 from gridc.schema.spec import EngineSettings, Spec
+
+if TYPE_CHECKING:
+    from gridc.runtime.engines.hf.engine import HfEngine
 
 Opener = Callable[[str, ModelIdentity, str, EngineSettings, frozenset[str]], Engine]
 """Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
@@ -28,7 +33,7 @@ that are waived for it. Nothing is loaded yet."""
 
 def open_hf(
     name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
-) -> Engine:
+) -> "HfEngine":
     """A local model with torch and transformers. Raises `UnavailableError` (GC604) where they are missing."""
     # Threads that spin while they wait make a run many times slower as soon as anything else wants a
     # core. This must be set before torch is loaded.
@@ -73,7 +78,10 @@ def open_api(
     except ImportError as error:
         message = f"`{name}` answers over a network and {error.name} is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["api"].install)]) from None
-    return ApiEngine(name, identity, settings, waived)
+    if identity.weights is None:
+        return ApiEngine(name, identity, settings, waived)
+    files = replace(identity.weights, template_args=identity.template_args)
+    return ApiEngine(name, identity, settings, waived, lambda: open_hf(name, files, EXACT, settings, waived))
 
 
 OPENERS: Mapping[str, Opener] = {"hf": open_hf, "api": open_api}

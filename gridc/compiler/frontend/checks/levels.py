@@ -16,6 +16,8 @@ from gridc.schema.benchmarks import Benchmark
 from gridc.schema.effects import Effects
 from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.items import loader_kind
+from gridc.schema.models import Model
+from gridc.schema.provider import TAKE_TOKENS
 from gridc.schema.spec import Spec
 
 
@@ -35,7 +37,10 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"the files of `{model.source}` do not lie in a folder of yours"
             help = "`revision` pins a model of the hub; leave `digest` out"
             yield source.diagnose("GC105", (*path, "digest"), message, help, at_key=True)
-        for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
+        yield from _weights(path, model, source)
+        of_weights = FILE_KEYS if model.weights is not None else ()
+        refused = [key for key in kind.refuses if key not in of_weights and getattr(model, key) is not None]
+        for key in refused[:1]:
             whose = "a provider's model" if kind.provider else "a local model"
             message = f"the `{key}` cannot be set for {whose}"
             yield source.diagnose("GC105", (*path, key), message, "leave it out", at_key=True)
@@ -45,6 +50,24 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"`precision` cannot be set for `{served[0]}`, a provider's model"
             help = "set it in each local [[model]]; compare several in a study of local models"
             yield source.diagnose("GC105", (*table.path, "precision"), message, help, at_key=True)
+
+
+FILE_KEYS = ("revision", "chat_template_args")
+"""Keys of a model that say something of its files."""
+
+
+def _weights(path: KeyPath, model: Model, source: Source) -> Iterator[Diagnostic]:
+    """Files are stated of a server that takes their tokens."""
+    if model.weights is None or not engine_kind(model.engine).provider:
+        return
+    here = (*path, "weights")
+    if not model.weights.startswith(FILES):
+        message = f"`{model.weights}` names no files of a model"
+        yield source.diagnose("GC105", here, message, "hf:, path:, models: or builtin: and a name")
+    if model.base_url is None or model.server not in TAKE_TOKENS:
+        message = f"`{model.id}` is not asked by its tokens, for which `weights` are stated"
+        help = f"state `base_url` and a `server` that takes them: {', '.join(TAKE_TOKENS)}"
+        yield source.diagnose("GC105", here, message, help, at_key=True)
 
 
 def disjoint_axes(spec: Spec, source: Source) -> Iterator[Diagnostic]:

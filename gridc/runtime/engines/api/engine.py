@@ -5,10 +5,10 @@ import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -36,9 +36,16 @@ from gridc.runtime.engines.api.records import (
 )
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
+from gridc.runtime.engines.api.tokens import Score, asked_forms, candidates, ranked, score_requests
+from gridc.runtime.engines.api.tokens import prove as prove_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
+from gridc.schema.provider import Server
 from gridc.schema.spec import EngineSettings
+
+if TYPE_CHECKING:
+    from gridc.runtime.engines.hf.engine import HfEngine
+    from gridc.runtime.engines.hf.prompts import Prompts
 
 
 @dataclass(slots=True)
@@ -55,8 +62,15 @@ class ApiEngine:
     replicable = False
 
     def __init__(
-        self, name: str, identity: ModelIdentity, settings: EngineSettings, waived: frozenset[str]
+        self,
+        name: str,
+        identity: ModelIdentity,
+        settings: EngineSettings,
+        waived: frozenset[str],
+        local: "Callable[[], HfEngine] | None" = None,
     ) -> None:
+        """`local` opens the weights that the server runs on this machine, for their tokens."""
+        self._local = local
         self._name, self._identity, self._settings, self._waived = name, identity, settings, waived
         self._connected = False
         self._journal: Journal = NoJournal()
@@ -97,23 +111,34 @@ class ApiEngine:
         if isinstance(route, Provider):
             facts["versions"]["litellm"] = version("litellm")
         else:
-            facts["server"] = self._identity.server or "openai"
+            facts["server"] = self._server
+            facts["prompts"] = "texts" if self._prompts is None else "tokens"
             facts["honours"] = self._probed(route)
             if self._ranks:
                 facts["scoring"] = self._proved(route)
         return facts
 
+    @cached_property
+    def _prompts(self) -> "Prompts | None":
+        """What divides prompts into tokens, where it is known which weights the server runs."""
+        return None if self._local is None else self._local().prompts
+
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
-        """Each call by itself. Raises `UnavailableError` for a ranking that the endpoint cannot make."""
+        """Each call by itself, those that begin alike side by side: servers keep what prompts share. Raises
+        `UnavailableError` for a ranking that the endpoint cannot make, and `HazardError` as the local engine
+        does for tokens."""
         self._earlier, self._calls = [*_some(self._calls), *self._earlier][:30], calls
         for call in calls:
             self._samples = self._samples or bool(call.parameters.get("temperature"))
             self._ranks = self._ranks or call.ranks
-            if call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
+            if self._prompts is not None:
+                asked_forms(self._prompts, call)
+            elif call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
                 message = f"`{self._name}` cannot rank given candidates"
                 help_line = "set base_url to a server that scores given tokens, and chat_template = false"
                 raise UnavailableError([Diagnostic("GC636", message, help=help_line)])
-        return [Batch((call.id,), self._bound(call), call) for call in calls]
+        neighbours = sorted(calls, key=lambda call: (call.prompt.chat_template, call.prompt.messages))
+        return [Batch((call.id,), self._bound(call), call) for call in neighbours]
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """All tasks at once, as many requests open as the endpoint bears. Where it is connected, every
@@ -235,9 +260,13 @@ class ApiEngine:
                 yield answers
 
     def _pursuits(self, route: Direct | Provider, call: Call) -> Iterator[Pursuit]:
+        if self._prompts is not None:
+            assert isinstance(route, Direct)
+            yield from self._of_tokens(self._prompts, route, call)
+            return
         if not call.ranks:
             first, *shorter = (
-                partial(_shortened, route.generate, call, form, dropped)
+                partial(_with_less, dropped, partial(route.generate, call.id, form, call.parameters))
                 for dropped, form in enumerate(call.prompt.forms())
             )
             most = self._cost(*wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
@@ -250,6 +279,33 @@ class ApiEngine:
         ):
             most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
             yield Pursuit(call.id, partial(self._score, route, given), most, part)
+
+    def _of_tokens(self, prompts: "Prompts", route: Direct, call: Call) -> Iterator[Pursuit]:
+        if call.ranks:
+            requests = [
+                (number, request)
+                for number, member in enumerate(candidates(prompts, call))
+                for request in score_requests(self._server, route.source, member.prompt, member.given or ())
+            ]
+            for part, (number, request) in enumerate(requests):
+                most = self._cost(len(request[0]["prompt"]), 1)
+                yield Pursuit(call.id, partial(route.scored, request, number), most, part)
+            return
+        forms = asked_forms(prompts, call)
+        first, *shorter = (
+            partial(
+                _with_less,
+                form.dropped,
+                partial(route.continued, call.id, form.ids, prompts.opened(form.ids), call.parameters),
+            )
+            for form in forms
+        )
+        most = self._cost(len(forms[0].ids), call.parameters["max_tokens"])
+        yield Pursuit(call.id, first, most, shorter=deque(shorter))
+
+    @property
+    def _server(self) -> Server:
+        return self._identity.server or "openai"
 
     def _witnesses(self, route: Direct | Provider, left_out: Container[str]) -> Iterator[Pursuit]:
         """Three calls of the study that are not among these, as probes: most of them have an answer."""
@@ -290,6 +346,12 @@ class ApiEngine:
         if not call.ranks:
             sent = {**got[0].sent, "model": got[0].model, "fingerprint": got[0].fingerprint}
             return Answer(call.id, got[0].content, sent, usage, seconds)
+        if self._prompts is not None:
+            scores: list[list[Score]] = [[] for _ in call.parameters["continuations"]]
+            for reply in got:
+                scores[reply.content["candidate"]] += reply.content["scores"]
+            sent = {**got[0].sent, "candidates": len(scores), "model": got[0].model}
+            return Answer(call.id, ranked(scores), sent, usage, seconds)
         text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
         prompt, *candidates = (reply.content["scored"] for reply in got)
         sent = {**got[0].sent, "candidates": len(candidates), "model": got[0].model}
@@ -326,9 +388,7 @@ class ApiEngine:
     def _probed(self, route: Direct) -> Honours:
         """What the server honours. Raises `HazardError` where the study samples and it does not."""
         if self._honours is None:
-            body = partial(
-                _probe_body, route.source, self._identity.server or "openai", frozenset(self._identity.omits)
-            )
+            body = partial(_probe_body, route.source, self._server, frozenset(self._identity.omits))
             self._honours = self._through(route, partial(probe, body=body))
         state = self._honours.get("temperature")
         allowed = "GC529" in self._waived or "temperature" in self._identity.omits
@@ -342,8 +402,11 @@ class ApiEngine:
 
     def _proved(self, route: Direct) -> dict[str, Any]:
         """That the server scores given tokens. Raises `UnavailableError` where it does not."""
+        prove = partial(scoring.prove, model=route.source)
+        if self._prompts is not None:
+            prove = partial(prove_tokens, model=route.source, server=self._server, prompts=self._prompts)
         try:
-            proof: dict[str, Any] = self._through(route, partial(scoring.prove, model=route.source))
+            proof: dict[str, Any] = self._through(route, prove)
         except scoring.NotProvedError as error:
             message = f"`{self._name}` at {route.base} is asked for likelihoods, and {error}"
             raise UnavailableError([Diagnostic("GC636", message)]) from None
@@ -389,14 +452,9 @@ def _probe_body(
     return wire.body_of(model, prompt, parameters, server, omits)
 
 
-async def _shortened(
-    generate: Callable[[str, Prompt, Mapping[str, Any]], Awaitable[Got]],
-    call: Call,
-    form: Prompt,
-    dropped: int,
-) -> Got:
+async def _with_less(dropped: int, ask: Callable[[], Awaitable[Got]]) -> Got:
     """Ask with so many exemplars less."""
-    got = await generate(call.id, form, call.parameters)
+    got = await ask()
     if dropped:
         got.sent["exemplars_dropped"] = dropped
     return got

@@ -19,7 +19,9 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
 from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.records import CallCost
+from gridc.runtime.engines.api.scoring import NotProvedError
 from gridc.runtime.engines.api.session import Got
+from gridc.runtime.engines.api.tokens import ScoreRequest
 from gridc.schema.provider import Server
 
 
@@ -118,9 +120,38 @@ class Direct:
         dropped = sorted(set(stated) & self._omits)
         return Prepared(self.base, path, body, prompt, stated, dropped, self._headers)
 
+    async def continued(
+        self, call: str, tokens: Sequence[int], opened: str, parameters: Mapping[str, Any]
+    ) -> Got:
+        """Ask for what follows some tokens, which end with the tag `opened` of a thought. Raises
+        `RequestError`."""
+        prompt = Prompt((), False)  # what it says, the tokens say
+        stated = wire.asked_parameters(call, prompt, parameters, self._server)
+        path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits, tokens)
+        reply = wire.of_tokens(wire.read(await self.post(path, body), False), len(tokens), opened)
+        dropped = sorted(set(stated) & self._omits)
+        sent = {"endpoint": self.base + path, "body": wire.noted(body), "dropped": dropped}
+        return got(reply, sent, len(tokens), stated, self._price)
+
+    async def scored(self, request: ScoreRequest, number: int) -> Got:
+        """Ask for the scores of the tokens of a candidate, of that number. Raises `RequestError`."""
+        body, read = request
+        document = await self.post("/completions", body)
+        try:
+            scores = read(document)
+        except NotProvedError as error:
+            raise RequestError("unreadable", str(error), 200) from None
+        counts, _ = wire.counted(document.get("usage"))
+        tokens: Sequence[int] = body["prompt"]
+        usd = None if self._price is None else self._price.usd(len(tokens), 1)
+        sent = {"endpoint": f"{self.base}/completions", "body": wire.noted(body), "dropped": []}
+        name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
+        cost = CallCost(len(tokens) + 1, usd)
+        return Got({"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200)
+
     async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         reply = wire.read(body, prepared.prompt.chat_template)
-        return got(reply, prepared.sent, prepared.prompt, prepared.asked, price)
+        return got(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that answers a request."""
@@ -169,7 +200,7 @@ class Provider:
             "body": json.loads(exchange.sent),
             "dropped": sorted(set(stated) & self._omits),
         }
-        return got(wire.read(document, True), sent, prompt, stated, self._price)
+        return got(wire.read(document, True), sent, _most_read(prompt), stated, self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
         stated = self._asked(call, prompt, parameters)
@@ -186,7 +217,9 @@ class Provider:
     async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         with canned(json.dumps(body).encode()):
             document, _ = await self._complete(prepared.prompt, prepared.asked)
-        return got(wire.read(document, True), prepared.sent, prepared.prompt, prepared.asked, price)
+        return got(
+            wire.read(document, True), prepared.sent, _most_read(prepared.prompt), prepared.asked, price
+        )
 
     def _asked(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
         stated = wire.asked_parameters(call, prompt, parameters, None)
@@ -234,12 +267,12 @@ class Provider:
 def got(
     reply: wire.ParsedReply,
     sent: dict[str, Any],
-    prompt: Prompt,
+    read: int,
     stated: Mapping[str, Any],
     price: TokenPrice | None,
 ) -> Got:
-    """What came of a request, with what it cost: what the response counts, or the most where it counts
-    nothing that can be right."""
+    """What came of a request, with what it cost: what the response counts, or the most (`read` tokens of the
+    prompt) where it counts nothing that can be right."""
     limit = stated.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
     if limit and len(reply.text) > limit * wire.MOST_CHARACTERS:
         problem = f"{len(reply.text):,} characters came for {limit:,} tokens"
@@ -247,7 +280,7 @@ def got(
     content: dict[str, Any] = {"text": reply.text, "finish": reply.finish}
     if reply.refused:
         content["refused"] = True
-    read, written = wire.most_tokens(prompt, stated.get("max_tokens", 0))
+    written = stated.get("max_tokens", 0)
     problems = list(reply.problems)
     counts = dict(reply.usage)
     if "prompt_tokens" in counts and "completion_tokens" in counts and not problems:
@@ -262,6 +295,10 @@ def got(
     if problems:
         sent = {**sent, "usage_problems": problems}
     return Got(content, sent, counts, CallCost(read + written, usd), reply.model, reply.fingerprint, 200)
+
+
+def _most_read(prompt: Prompt) -> int:
+    return wire.most_tokens(prompt, 0)[0]
 
 
 def _secrets(key: str | None) -> list[str]:

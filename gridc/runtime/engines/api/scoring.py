@@ -15,7 +15,7 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.probe import PostJson
 
-TRIAL = "The quick brown fox jumps over the lazy dog, and"
+TRIAL, NOISE = "The quick brown fox jumps over the lazy dog, and", " %#q zzv ;"
 TOLERANCE = 1e-2
 """Nats that a token's log-probability may differ between two requests: batch shapes move it."""
 
@@ -96,7 +96,7 @@ async def prove(ask: PostJson, model: str) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > greedy["max_tokens"] * wire.MOST_CHARACTERS:
         raise NotProvedError("it completes no plain text")
     written = wire.whole(text)
-    own, other = TRIAL + written, TRIAL + " %#q zzv ;"
+    own, other = TRIAL + written, TRIAL + NOISE
     try:
         scored = [await score(ask, model, text) for text in (own, other, TRIAL)]
     except RequestError as error:

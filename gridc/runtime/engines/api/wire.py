@@ -1,8 +1,9 @@
 """The OpenAI protocol: what is sent for a call, and what a response says. Pure."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 from gridc.compiler.lowering.calls import Prompt
@@ -53,14 +54,31 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
 
 
 def body_of(
-    model: str, prompt: Prompt, asked: Mapping[str, Any], server: str, omits: frozenset[str]
+    model: str,
+    prompt: Prompt,
+    asked: Mapping[str, Any],
+    server: str,
+    omits: frozenset[str],
+    tokens: Sequence[int] | None = None,
 ) -> tuple[str, dict[str, Any]]:
-    """The path below the base URL and the body of a generation."""
+    """The path below the base URL and the body of a generation, of a text or of its `tokens`."""
     stated = {**NEUTRAL, **DIALECTS[server], **asked}
     stated = {name: value for name, value in stated.items() if name not in omits}
+    if tokens is not None:
+        return "/completions", {"model": model, "prompt": list(tokens), **stated}
     if prompt.chat_template:
         return "/chat/completions", {"model": model, "messages": messages_of(prompt), **stated}
     return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
+
+
+def noted(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body whose prompt is tokens, as it is stored: how many they are, and their digest as the local engine
+    notes it."""
+    tokens: Sequence[int] = body["prompt"]
+    return {
+        **body,
+        "prompt": {"tokens": len(tokens), "sha256": sha256(json.dumps(list(tokens)).encode()).hexdigest()},
+    }
 
 
 def plain_text(prompt: Prompt) -> str:
@@ -87,6 +105,14 @@ class ParsedReply:
     fingerprint: str | None
     usage: Mapping[str, int]
     problems: tuple[str, ...] = field(default=())
+
+
+def of_tokens(reply: ParsedReply, sent: int, opened: str) -> ParsedReply:
+    """The reply to a prompt of so many tokens that ends with the tag `opened` of a thought, with which the
+    text then begins: without it nobody could see that a cut one never came to its answer."""
+    read = reply.usage.get("prompt_tokens", sent)
+    other = () if read == sent else (f"{read} tokens of the prompt were counted, {sent} were sent",)
+    return replace(reply, text=opened + reply.text, problems=(*reply.problems, *other))
 
 
 def parse(data: bytes) -> dict[str, Any]:

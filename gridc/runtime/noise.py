@@ -2,10 +2,13 @@
 
 In reduced precision the shape of a batch moves logits, so a difference between two scores that is not
 larger than what the shape alone does is no difference. A seeded sample of the calls is answered once more,
-each call alone, and compared with what the run stored. The answers of the run are never replaced.
+each call alone, and compared with what the run stored. A server that puts requests into batches by itself is
+asked twice: each call alone, and all of them among others, as many at once as the run may open, because
+what moves its answers may be how many share a batch, or who. The answers of the run are never replaced.
 """
 
-from collections.abc import Generator
+import random
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,69 +17,143 @@ from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
-from gridc.runtime.engines.protocol import PendingBatch
+from gridc.runtime.engines.protocol import Engine, PendingBatch
 from gridc.runtime.stages import Stage
+from gridc.runtime.store.events import NoiseMeasured, ShapeNoise
 from gridc.runtime.store.write import Writer
 from gridc.statistics.seeded import first
 
 ALONE, ASKED_AGAIN = "each call alone", "the same call asked again"
 """In what shape calls are made once more: by a local engine, and by one behind an address."""
 
+AMONG = "among {} at once"
+"""The shape of a server's own batches."""
+
+Repetition = Mapping[str, Mapping[str, Any]]
+"""Answers (contents) to calls that were made once more."""
+
 
 def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, dict[str, Any]]:
     """Answer a sample of a stage's calls once more; a turn each time that the engine has to wait. Returns the
     body of a `noise` event: how many generated texts and how many rankings were repeated, how many changed,
     how far log-likelihoods moved (nats), and how many outcomes of samples changed with them."""
-    spec, stamp = plan.study.spec, plan.study_digest
-    every = store.answered_calls(stamp, stage.identity, stage.precision)
-    chosen = first(spec.engine.noise_sample, every, spec.sampling.seed, f"noise {stamp}", str)
+    spec = plan.study.spec
+    chosen = drawn(plan, store, stage.identity, stage.precision, spec.engine.noise_sample, "noise")
+    engine = stage.engine
+    if not isinstance(engine, Paying) or engine.beside is None:
+        shape = ASKED_AGAIN if isinstance(engine, Paying) else ALONE
+        again = yield from repeated(engine, store, [chosen])
+        return compared(plan, store, chosen, {shape: again})
+    beside = engine.beside
+    mates = drawn(plan, store, stage.identity, stage.precision, beside, "mates")
+    others = [name for name in mates if name not in chosen][: max(beside - len(chosen), 0)]
+    alone = yield from repeated(engine, store, [[name] for name in chosen])
+    engine.crowd()
+    together = random.Random(spec.sampling.seed).sample([*chosen, *others], len(chosen) + len(others))
+    among = yield from repeated(engine, store, [together])
+    return compared(plan, store, chosen, {ALONE: alone, AMONG.format(min(beside, len(together))): among})
+
+
+def drawn(plan: Plan, store: Writer, identity: str, precision: str, number: int, purpose: str) -> list[str]:
+    """So many calls of a model at a precision, of those that were answered."""
+    stamp, seed = plan.study_digest, plan.study.spec.sampling.seed
+    some = first(number, store.answered_calls(stamp, identity, precision), seed, f"{purpose} {stamp}", str)
+    return [name for name in some if "error" not in store.answered_with(name)[1]]
+
+
+def repeated(
+    engine: Engine, store: Writer, groups: Sequence[Sequence[str]]
+) -> Generator[None, None, dict[str, Mapping[str, Any]]]:
+    """What an engine answers to calls that are made once more, one group after another; a turn each time that
+    it has to wait."""
+    again: dict[str, Mapping[str, Any]] = {}
+    for group in groups:
+        calls = [replace(store.call(name), may_fail=True) for name in group]
+        batches = [batch for call in calls for batch in engine.batches([call])]
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in batches]
+        for done in engine.answers(tasks, lambda task: True):
+            if not done.answers:
+                yield
+            again |= {answer.call: answer.content for answer in done.answers}
+    return again
+
+
+def compared(
+    plan: Plan, store: Writer, chosen: Sequence[str], shapes: Mapping[str, Repetition]
+) -> dict[str, Any]:
+    """How the stored answers to calls differ from those that came in each of some batch shapes."""
+    stamp = plan.study_digest
     cells = {cell.key: cell for cell in plan.cells()}
     items = lru_cache(maxsize=8)(lambda key: {item.id: item for item in plan.items(cells[key])})
-    texts = texts_changed = outcomes = outcomes_changed = 0
-    moved: list[float] = []
+    moved: dict[str, list[float]] = {shape: [] for shape in shapes}
+    texts: list[set[str]] = []  # of each the shapes in which it is another one
+    outcomes: list[set[str]] = []
     rankings = 0
-    answerable = [name for name in chosen if "error" not in store.answered_with(name)[1]]
-    alone = [(name, stage.engine.batches([replace(store.call(name), may_fail=True)])) for name in answerable]
-    tasks = [PendingBatch(batch, frozenset([name])) for name, batches in alone for batch in batches]
-    again: dict[str, dict[str, Any]] = {}
-    for done in stage.engine.answers(tasks, lambda task: True):
-        if not done.answers:
-            yield
-        again |= {answer.call: answer.content for answer in done.answers}
-    for name in (name for name in chosen if name in again):
+
+    def earned(key: str, item: str, answers: Sequence[Any]) -> tuple[Any, Any]:
+        with functions_scoring():
+            outcome = plan.score(cells[key], items(key)[item], answers)
+        return outcome.choice, outcome.score
+
+    for name in chosen:
         _, before = store.answered_with(name)
-        after = again[name]
-        if "error" in after:
+        after = {shape: again[name] for shape, again in shapes.items() if name in again}
+        if len(after) < len(shapes) or any("error" in content for content in after.values()):
             continue
-        if "text" in after:
-            texts += 1
-            texts_changed += before["text"] != after["text"]
+        if "text" in before:
+            texts.append({shape for shape, content in after.items() if content["text"] != before["text"]})
         else:
             rankings += 1
-            moved += moves(before["loglikelihoods"], after["loglikelihoods"])
+            for shape, content in after.items():
+                moved[shape] += moves(before["loglikelihoods"], content["loglikelihoods"])
         for key, item, steps in store.samples_with(stamp, name):
             if cells[key].setting.scaffolding is not None and steps[-1] != name:
                 continue  # what a scaffold would have asked next is not known
             if is_judged(cells[key]):
                 continue  # what a judge would have made of it is not known
             given = [store.answered_with(step)[1] for step in steps]
-            anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
-            with functions_scoring():
-                before, now = (plan.score(cells[key], items(key)[item], content) for content in (given, anew))
-            outcomes += 1
-            outcomes_changed += (before.choice, before.score) != (now.choice, now.score)
-    return {
-        "shape": ASKED_AGAIN if isinstance(stage.engine, Paying) else ALONE,
-        "calls": texts + rankings,
-        "texts": texts,
-        "texts_changed": texts_changed,
+            was = earned(key, item, given)
+            changed = set()
+            for shape, content in after.items():
+                anew = [
+                    content if step == name else answer for step, answer in zip(steps, given, strict=True)
+                ]
+                if earned(key, item, anew) != was:
+                    changed.add(shape)
+            outcomes.append(changed)
+    every_move = [move for moves in moved.values() for move in moves]
+    body = {
+        "shape": ", and ".join(shapes),
+        "calls": len(texts) + rankings,
+        "texts": len(texts),
+        "texts_changed": sum(map(bool, texts)),
         "rankings": rankings,
-        "loglikelihoods": len(moved),
-        "max_moved": max(moved, default=None),
-        "mean_moved": sum(moved) / len(moved) if moved else None,
-        "outcomes": outcomes,
-        "outcomes_changed": outcomes_changed,
+        "loglikelihoods": len(every_move) // len(shapes),
+        "max_moved": max(every_move, default=None),
+        "mean_moved": sum(every_move) / len(every_move) if every_move else None,
+        "outcomes": len(outcomes),
+        "outcomes_changed": sum(map(bool, outcomes)),
     }
+    if len(shapes) > 1:
+        body["by_shape"] = {
+            shape: ShapeNoise(
+                texts=sum(shape in changed for changed in texts),
+                outcomes=sum(shape in changed for changed in outcomes),
+                max_moved=max(moved[shape], default=None),
+            )
+            for shape in shapes
+        }
+    return body
+
+
+def sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
+    """What moved of a server's answers, shape by shape."""
+    for shape, moved in (noise.by_shape or {}).items():
+        parts = [f"{moved.texts:,} of {noise.texts:,} texts are other ones"] * bool(noise.texts)
+        if moved.max_moved is not None:
+            parts.append(f"likelihoods moved by up to {moved.max_moved:.2g} nats")
+        parts.append(f"{moved.outcomes:,} of {noise.outcomes:,} outcomes changed")
+        yield f"{model}: asked again, {shape}: {', '.join(parts)}"
 
 
 def moves(before: list[float | None], after: list[float | None]) -> list[float]:

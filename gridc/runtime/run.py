@@ -28,7 +28,7 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.environments import told
 from gridc.runtime.engines.protocol import Call, Engine
-from gridc.runtime.noise import measure
+from gridc.runtime.noise import measure, sentences
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest
@@ -272,7 +272,8 @@ def _finish(
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
         progress.total += 0 if part is stage else part.cost
         yield from _ask(part, store, plan, progress, meter)
-    yield from _record_work(part, store, plan)
+    for note in (yield from _record_work(part, store, plan)):
+        progress.watch(RunStep("", progress.done, progress.total, note, found=True))
     store.flush()
     stop_at_cap(meter, store, plan.study_digest)
     stage.engine.close()
@@ -318,11 +319,11 @@ def _record_load(stage: Stage, store: Writer, plan: Plan) -> Iterable[str]:
     return not_honoured(stage.name, ran.get("honours"))
 
 
-def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, None, None]:
-    """Where every call of a stage has its answer: the least work that it could have taken, and its noise. A
-    turn each time that it has to wait."""
+def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, None, list[str]]:
+    """Where every call of a stage has its answer: the least work that it could have taken, and its noise, of
+    which what a person is to be told comes back. A turn each time that it has to wait."""
     if store.unanswered(stage.number):
-        return
+        return []
     about: dict[str, Any] = {
         "stamp": plan.study_digest,
         "identity": stage.identity,
@@ -331,7 +332,10 @@ def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, Non
     store.record(events.Worked(**about, least=stage.least(store)))
     if plan.study.spec.engine.noise_sample:
         measured = yield from measure(plan, store, stage)
-        store.record(events.NoiseMeasured(**about, **measured))
+        noise = events.NoiseMeasured(**about, **measured)
+        store.record(noise)
+        return list(sentences(stage.name, noise))
+    return []
 
 
 def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:

@@ -505,6 +505,8 @@ TRIED = (
             "omits": ["seed"], "batch": True,
     }),
     Tried("Model", "served", "model.0", "asked", {"key_env": "A_KEY", "price": LEFT_OUT, }),
+    Tried("Model", "served", "model.0", "opened", {"weights": Beside("hf:nobody/other",
+        {"model.0.server": "vllm", "model.0.weights": "hf:nobody/nothing"})}),
     Tried("Model", "served", "model.0", "refused", {"engine": "hf"}),
     Tried("Model", "served", "model.1", "sent", {"chat_template_args": {"opening": "Well, "}}),
     Tried("Model", "served", "model.1", "refused", {"digest": "0" * 64}),

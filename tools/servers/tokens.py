@@ -1,4 +1,4 @@
-"""Servers that take tokens, as vLLM, SGLang and llama.cpp do, on a model that ships with gridc, and their faults.
+"""Servers that take tokens, as vLLM, SGLang and llama.cpp do, on a model that ships with gridc, with faults.
 
 Each request is computed alone with transformers in fp32, so that answers are those of the model; faults are
 put in on purpose. `crowd`: with more than so many requests open, logits move. `mates`: they move with what
@@ -25,6 +25,7 @@ NEUTRAL: Mapping[str, Mapping[str, Any]] = {
     "llama.cpp": {
         "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "typical_p": 1.0, "top_n_sigma": -1.0,
         "xtc_probability": 0.0, "dry_multiplier": 0.0, "dynatemp_range": 0.0, "mirostat": 0,
+        "adaptive_target": -1.0,
     },
 }  # fmt: skip
 """What a client must say beside OpenAI's parameters, by dialect."""
@@ -87,7 +88,8 @@ class TokenServer:
         if shift:
             noise = torch.randn(logits.shape[-1], generator=torch.Generator().manual_seed(seed))
             logits = logits + shift * noise
-        return logits.log_softmax(-1)
+        rows: torch.Tensor = logits.log_softmax(-1)
+        return rows
 
     def _choice(self, body: Mapping[str, Any], shift: float, seed: int) -> dict[str, Any]:
         ids, written, finish = list(body["prompt"]), 0, "length"

@@ -113,9 +113,20 @@ class Worked(Body):
         return self.least if self.least_tokens is None else {"forward_tokens": self.least_tokens}
 
 
+class ShapeNoise(BaseModel):
+    """What changed in one batch shape: texts, outcomes, and log-likelihoods by so many nats at most."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    texts: int
+    outcomes: int
+    max_moved: float | None
+
+
 class NoiseMeasured(Body):
-    """A sample of calls was made once more in another batch `shape`: how many, how many of their texts and
-    of the outcomes that they decide changed, and how far log-likelihoods moved (nats)."""
+    """A sample of calls was made once more in another batch `shape`, or in several: how many, how many of
+    their texts and of the outcomes that they decide changed, in any shape and by shape, and how far
+    log-likelihoods moved (nats)."""
 
     kind = "noise"
     identity: str
@@ -130,6 +141,7 @@ class NoiseMeasured(Body):
     mean_moved: float | None
     outcomes: int
     outcomes_changed: int
+    by_shape: dict[str, ShapeNoise] | None = None
 
 
 class Observed(Body):

@@ -1,29 +1,24 @@
 """Servers whose weights are known are asked by tokens: they answer and rank as the engine of this machine."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gridc.compiler.inputs.models import ModelIdentity, hash_files
 from gridc.compiler.lowering.calls import Prompt
-from gridc.diagnostics.errors import HazardError, UnavailableError
+from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_api
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.records import Terms
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call
-from gridc.runtime.budget import Meter
 from gridc.schema.canonical import digest
 from gridc.schema.provider import Server
 from gridc.schema.spec import Budget, EngineSettings
 from tests.runtime.api.conftest import Asked, Noted, serving
 from tests.runtime.api.test_scoring import MODEL, ranking_calls
-from tools.servers.http import Asked as HttpRequest
-from tools.servers.http import Reply
 from tools.servers.model import MODELS
 from tools.servers.tokens import TokenServer
 
@@ -56,7 +51,8 @@ def engine_of(url: str, server: Server, **settings: Any) -> Iterator[Asked]:
 
 def local(calls: Sequence[Call]) -> dict[str, Any]:
     """What the engine of this machine answers."""
-    engine, found = HfEngine(MODEL, MODELS / MODEL, "fp32", EngineSettings()), {}
+    engine = HfEngine(MODEL, MODELS / MODEL, "fp32", EngineSettings())
+    found: dict[str, Any] = {}
     for batch in engine.batches(calls):
         found |= {each.call: each for each in engine.answer(batch, frozenset(batch.calls))[0]}
     engine.close()

@@ -40,7 +40,7 @@ from gridc.runtime.engines.api.tokens import Score, asked_forms, candidates, ran
 from gridc.runtime.engines.api.tokens import prove as prove_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
-from gridc.schema.provider import Server
+from gridc.schema.provider import TAKE_TOKENS, Server
 from gridc.schema.spec import EngineSettings
 
 if TYPE_CHECKING:
@@ -117,6 +117,13 @@ class ApiEngine:
             if self._ranks:
                 facts["scoring"] = self._proved(route)
         return facts
+
+    @property
+    def beside(self) -> int | None:
+        return self._settings.concurrency if self._server in TAKE_TOKENS else None
+
+    def crowd(self) -> None:
+        self.pace.as_many_as_possible()
 
     @cached_property
     def _prompts(self) -> "Prompts | None":

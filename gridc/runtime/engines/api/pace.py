@@ -39,6 +39,11 @@ class Pace:
         self._full = self._full or waiting >= free
         return min(free, waiting)
 
+    def as_many_as_possible(self) -> None:
+        """So many at once as may ever be, unless the endpoint has refused some before."""
+        if not self._refused:
+            self.limit = float(self.most)
+
     def opens_at(self, now: float) -> float | None:
         """When a pause ends; None while there is none."""
         return self._closed_until if now < self._closed_until else None

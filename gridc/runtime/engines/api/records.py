@@ -172,10 +172,18 @@ NO_TERMS = Terms()
 class Paying(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
+    @property
+    def beside(self) -> int | None:
+        """So many requests are open at once, where what is asked at the same time shares a batch and may move
+        an answer; None where nobody knows of batches."""
+
     def connect(
         self, journal: Journal, limits: Limits, price: TokenPrice | None, terms: Terms = NO_TERMS
     ) -> None:
         """Write attempts into the journal, stay within the limits, count money by the price."""
+
+    def crowd(self) -> None:
+        """Open as many requests at once as may be from now on."""
 
     def close(self) -> None:
         """Close every connection."""

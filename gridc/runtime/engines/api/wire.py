@@ -18,8 +18,12 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "openai": {},
     "vllm": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
     "sglang": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
-    "llama.cpp": {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0},
-}
+    "llama.cpp": {
+        "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "typical_p": 1.0, "top_n_sigma": -1.0,
+        "xtc_probability": 0.0, "dry_multiplier": 0.0, "dynatemp_range": 0.0, "mirostat": 0,
+        "adaptive_target": -1.0,
+    },
+}  # fmt: skip
 """By the `server` of a model: what else it samples with, at the value that changes nothing. These names are
 not OpenAI's own, and a server that does not know them may refuse them."""
 

@@ -1,0 +1,164 @@
+"""A study of a model behind a server whose weights are known, beside the same weights on this machine."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import SPEC, Done, command, make_study
+from tests.replaced import replaced
+from tools.servers.http import Server
+from tools.servers.tokens import TokenServer
+
+HERE = 'engine = "hf"\nsource = "path:models/llama"'
+SERVED = 'engine = "api"\nsource = "pocket"\nserver = "{}"\nbase_url = "{}"\nweights = "path:models/qwen2"'
+
+
+def make_served(folder: Path, url: str, dialect: str = "vllm", *changes: tuple[str, str]) -> Path:
+    """The small study whose second model is the first one behind a server."""
+    spec = make_study(folder, 4)
+    changes = ((HERE, SERVED.format(dialect, url)), ('id = "llama"', 'id = "served"'), *changes)
+    changes = (*changes, ("max_tokens = 24", "max_tokens = 6"))
+    text = replaced(SPEC.replace("ITEMS", "4"), *changes, ('"llama"]', '"served"]'))
+    spec.write_text(text)
+    return spec
+
+
+def rows(folder: Path, query: str) -> list[Any]:
+    with sqlite3.connect(folder / "results" / "small" / "store.sqlite") as db:
+        return db.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, TokenServer, Done]]:
+    """A finished study, its server, and what the run said."""
+    folder, handler = tmp_path_factory.mktemp("served"), TokenServer("vllm")
+    with Server(handler) as server:
+        make_served(folder, server.url)
+        done = command("run", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        yield folder, handler, done
+
+
+def answers(folder: Path, name: str) -> dict[tuple[Any, ...], Any]:
+    """The answers of a model, by configuration, item and number of the call."""
+    found = rows(
+        folder,
+        f"""SELECT replace(cell.key, '{name}', ''), item, replicate, step, request, answer FROM trace
+            JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
+            WHERE cell.key LIKE '{name}%'""",
+    )
+    return {tuple(row[:4]): (json.loads(row[4]), json.loads(row[5])) for row in found}
+
+
+def test_greedy_answers_and_rankings_are_those_of_this_machine(
+    sound: tuple[Path, TokenServer, Done],
+) -> None:
+    here, there = answers(sound[0], "qwen2"), answers(sound[0], "served")
+    assert here.keys() == there.keys()
+    assert len(here) > 50
+    for where, (request, answer) in here.items():
+        _, other = there[where]
+        if "loglikelihoods" in answer:
+            assert other["loglikelihoods"] == pytest.approx(answer["loglikelihoods"], abs=1e-4)
+        elif request["temperature"] == 0:
+            assert other["text"] == answer["text"]
+
+
+def test_what_goes_there_is_tokens_and_every_parameter(sound: tuple[Path, TokenServer, Done]) -> None:
+    bodies = sound[1].bodies
+    neutral = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "n": 1,
+               "frequency_penalty": 0.0}  # fmt: skip
+    assert all(neutral.items() <= body.items() for body in bodies if body["max_tokens"] == 6)
+    sampled = [body for body in bodies if body["temperature"] == 0.7]
+    seeds = {(json.dumps(body["prompt"]), body["seed"]) for body in sampled}
+    prompts = {prompt for prompt, _ in seeds}
+    assert len(seeds) == 3 * len(prompts), "each of the three replicates has a seed of its own"
+    assert all(body["top_p"] == 0.9 for body in sampled)
+    first = [body["prompt"] for body in bodies if body["max_tokens"] == 6][: len(prompts)]
+    shared = sum(a[:20] == b[:20] for a, b in pairwise(first))
+    assert shared >= len(first) - 5, "prompts that begin alike are asked side by side"
+
+
+def test_the_lock_holds_the_files_and_a_check_of_the_bundle_holds(
+    sound: tuple[Path, TokenServer, Done], tmp_path: Path
+) -> None:
+    folder, _, done = sound
+    models = json.loads((folder / "gridcard.lock").read_text("utf-8"))["content"]["inputs"]["models"]
+    assert models["served"]["weights"] == models["qwen2"]
+    for arguments in (("report",), ("verify",), ("export", "bundle", "--to", str(tmp_path / "bundle"))):
+        ended = command(*arguments, cwd=folder)
+        assert ended.returncode == 0, (arguments, ended.stderr)
+    assert command("verify", str(tmp_path / "bundle"), cwd=folder).returncode == 0
+    assert "served: asked again, each call alone: 0 of " in done.stderr
+    assert "likelihoods moved by up to 0 nats, 0 of " in done.stderr
+
+
+CROWD = """\
+gridcard = 1
+
+[study]
+id = "small"
+title = "One model, asked many short questions"
+purpose = "descriptive"
+not_varied = ["everything"]
+
+[[model]]
+id = "served"
+MODEL
+
+[[benchmark]]
+id = "bbq"
+loader = "bbq"
+source = "path:items.jsonl"
+direction = "higher_is_better"
+sample = { n = 60, seed = 1, unit = "cluster" }
+option_order = "file"
+
+[harness]
+prompt = "path:minimal.jinja"
+max_tokens = 4
+temperature = 0
+method = "extract"
+
+[engine]
+concurrency = MOST
+noise_sample = 8
+"""
+
+
+def run_crowd(folder: Path, handler: TokenServer, most: int) -> tuple[Done, dict[str, Any]]:
+    """What a run with so many requests at once says, and the noise that it stores."""
+    make_study(folder, 4)
+    with Server(handler) as server:
+        model = SERVED.format("vllm", server.url)
+        (folder / "gridcard.toml").write_text(replaced(CROWD, ("MODEL", model), ("MOST", str(most))))
+        done = command("run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    ((body,),) = rows(folder, "SELECT body FROM event WHERE kind = 'noise'")
+    return done, json.loads(body)
+
+
+def test_what_moves_when_many_are_answered_at_once_is_seen_at_that_concurrency(tmp_path: Path) -> None:
+    done, noise = run_crowd(tmp_path, handler := TokenServer("vllm", crowd=44, delay=0.3), 64)
+    assert handler.most > 44
+    alone, among = noise["by_shape"]["each call alone"], noise["by_shape"]["among 60 at once"]
+    assert noise["texts_changed"] == max(alone["texts"], among["texts"]) > 0
+    assert f"served: asked again, each call alone: {alone['texts']} of 8 texts are other ones" in done.stderr
+    assert f"served: asked again, among 60 at once: {among['texts']} of 8 texts" in done.stderr
+
+
+def test_it_is_not_seen_where_few_are_asked_at_once(tmp_path: Path) -> None:
+    done, noise = run_crowd(tmp_path, handler := TokenServer("vllm", crowd=44), 8)
+    assert handler.most <= 8
+    assert noise["by_shape"]["among 8 at once"]["texts"] == noise["texts_changed"] == 0
+    assert "served: asked again, among 8 at once: 0 of 8 texts are other ones, 0 of 8 outcomes" in done.stderr
+
+
+def test_what_moves_with_what_shares_the_batch_is_seen(tmp_path: Path) -> None:
+    _, noise = run_crowd(tmp_path, TokenServer("vllm", mates=1.5), 8)
+    assert noise["by_shape"]["among 8 at once"]["texts"] > 0, "asked again with others, as many at once"

@@ -195,7 +195,7 @@ def test_a_sample_shows_what_was_asked_read_and_sent(client: Client, store: Path
     ).fetchone()
     db.close()
     page = get(client, addresses.sample(STAMP, key, item))
-    assert '<h4><bdi dir="auto">system</bdi></h4>' in page and "Be brief." in page
+    assert '<p class="role"><bdi dir="auto">system</bdi></p>' in page and "Be brief." in page
     assert "Answer: <mark>B</mark>" in page
     assert "2 requests to the provider" in page and "overloaded" in page and "529" in page
     assert "&lt;b&gt;try later&lt;/b&gt;" in page

@@ -2,7 +2,7 @@
 
 Every attack is carried out for real. It must be caught by the code or property named for it, and it must
 succeed once that one check is taken away: so no check is idle, and none is caught by another's accident.
-`docs/threat-model.md` lists them, in the order of the rooms below.
+`README.md` beside this file lists them, in the order of the rooms below.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from gridc.diagnostics.codes import CODES
 from tests.adversary.attack import ATTACKS, Attack
 from tests.adversary.rooms import blinding, bundles, cards, clones, code, leaks, models, stores, ties
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "threat-model.md"
+DOCUMENT = Path(__file__).with_name("README.md")
 HEAD = "| who | attack | caught by |"
 ROOMS = (clones, leaks, models, ties, code, cards, stores, bundles, blinding)
 CATALOGUE = [each for room in ROOMS for each in ATTACKS if each.seen.__module__ == room.__name__]

@@ -24,6 +24,13 @@ from gridc.study import OpenStudy, RayCluster
 @click.option(
     "--workers", type=click.IntRange(1), help="Replicas on Ray. Default: one for each GPU, or else node."
 )
+@click.option(
+    "--reference",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Repeat N calls of each served or quantised model in fp32 here, and say how they differ.",
+)
 @ACKNOWLEDGE
 @ALLOW
 def run(
@@ -33,6 +40,7 @@ def run(
     engine: str,
     address: str | None,
     workers: int | None,
+    reference: int,
     acknowledge: tuple[str, ...],
     allow: tuple[str, ...],
 ) -> None:
@@ -41,7 +49,7 @@ def run(
         raise click.UsageError("--address and --workers need --engine ray")
     ray = RayCluster(address, workers) if engine == "ray" else None
     with resumable(), terminal.progress() as watch:
-        done = study.run(shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent)
+        done = study.run(shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent, reference)
     if as_json:
         print_json(done.as_json())
         return

@@ -12,9 +12,9 @@ from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.scaffolds import scaffolded, waves
 from gridc.runtime.store.events import (
+    TAKEN,
     Merged,
     ModelLoaded,
-    NoiseMeasured,
     Observed,
     Sealed,
     first_break,
@@ -102,11 +102,7 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
     store.copy_attempts(path)
     if not taken:
         return
-    kept = [
-        {"kind": body.kind, **body.as_json()}
-        for kind in (ModelLoaded, NoiseMeasured, Observed)
-        for body in recorded(events, kind)
-    ]
+    kept = [{"kind": body.kind, **body.as_json()} for kind in TAKEN for body in recorded(events, kind)]
     sealed = [
         event.at
         for event in events

@@ -8,7 +8,7 @@ what moves its answers may be how many share a batch, or who. The answers of the
 """
 
 import random
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
-from gridc.runtime.engines.protocol import Engine, PendingBatch
+from gridc.runtime.engines.protocol import Call, Engine, PendingBatch
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.events import NoiseMeasured, ShapeNoise
 from gridc.runtime.store.write import Writer
@@ -54,10 +54,19 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     return compared(plan, store, chosen, {ALONE: alone, AMONG.format(min(beside, len(together))): among})
 
 
-def drawn(plan: Plan, store: Writer, identity: str, precision: str, number: int, purpose: str) -> list[str]:
-    """So many calls of a model at a precision, of those that were answered."""
+def drawn(
+    plan: Plan,
+    store: Writer,
+    identity: str,
+    precision: str,
+    number: int,
+    purpose: str,
+    fits: Callable[[Call], bool] = lambda call: True,
+) -> list[str]:
+    """So many calls of a model at a precision, of those that were answered and fit."""
     stamp, seed = plan.study_digest, plan.study.spec.sampling.seed
-    some = first(number, store.answered_calls(stamp, identity, precision), seed, f"{purpose} {stamp}", str)
+    every = (name for name in store.answered_calls(stamp, identity, precision) if fits(store.call(name)))
+    some = first(number, every, seed, f"{purpose} {stamp}", str)
     return [name for name in some if "error" not in store.answered_with(name)[1]]
 
 

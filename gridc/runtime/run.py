@@ -22,7 +22,7 @@ from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError
-from gridc.runtime import judgements, judging
+from gridc.runtime import judgements, judging, reference
 from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.records import Paying
@@ -113,10 +113,12 @@ def run(
     open_engine: Open = open_engine,
     repeat_lost: bool = False,
     consents: Consents = NONE_GIVEN,
+    references: int = 0,
 ) -> Finished:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
-    cannot be found. `consents`: to what the person consented.
+    cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
+    model in fp32 where its weights are known.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -146,6 +148,11 @@ def run(
                 if store.conclusion(plan.study_digest) is not None:
                     store.record(start)
                 _take_turns(_judge(stage, store, plan, watch, meter, loaded, len(wave) > 1) for stage in wave)
+        if references:
+            watch(RunStep("", 0, 0, "computing the reference in fp32"))
+            for name, noted in reference.compare(plan, store, references):
+                sentence = f"{name}: beside fp32 on this machine: {noted.words}"
+                watch(RunStep("", 0, 0, sentence, found=True))
         return conclude(plan, store, reused)
 
 

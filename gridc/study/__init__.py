@@ -230,6 +230,7 @@ class OpenStudy:
         acknowledge: Collection[str] = (),
         allow: Collection[str] = (),
         ask: "Callable[[Consentable], bool] | None" = None,
+        references: int = 0,
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
@@ -243,10 +244,13 @@ class OpenStudy:
         `["api.openai.com:OPENAI_API_KEY", "127.0.0.1:8000"]`. `ask` is called for each that is not allowed,
         and what it allows is kept in the person's configuration folder. Raises `UsageError` (GC643) where
         something else would leave, before anything is written.
+
+        `references` calls of each model whose weights are known are made once more in fp32 on this machine,
+        and `progress` is told how the answers differ.
         """
         from gridc.study.running import run
 
-        return run(self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no)
+        return run(self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no, references)
 
     def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
         """Take the answers of other stores of the study into its store, all or nothing. Raises `StoreError`

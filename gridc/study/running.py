@@ -170,6 +170,7 @@ def run(
     acknowledge: Collection[str],
     allow: Collection[str],
     ask: Ask,
+    references: int,
 ) -> RunReport:
     """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster.
     `notify` is told what leaves, and that a study without a lock is stamped."""
@@ -200,6 +201,7 @@ def run(
             open_engine,
             LOST_BATCHES in acknowledge,
             consents,
+            references,
         )
     return RunReport(finished, path, _names(compiled))
 

@@ -162,3 +162,44 @@ def test_it_is_not_seen_where_few_are_asked_at_once(tmp_path: Path) -> None:
 def test_what_moves_with_what_shares_the_batch_is_seen(tmp_path: Path) -> None:
     _, noise = run_crowd(tmp_path, TokenServer("vllm", mates=1.5), 8)
     assert noise["by_shape"]["among 8 at once"]["texts"] > 0, "asked again with others, as many at once"
+
+
+def test_a_reference_in_fp32_says_how_answers_differ(tmp_path: Path) -> None:
+    """The server moves all logits while the study is run."""
+    handler = TokenServer("llama.cpp", crowd=0)
+    with Server(handler) as server:
+        make_served(tmp_path, server.url, "llama.cpp", ("replicates = 3", "replicates = 1"))
+        done = command("run", "--reference", "40", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (said,) = (line for line in done.stderr.splitlines() if "beside fp32" in line)
+    ((body,),) = rows(tmp_path, "SELECT body FROM event WHERE kind = 'reference'")
+    noted = json.loads(body)
+    here, there = answers(tmp_path, "qwen2"), answers(tmp_path, "served")
+    moves, texts, other = [], 0, 0
+    for where, (request, answer) in here.items():
+        _, apart = there[where]
+        if "loglikelihoods" in answer:
+            pairs = zip(answer["loglikelihoods"], apart["loglikelihoods"], strict=True)
+            moves += [abs(a - b) for a, b in pairs]
+        elif request["temperature"] == 0:
+            texts, other = texts + 1, other + (answer["text"] != apart["text"])
+    outcomes = {
+        (key, item): rest
+        for key, item, *rest in rows(
+            tmp_path,
+            """SELECT key, item, choice, score FROM sample JOIN cell ON cell.id = cell
+               WHERE key LIKE '%greedy%'""",
+        )
+    }
+    ours = {where: rest for where, rest in outcomes.items() if where[0].startswith("qwen2")}
+    turned = [rest != outcomes[key.replace("qwen2", "served", 1), item] for (key, item), rest in ours.items()]
+    assert (noted["outcomes"], noted["outcomes_changed"]) == (len(turned), sum(turned))
+    assert (noted["texts"], noted["texts_changed"]) == (texts, other)
+    differ = f"{other} of {texts} greedy texts are other ones, likelihoods differ by up to "
+    assert f"served: beside fp32 on this machine: {differ}" in said
+    assert command("report", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "results" / "small" / "report.html").read_text("utf-8")
+    assert f"its weights in fp32 on the machine of the run: {differ}" in page
+    assert noted["loglikelihoods"] == len(moves)
+    assert noted["max_moved"] == pytest.approx(max(moves), abs=1e-4)
+    assert noted["mean_moved"] == pytest.approx(sum(moves) / len(moves), abs=1e-4)

@@ -25,7 +25,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.paired import PRECISIONS, precision_reports
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import cell_scores
-from gridc.runtime.store.events import NoiseMeasured
+from gridc.runtime.store.events import NoiseMeasured, ReferenceCompared
 from gridc.runtime.store.rows import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.deviation import DeviationEntry
@@ -175,6 +175,13 @@ def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100
         max_moved=0.05,
         mean_moved=0.01,
     )
+
+
+def compared_event(changed: int) -> ReferenceCompared:
+    """The body of a `reference` event."""
+    made = noise_event("0" * 64, "bf16", changed).as_json()
+    del made["shape"]
+    return ReferenceCompared(**made)
 
 
 def reversing(cell: Cell) -> int:

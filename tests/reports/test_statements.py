@@ -27,6 +27,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLevels, ModelOverLevels
 from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.findings.references import REFERENCES, ModelReference
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, claim_scope, sentences
@@ -35,7 +36,15 @@ from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.unit_jackknife import UnitEstimate
 from gridc.statistics.variance import Decomposition, TermShare
-from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
+from tests.reports.builders import (
+    AXES,
+    ITEMS,
+    compared_event,
+    findings_of,
+    having,
+    reversing,
+    spec_of,
+)
 
 TWO = {"ant": None, "bee": None}
 World = Callable[[], Findings]
@@ -295,6 +304,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     ),
     "superseded": (lambda: superseded(1), {"the first stamp": lambda: superseded(0)}),
     "noise_floor": (lambda: noisy(1), {"no model was run": lambda: replace(pair(), noise=())}),
+    "reference": (
+        lambda: having(pair(), REFERENCES, (ModelReference("ant", "bf16", compared_event(2)),)),
+        {"nobody asked for one": pair},
+    ),
     "uncomputed": (
         lambda: pair(fork=[UNDECIDED]),
         {"every choice is run": pair},

@@ -156,6 +156,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "texts_changed": 0, "rankings": 0, "loglikelihoods": 0, "max_moved": None, "mean_moved": None,
         "outcomes": 1, "outcomes_changed": 0,
     },
+    "reference": {
+        "stamp": "a", "identity": "b", "precision": "as served", "calls": 1, "texts": 1, "texts_changed": 0,
+        "rankings": 0, "loglikelihoods": 0, "max_moved": None, "mean_moved": None, "outcomes": 1,
+        "outcomes_changed": 0,
+    },
     "observed": {"stamp": "a", "what": "budget", "detail": "calls"},
     "finish": {"stamp": "a", "results": "b", "answers": "c"},
     "merge": {"stamp": "a", "calls": 1, "last_event": "b", "events": [], "sealed": "2026"},

@@ -15,6 +15,7 @@ from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.judges import JUDGING
 from gridc.reports.findings.many_levels import MANY_LEVELS
 from gridc.reports.findings.paired import PRECISIONS
+from gridc.reports.findings.references import REFERENCES
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.steps import STEPS
@@ -39,6 +40,7 @@ FINDINGS: tuple[Finding[Any], ...] = (
     MEDIATIONS,
     PRECISIONS,
     PROPAGATION,
+    REFERENCES,
     SANITISED,
     SHARED_DRAWS,
     STEPS,

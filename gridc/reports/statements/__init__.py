@@ -63,6 +63,7 @@ SHELF: tuple[ShelfRow, ...] = (
     OfStudy("judging", "limits", labels.judging),
     OfStudy("superseded", "limits", conduct.superseded),
     OfStudy("noise_floor", "limits", noise.floors),
+    OfStudy("reference", "limits", noise.references),
     OfStudy("uncomputed", "limits", conduct.uncomputed),
 )
 

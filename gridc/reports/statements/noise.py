@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.references import REFERENCES
 from gridc.reports.statements.statement import Statement
 from gridc.reports.templates import floor
 from gridc.reports.words import model_at
@@ -32,6 +33,15 @@ def within(findings: Findings) -> Iterator[Statement]:
             f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}.",
             "limit",
         )
+
+
+def references(findings: Findings) -> Iterator[Statement]:
+    """How answers differ from those of the same weights in fp32."""
+    for reference in findings[REFERENCES]:
+        named = model_at(reference.model, reference.precision)
+        words = reference.compared.words
+        text = f"Reference of {named}, its weights in fp32 on the machine of the run: {words}."
+        yield Statement(text, "limit", (reference.model,))
 
 
 def floors(findings: Findings) -> Iterator[Statement]:

@@ -123,15 +123,12 @@ class ShapeNoise(BaseModel):
     max_moved: float | None
 
 
-class NoiseMeasured(Body):
-    """A sample of calls was made once more in another batch `shape`, or in several: how many, how many of
-    their texts and of the outcomes that they decide changed, in any shape and by shape, and how far
-    log-likelihoods moved (nats)."""
+class MadeAgain(Body):
+    """A sample of a model's calls was made once more: how many, how many of their texts and of the outcomes
+    that they decide changed, and how far log-likelihoods moved (nats)."""
 
-    kind = "noise"
     identity: str
     precision: str
-    shape: str
     calls: int
     texts: int
     texts_changed: int
@@ -141,7 +138,31 @@ class NoiseMeasured(Body):
     mean_moved: float | None
     outcomes: int
     outcomes_changed: int
+
+
+class NoiseMeasured(MadeAgain):
+    """They were made in another batch `shape`, or in several: what changed in any, and `by_shape`."""
+
+    kind = "noise"
+    shape: str
     by_shape: dict[str, ShapeNoise] | None = None
+
+
+class ReferenceCompared(MadeAgain):
+    """They were made by the model's own weights in fp32 on this machine. Sampled answers are none of them."""
+
+    kind = "reference"
+
+    @property
+    def words(self) -> str:
+        """What differed."""
+        if not self.calls:
+            return "nothing to compare, every answer is sampled"
+        parts = [f"{self.texts_changed:,} of {self.texts:,} greedy texts are other ones"] * bool(self.texts)
+        if self.max_moved is not None and self.mean_moved is not None:
+            most, mean = f"{self.max_moved:.2g}", f"{self.mean_moved:.2g}"
+            parts.append(f"likelihoods differ by up to {most} nats, {mean} on average")
+        return ", ".join([*parts, f"{self.outcomes_changed:,} of {self.outcomes:,} outcomes changed"])
 
 
 class Observed(Body):
@@ -195,7 +216,7 @@ class Merged(Body):
     def _of_known_kinds(cls, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for event in events:
             kind = event.get("kind")
-            if kind not in TAKEN:
+            if kind not in {taken.kind for taken in TAKEN}:
                 raise ValueError(f"a merge takes no event of the kind {kind!r}")
             _without_kind(event)
         return events
@@ -210,7 +231,8 @@ def _without_kind(event: dict[str, Any]) -> Body:
     return KINDS[event["kind"]].model_validate({key: value for key, value in event.items() if key != "kind"})
 
 
-TAKEN = (ModelLoaded.kind, NoiseMeasured.kind, Observed.kind)
+TAKEN = (ModelLoaded, NoiseMeasured, ReferenceCompared, Observed)
+"""The kinds that a merge takes over from another store."""
 
 
 class AnchorRecord(BaseModel):
@@ -295,7 +317,8 @@ class Unblinded(Body):
 KINDS: dict[str, type[Body]] = {
     body.kind: body
     for body in (
-        Stamped, RunStarted, Deviated, ModelLoaded, Worked, NoiseMeasured, Observed, RunFinished, Merged,
+        Stamped, RunStarted, Deviated, ModelLoaded, Worked, NoiseMeasured, ReferenceCompared, Observed,
+        RunFinished, Merged,
         InterimLook, Reported, Witnessed, Sealed, Locked, Unblinded,
     )
 }  # fmt: skip

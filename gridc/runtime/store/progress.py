@@ -9,6 +9,7 @@ from gridc.runtime.store.events import (
     ModelLoaded,
     NoiseMeasured,
     Observed,
+    ReferenceCompared,
     RunFinished,
     RunStarted,
     Worked,
@@ -171,6 +172,10 @@ class ProgressReader(Reader):
         """The noise floors that were measured, in order. Like calls they belong to a model, and not to one
         study."""
         return self.recorded(NoiseMeasured)
+
+    def references(self) -> list[ReferenceCompared]:
+        """What came of repeating calls in fp32, in order. Like noise floors they belong to a model."""
+        return self.recorded(ReferenceCompared)
 
     def spent(self, stamp: str) -> list[Spent]:
         """What the study's batches took, by model and precision. A batch that answered calls of several

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs bench-gate clean
+.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -98,6 +98,10 @@ judged: .venv/installed
 	$(BIN)/python -m tools.servers.judges --port 8416 --shares '{"other": 0.1, "prose": 0.05}' & second=$$!; \
 	trap "kill $$first $$second" EXIT; sleep 2; \
 	$(BIN)/gridc run $(JUDGED) && $(BIN)/gridc report $(JUDGED) && $(BIN)/gridc verify $(JUDGED)
+
+# How long `gridc --help` and `gridc validate` take to start, beside Python.
+bench-start: .venv/installed
+	$(BIN)/python -m benchmarks.start
 
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed

@@ -1,6 +1,7 @@
 """`gridc diff`."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,7 +9,9 @@ from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.schema.spread import ChangeRow
-from gridc.study.comparing import CellDifference, LevelSummary, PathDifference, StoreDiff, StudyDiff, brief
+
+if TYPE_CHECKING:
+    from gridc.study.comparing import CellDifference, LevelSummary, PathDifference, StoreDiff, StudyDiff
 
 SHOWN = 40
 
@@ -32,13 +35,15 @@ def diff(a: str, b: str, as_json: bool) -> None:
     raise SystemExit(0 if found.equal else 1)
 
 
-def _lines(found: StudyDiff) -> list[str]:
+def _lines(found: "StudyDiff") -> list[str]:
     if found.stores is None:
         return _differences(found.differences)
     return _comparison(found.stores, found)
 
 
-def _differences(found: Iterable[PathDifference]) -> list[str]:
+def _differences(found: "Iterable[PathDifference]") -> list[str]:
+    from gridc.study.comparing import brief
+
     lines = []
     for difference in found:
         loose = "" if difference.stamped else "   (outside the stamp)"
@@ -48,7 +53,7 @@ def _differences(found: Iterable[PathDifference]) -> list[str]:
     return lines
 
 
-def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
+def _comparison(found: "StoreDiff", comparison: "StudyDiff") -> list[str]:
     lines = [f"a  {found.a.path}  stamp {found.a.stamp[:12]}  results {found.a.results[:12]}"]
     lines.append(f"b  {found.b.path}  stamp {found.b.stamp[:12]}  results {found.b.results[:12]}")
     if found.equal:
@@ -70,7 +75,7 @@ def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
     return lines
 
 
-def _paired(comparison: StudyDiff) -> list[str]:
+def _paired(comparison: "StudyDiff") -> list[str]:
     """The paired report (SafetyRepro, app. O), as the page has it for two precisions."""
     row, orders = comparison.paired, comparison.orders
     if row is None or orders is None:
@@ -91,7 +96,7 @@ def _change(row: ChangeRow) -> str:
     )
 
 
-def _level(row: LevelSummary) -> str:
+def _level(row: "LevelSummary") -> str:
     summary = row.summary
     spread = "" if summary.sd is None else f", sd {100 * summary.sd:.1f}"
     return (
@@ -107,7 +112,7 @@ def _section(title: str, rows: list[str] | tuple[str, ...]) -> list[str]:
     return ["", f"{title}:", *(f"  {row}" for row in rows[:SHOWN]), *rest]
 
 
-def _cell(found: CellDifference) -> str:
+def _cell(found: "CellDifference") -> str:
     if found.difference is None:
         sides = [side for side, score in (("a", found.a), ("b", found.b)) if score is None]
         return f"{found.cell}: not finished in {' and '.join(sides)}"

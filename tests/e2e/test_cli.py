@@ -243,3 +243,22 @@ def test_two_names_of_one_model_share_its_calls(finished: Path, tmp_path: Path) 
     (board,) = json.loads(command("report", "--json", cwd=folder).stdout)["scores"]["benchmarks"]
     first, second = board["models"]
     assert {**first, "model": ""} == {**second, "model": ""}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["validate"]])
+def test_a_command_starts_without_what_it_does_not_need(study: Path, arguments: list[str]) -> None:
+    """scipy alone takes as long to import as the rest; `python -m benchmarks.start` measures the seconds."""
+    lines = (
+        "import sys",
+        f"sys.argv = ['gridc', *{arguments}]",
+        "from gridc.__main__ import main",
+        "try: main()",
+        "except SystemExit: pass",
+        "print(*sys.modules, file=sys.stderr)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], cwd=study, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "click" in loaded
+    assert not {"scipy.stats", "torch", "transformers", "litellm", "statsmodels"} & loaded

@@ -1,0 +1,89 @@
+"""What `gridc compare` prints."""
+
+from collections.abc import Iterator
+
+import click
+
+from gridc.cli import terminal
+from gridc.study.gate import ComparedBenchmark, FlippedItem, ReleaseReport, RunComparison, words
+
+SHOWN = 5
+"""Flips that the terminal names; the files have more."""
+
+
+def print_report(report: ReleaseReport) -> None:
+    comparison = report.comparison
+    for line in _head(comparison):
+        click.echo(terminal.visible(line))
+    level = words.level(comparison)
+    names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
+    terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
+    for line in _tail(comparison):
+        click.echo(terminal.visible(line))
+    colour = {"GO": "green", "NO-GO": "red"}.get(comparison.verdict, "yellow")
+    verdict = terminal.paint(comparison.verdict, fg=colour, bold=True)
+    click.echo(f"\n{verdict}  {terminal.visible('; '.join(comparison.reasons))}")
+    click.echo(f"exit {comparison.exit_code}   (0 GO, 1 NO-GO, {_codes(comparison)})")
+
+
+def _codes(comparison: RunComparison) -> str:
+    nel = comparison.exit_code == 2
+    return "2 undecided or not comparable" if nel else "10 undecided, 11 not comparable"
+
+
+def _head(comparison: RunComparison) -> Iterator[str]:
+    for side, run in [*(("a", run) for run in comparison.a), ("b", comparison.b)]:
+        state = "finished" if run.finished else "NOT finished"
+        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}, {state}"
+    unknown = ", ".join(comparison.instrument.unknown)
+    yield f"same instrument?   {words.same_instrument(comparison)}"
+    if unknown:
+        yield f"                   not recorded: {unknown}"
+    for row in comparison.benchmarks:
+        ends = f"a: {words.states(row.states_a)}; b: {words.states(row.states_b)}"
+        yield f"{row.name}: {words.items(row)}; {ends}"
+    for warning in comparison.warnings:
+        yield f"warning: {warning}"
+
+
+def _cells(row: ComparedBenchmark) -> Iterator[str]:
+    name = row.name if row.tier == "gate" else f"{row.name} (watched)"
+    yield from (name, words.units(row, row.units))
+    score = row.score
+    if score is None:
+        yield from ("", "", "", "")
+    else:
+        yield from (words.score(score.a), words.score(score.b), words.moved(score), words.interval(score))
+    margin = "" if row.margin is None else f"{row.margin:g} pp: "
+    yield from (f"{row.lost:,} / {row.won:,}", f"{margin}{words.answer(row)}")
+
+
+def _tail(comparison: RunComparison) -> Iterator[str]:
+    for row in comparison.benchmarks:
+        for note in words.notes(row):
+            yield f"{row.name}: {note}"
+    for row in comparison.benchmarks:
+        if sight := words.sight(row, comparison.changing):
+            yield f"{row.name}: {sight}"
+    for row in comparison.benchmarks:
+        lost = [flip for flip in row.flips if flip.moved == "lost"]
+        if lost:
+            shown = "; ".join(_flip(flip) for flip in lost[:SHOWN])
+            more = f"; {row.lost - SHOWN:,} more" if row.lost > SHOWN else ""
+            yield f"{row.name} lost: {shown}{more}"
+    if (
+        all(run.made_by.startswith("gridc") for run in (*comparison.a, comparison.b))
+        and len(comparison.a) == 1
+    ):
+        yield f"every answer: gridc view {comparison.a[0].name} --with {comparison.b.name}"
+
+
+def _flip(flip: FlippedItem) -> str:
+    return f"{flip.item} {_short(flip.answer_a)} -> {_short(flip.answer_b)}"
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return f"{text}"
+    line = " ".join(text.split())
+    return f'"{line[:29]}…"' if len(line) > 30 else f'"{line}"'

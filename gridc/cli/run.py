@@ -31,6 +31,12 @@ from gridc.study import OpenStudy, RayCluster
     metavar="N",
     help="Repeat N calls of each served or quantised model in fp32 here, and say how they differ.",
 )
+@click.option(
+    "--serve",
+    multiple=True,
+    metavar="MODEL=COMMAND",
+    help="Start the server of a model by a command of yours, and end it with the run.",
+)
 @ACKNOWLEDGE
 @ALLOW
 def run(
@@ -41,15 +47,19 @@ def run(
     address: str | None,
     workers: int | None,
     reference: int,
+    serve: tuple[str, ...],
     acknowledge: tuple[str, ...],
     allow: tuple[str, ...],
 ) -> None:
     """Execute the plan into the store. Run it again to resume a run that was stopped."""
     if engine != "ray" and (address or workers):
         raise click.UsageError("--address and --workers need --engine ray")
+    commands = dict(_command(text) for text in serve)
     ray = RayCluster(address, workers) if engine == "ray" else None
     with resumable(), terminal.progress() as watch:
-        done = study.run(shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent, reference)
+        done = study.run(
+            shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent, reference, commands
+        )
     if as_json:
         print_json(done.as_json())
         return
@@ -68,3 +78,12 @@ def run(
     left = terminal.left(state) if shard else None
     if left:
         click.echo(f"{left}; `gridc merge` joins the stores of all parts, then `gridc run` asks what is left")
+
+
+def _command(text: str) -> tuple[str, str]:
+    model, equals, command = text.partition("=")
+    if not equals or not command.strip():
+        raise click.UsageError(
+            "--serve MODEL=COMMAND, such as --serve 'served=vllm serve ./qwen --port 8000'"
+        )
+    return model, command

@@ -12,6 +12,7 @@ wrong. docs/python.md has the tables column by column.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.lock.trust import NOBODY, Trust
@@ -231,6 +232,7 @@ class OpenStudy:
         allow: Collection[str] = (),
         ask: "Callable[[Consentable], bool] | None" = None,
         references: int = 0,
+        serve: Mapping[str, str] = MappingProxyType({}),
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
@@ -246,11 +248,14 @@ class OpenStudy:
         something else would leave, before anything is written.
 
         `references` calls of each model whose weights are known are made once more in fp32 on this machine,
-        and `progress` is told how the answers differ.
+        and `progress` is told how the answers differ. `serve` has, for a model behind an address of this
+        machine, the command that starts its server, which runs as long as the run.
         """
         from gridc.study.running import run
 
-        return run(self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no, references)
+        return run(
+            self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no, references, serve
+        )
 
     def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
         """Take the answers of other stores of the study into its store, all or nothing. Raises `StoreError`

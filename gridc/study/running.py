@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -171,9 +171,11 @@ def run(
     allow: Collection[str],
     ask: Ask,
     references: int,
+    serve: Mapping[str, str],
 ) -> RunReport:
     """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster.
-    `notify` is told what leaves, and that a study without a lock is stamped."""
+    `notify` is told what leaves, and that a study without a lock is stamped. `serve` has the command that
+    starts the server of a model."""
     part = _shard(shard)
     terms = consenting(place, allow, ask, notify)
     watch(RunStep("", 0, 0, "reading the items"))
@@ -190,7 +192,10 @@ def run(
         notify(f"{news}: {lock.stamp[:12]}, not anchored to anything")
     departures = require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
-    with _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine:
+    with (
+        _serving(compiled.spec, serve, path.parent, notify),
+        _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine,
+    ):
         finished = executing.run(
             compiled,
             lock,
@@ -204,6 +209,17 @@ def run(
             references,
         )
     return RunReport(finished, path, _names(compiled))
+
+
+def _serving(
+    spec: Spec, commands: Mapping[str, str], folder: Path, notify: Callable[[str], None]
+) -> AbstractContextManager[None]:
+    """The servers that run as long as the run."""
+    if not commands:
+        return nullcontext()
+    from gridc.runtime.engines.api.serving import servers
+
+    return servers(spec, commands, folder, notify)
 
 
 @contextmanager

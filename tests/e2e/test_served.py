@@ -1,7 +1,10 @@
 """A study of a model behind a server whose weights are known, beside the same weights on this machine."""
 
 import json
+import os
+import socket
 import sqlite3
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +14,11 @@ import pytest
 
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
+from tools.servers.gguf import write_gguf
 from tools.servers.http import Server
 from tools.servers.tokens import TokenServer
 
+ROOT = Path(__file__).parents[2]
 HERE = 'engine = "hf"\nsource = "path:models/llama"'
 SERVED = 'engine = "api"\nsource = "pocket"\nserver = "{}"\nbase_url = "{}"\nweights = "path:models/qwen2"'
 
@@ -203,3 +208,99 @@ def test_a_reference_in_fp32_says_how_answers_differ(tmp_path: Path) -> None:
     assert noted["loglikelihoods"] == len(moves)
     assert noted["max_moved"] == pytest.approx(max(moves), abs=1e-4)
     assert noted["mean_moved"] == pytest.approx(sum(moves) / len(moves), abs=1e-4)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def crowd_at(folder: Path, port: int, dialect: str = "vllm") -> None:
+    make_study(folder, 4)
+    model = SERVED.format(dialect, f"http://127.0.0.1:{port}/v1")
+    text = replaced(CROWD, ("MODEL", model), ("MOST", "8"), ("n = 60", "n = 12"))
+    (folder / "gridcard.toml").write_text(text)
+
+
+def test_a_server_runs_as_long_as_the_run(tmp_path: Path) -> None:
+    crowd_at(tmp_path, port := free_port())
+    own = f"{sys.executable} -m tools.servers.tokens vllm --port {port}"
+    started = f"sh -c 'sleep 600 & echo $! > worker; exec {own}'"
+    done = command("run", "--serve", f"served={started}", cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert "served: its server answers after" in done.stderr
+    assert (tmp_path / "results" / "small" / "server-served.log").is_file()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        pass
+    worker = Path("/proc", (tmp_path / "worker").read_text("utf-8").strip(), "stat")
+    assert not worker.exists() or worker.read_text("utf-8").split()[2] == "Z", "what it started ended with it"
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
+        (
+            "served=false",
+            6,
+            "error[GC649]: the server of `served` ended with 1 before it answered: it printed",
+        ),
+        (
+            "served=sh -c 'echo no such model; exit 3'",
+            6,
+            "`served` ended with 3 before it answered: no such mo",
+        ),
+        ("served=/no/such/program", 6, "error[GC649]: the server of `served` cannot be started"),
+        ("other=true", 2, "error[GC000]: `other` is no model whose base_url is an address of this machine"),
+        ("served", 2, "--serve MODEL=COMMAND"),
+    ],
+)
+def test_a_server_that_cannot_be_started(given: str, status: int, said: str, tmp_path: Path) -> None:
+    crowd_at(tmp_path, free_port())
+    done = command("run", "--serve", given, cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+
+
+def test_a_server_that_is_there_already_is_not_taken_for_the_one_that_is_started(tmp_path: Path) -> None:
+    with Server(TokenServer("vllm")) as server:
+        crowd_at(tmp_path, server.port)
+        done = command("run", "--serve", "served=sleep 60", cwd=tmp_path)
+    assert done.returncode == 6
+    assert f"error[GC649]: something answers at http://127.0.0.1:{server.port}/v1 before" in done.stderr
+
+
+REAL = {
+    "llama.cpp": "{} -m {} --port {} -np 8 -c 16384 -t 1",
+    "vllm": "{} serve {} --served-model-name pocket --port {} --dtype float32 --max-model-len 1024 "
+    "--enforce-eager",
+}
+"""How each server that people use is started: the program, the model, the port."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", REAL)
+def test_a_server_that_people_use(dialect: str, tmp_path: Path) -> None:
+    """GRIDC_SERVERS names the programs: `llama.cpp=/path/of/llama-server,vllm=/environment/bin/vllm`."""
+    programs = dict(pair.split("=", 1) for pair in os.environ.get("GRIDC_SERVERS", "").split(",") if pair)
+    if dialect not in programs:
+        pytest.skip(f"GRIDC_SERVERS does not name a program of {dialect}")
+    make_served(tmp_path, f"http://127.0.0.1:{(port := free_port())}/v1", dialect)
+    model = tmp_path / "models" / "qwen2"
+    if dialect == "llama.cpp":
+        write_gguf(model, model := tmp_path / "model.gguf")
+    started = f"served={REAL[dialect].format(programs[dialect], model, port)}"
+    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    done = command("run", "--serve", started, "--reference", "60", cwd=tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    here, there = answers(tmp_path, "qwen2"), answers(tmp_path, "served")
+    for where, (request, answer) in here.items():
+        _, other = there[where]
+        if "loglikelihoods" in answer:
+            assert other["loglikelihoods"] == pytest.approx(answer["loglikelihoods"], abs=5e-3)
+        elif request["temperature"] == 0:
+            assert other["text"] == answer["text"]
+    assert "served: beside fp32 on this machine: 0 of " in done.stderr
+    assert "served: asked again, each call alone: 0 of " in done.stderr
+    sampled = [answer["text"] for request, answer in there.values() if request.get("temperature")]
+    assert len(set(sampled)) > len(sampled) / 3, "each replicate has a seed of its own"

@@ -5,6 +5,7 @@ put in on purpose. `crowd`: with more than so many requests open, logits move. `
 is asked at the same time, by so much. Chats and plain texts are left to `tools.servers.model`.
 """
 
+import argparse
 import asyncio
 import json
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tools.servers.http import Asked, Reply
+from tools.servers.http import Asked, Reply, Server
 from tools.servers.model import MODELS, ModelServer
 
 NEUTRAL: Mapping[str, Mapping[str, Any]] = {
@@ -139,3 +140,16 @@ class TokenServer:
         values = [None] + [float(row[token]) for token, row in zip(ids[1:], rows, strict=False)]
         tops = [None] + [{self._tokenizer.decode([int(row.argmax())]): float(row.max())} for row in rows]
         return {"token_logprobs": [*values, float(rows[-1].max())], "top_logprobs": tops}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A model that ships with gridc, asked by tokens.")
+    parser.add_argument("dialect", choices=NEUTRAL)
+    parser.add_argument("--port", type=int, required=True)
+    given = parser.parse_args()
+    with Server(TokenServer(given.dialect), given.port) as server:
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

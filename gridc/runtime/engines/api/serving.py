@@ -1,0 +1,116 @@
+"""Servers that run as long as a run: started by commands of the person who runs it, and ended with it.
+
+A command is never the spec's: whoever wrote that would have a program of theirs executed. It is started in a
+process group of its own, because servers start workers, which end with it.
+"""
+
+import asyncio
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from gridc.compiler.inputs.reach import is_local
+from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.runtime.engines.api.client import body_of, make_client
+from gridc.runtime.engines.api.failures import RequestError
+from gridc.schema.spec import Spec
+
+LOOK = 0.25
+"""Seconds between two looks whether a server answers."""
+
+GRACE = 20.0
+"""Seconds that a server has to end by itself."""
+
+
+@contextmanager
+def servers(
+    spec: Spec, commands: Mapping[str, str], folder: Path, notify: Callable[[str], None]
+) -> Iterator[None]:
+    """Start the server of each model by its command, with what it prints in a file of `folder`, and wait
+    until it answers. Each is ended afterwards. Raises `UsageError` where a model is not behind an address of
+    this machine, and `UnavailableError` (GC649) where a server ends before it answers, or another is there.
+    """
+    addresses = {name: _address(spec, name) for name in commands}
+    with ExitStack() as running:
+        for name, command in commands.items():
+            running.enter_context(_server(name, command, addresses[name], folder, notify))
+        yield
+
+
+def _address(spec: Spec, name: str) -> str:
+    url = next((model.base_url for model in spec.asked_models if model.id == name), None)
+    if url is None or not is_local(url):
+        message = f"`{name}` is no model whose base_url is an address of this machine"
+        raise UsageError([Diagnostic("GC000", message, help="--serve MODEL=COMMAND, for such a model")])
+    return url
+
+
+@contextmanager
+def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[str], None]) -> Iterator[None]:
+    if _answers(url):
+        message = f"something answers at {url} before the server of `{name}` is started"
+        help = "end it, or leave --serve out to ask it"
+        raise UnavailableError([Diagnostic("GC649", message, help=help)])
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / f"server-{name}.log"
+    notify(f"{name}: starting its server, which prints into {log}")
+    with log.open("wb") as printed:
+        try:
+            process = subprocess.Popen(
+                shlex.split(command), stdin=subprocess.DEVNULL, stdout=printed, stderr=printed,
+                start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError, IndexError) as error:
+            raise _failed(name, f"cannot be started: {error}") from None
+    try:
+        begun = time.monotonic()
+        while not _answers(url):
+            if process.poll() is not None:
+                raise _failed(name, f"ended with {process.returncode} before it answered: {_last(log)}")
+            time.sleep(LOOK)
+        notify(f"{name}: its server answers after {time.monotonic() - begun:,.0f} s")
+        yield
+    finally:
+        _end(process)
+
+
+def _failed(name: str, how: str) -> UnavailableError:
+    return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}")])
+
+
+def _last(log: Path) -> str:
+    lines = log.read_bytes()[-2_000:].decode("utf-8", "replace").split("\n")
+    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "it printed nothing")
+
+
+def _answers(url: str) -> bool:
+    """Whether a server is there and ready: one that loads says so with a status of 5xx."""
+
+    async def look() -> bool:
+        async with make_client(url) as client:
+            try:
+                await body_of(client, client.build_request("GET", f"{url}/models", timeout=5.0))
+            except RequestError as error:
+                return error.kind not in ("unreachable", "server_error", "timeout", "cut")
+            return True
+
+    return asyncio.run(look())
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a server and whatever it started."""
+    for sign, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()

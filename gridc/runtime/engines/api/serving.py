@@ -45,7 +45,7 @@ def servers(
 def _address(spec: Spec, name: str) -> str:
     url = next((model.base_url for model in spec.asked_models if model.id == name), None)
     if url is None or not is_local(url):
-        message = f"`{name}` is no model whose base_url is an address of this machine"
+        message = f"`{name}` names no model whose base_url is an address of this machine"
         raise UsageError([Diagnostic("GC000", message, help="--serve MODEL=COMMAND, for such a model")])
     return url
 

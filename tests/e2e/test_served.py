@@ -251,7 +251,7 @@ def test_a_server_runs_as_long_as_the_run(tmp_path: Path) -> None:
             "`served` ended with 3 before it answered: no such mo",
         ),
         ("served=/no/such/program", 6, "error[GC649]: the server of `served` cannot be started"),
-        ("other=true", 2, "error[GC000]: `other` names no model whose base_url is an address of this machine"),
+        ("other=true", 2, "error[GC000]: `other` names no model whose base_url is an address of this"),
         ("served", 2, "--serve MODEL=COMMAND"),
     ],
 )

@@ -510,6 +510,14 @@ class Effects(ModelEffects, BenchmarkEffects):
             examples=["majority", {"pass_at": 5}],
         ),
     ] = None
+    all_of: Annotated[
+        Literal["family", "template", "category"] | None,
+        Field(
+            description="Items of one family, template or category earn together: each has the least that "
+            "one of them earns, so that a point is earned where all are right. Default: none; each alone.",
+            examples=["family"],
+        ),
+    ] = None
 
     def stated(self) -> dict[str, object]:
         """The effects that are set here, by key."""

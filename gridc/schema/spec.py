@@ -393,10 +393,18 @@ class Spec(Table):
         return any(table.scorer is not None for table in (self.harness, *self.benchmark, *self.levels))
 
     @property
+    def makes_one(self) -> str | None:
+        """The key by which one score is made of several, other than as a mean: of an item's replicates, or of
+        a group's items."""
+        tables = (self.harness, *self.levels)
+        if any(table.aggregate not in (None, "mean") for table in tables):
+            return "aggregate"
+        return "all_of" if any(table.all_of is not None for table in tables) else None
+
+    @property
     def aggregated(self) -> bool:
-        """Whether something else than their mean is made of the scores of an item's replicates."""
-        stated = (table.aggregate for table in (self.harness, *self.levels))
-        return any(aggregate not in (None, "mean") for aggregate in stated)
+        """Whether one score is made of several, other than as a mean."""
+        return self.makes_one is not None
 
     @property
     def levels(self) -> tuple[Level, ...]:

@@ -341,7 +341,8 @@ def certify_until_decided(
         notify(f"{model}: {sentence}")
 
     if compiled.spec.aggregated:
-        message = "a race reads the first answer to each item, and `aggregate` makes one score of several"
+        key = compiled.spec.makes_one
+        message = f"a race reads the first answer to each item, and `{key}` makes one score of several"
         help = "leave `--until-decided` out: a run of the whole study can certify the same"
         raise UsageError([Diagnostic("GC000", message, help=help)])
     departures = require_reconciled(lock, compiled.study, place.log)

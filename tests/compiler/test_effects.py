@@ -32,6 +32,7 @@ from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.effects import Effects, Match, Method, Scorer
+from gridc.schema.items import UnitLevel
 
 PROMPT = "{{ question }}{{ tone | default('') }}\nAnswer:{{ answer }}"
 SAME = Match.model_validate({"as": "exact"})
@@ -112,7 +113,9 @@ class Bench:
         texts |= {text: text for text in (PROMPT, *values("wrapper"))}
         facts = study.items["facts"]
         german = {each.id: replace(each, query=f"Also: {each.query}") for each in facts.source.every}
-        facts = replace(facts, variants={name: VariantItems(german, {}) for name in values("variant")})
+        paired = tuple(replace(each, family=f"{n // 2}") for n, each in enumerate(facts.sampled))
+        variants = {name: VariantItems(german, {}) for name in values("variant")}
+        facts = replace(facts, sampled=paired, variants=variants)
         items = {**study.items, "facts": facts}
         self.study: Study = replace(study, prompts={**study.prompts, **texts}, items=items)
         self._asker = Asker(self.study)
@@ -128,9 +131,19 @@ class Bench:
             outcomes = {sample.item.id: list(self.outcomes(setting, sample)) for sample in samples}
         except (SpecError, NoCandidates, Unmatchable, ScorerError):
             return None
+        if setting.all_of is not None:
+            outcomes = self.together(setting.all_of, samples, outcomes)
         prompts = {each.item.id: each.requests[0].prompt.as_json() for each in samples}
         requests = {self.unordered(request) for each in samples for request in each.requests}
         return prompts, requests, outcomes
+
+    @staticmethod
+    def together(level: UnitLevel, samples: Sequence[PlannedSample], outcomes: dict[str, Any]) -> Any:
+        """The least of each group's outcomes, in place of those of its items."""
+        groups: dict[str, list[Any]] = {}
+        for sample in samples:
+            groups.setdefault(sample.item.at(level), []).append(outcomes[sample.item.id])
+        return {sample.item.id: min(groups[sample.item.at(level)], key=repr) for sample in samples}
 
     @staticmethod
     def unordered(request: Request) -> str:
@@ -142,7 +155,10 @@ class Bench:
     def outcomes(setting: Setting, sample: PlannedSample) -> Iterator[Any]:
         """What the same answers come to."""
         item = sample.item
-        answers: list[list[dict[str, Any]]] = [[{"text": reply}] for reply in REPLIES]
+        turn = sum(item.id.encode()) % len(REPLIES)  # so that items do not all fare alike
+        answers: list[list[dict[str, Any]]] = [
+            [{"text": reply}] for reply in (*REPLIES[turn:], *REPLIES[:turn])
+        ]
         if setting.ranks:
             texts = [request.parameters["continuations"] for request in sample.requests]
             answers = [

@@ -105,6 +105,8 @@ NAMED = {"outcome.1": {"id": "luck", "benchmark": "rows", "number": "length"}, "
     "benchmark.0.method": "scorer",
     "benchmark.0.scorer": {"function": "python:scorers.py:both", "score": "length"}}
 REPEATED = {"axis.1.level.1.replicates": 4}
+GROUPED = {"benchmark.0.unit": "family", "benchmark.0.sample": LEFT_OUT, "benchmark.1.sample": LEFT_OUT,
+    "benchmark.1.loading.fields.family": "kin"}
 MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.loading": {"fields": {"query": "ask", "references": ["one"], "id": "name"}},
     "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}
@@ -264,6 +266,8 @@ TRIED = (
     }),
     Tried("Effects", "analysed", "harness", "documented", {"aggregate": Beside("majority", REPEATED)}),
     Tried("Level", "analysed", "axis.1.level.1", "documented", {"aggregate": Beside("majority", REPEATED)}),
+    Tried("Effects", "analysed", "harness", "documented", {"all_of": Beside("family", GROUPED)}),
+    Tried("Level", "analysed", "axis.1.level.1", "documented", {"all_of": Beside("family", GROUPED)}),
     Tried("Attempts", "analysed", "axis.1.level.1.aggregate", "documented", {
         "pass_at": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_at": 2}}),
         "pass_all": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_all": 2}})}),

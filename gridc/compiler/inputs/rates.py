@@ -1,6 +1,7 @@
 """Named rates: which items each of them counts; hypotheses whose items have nothing to count, and items that
 a spec's own scores do not fit."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.source import Source
@@ -14,6 +15,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.judging import REFERENCE
 from gridc.schema.scores import Scores
 from gridc.schema.selector import EVERYWHERE, Selector
@@ -87,6 +89,41 @@ def comparable(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
                 message = f"on `{name}`, `{item.id}` has no right answer to compare a response with"
                 help = "`fields.references` names its column; or against = a model of the study"
                 yield source.diagnose("GC105", (*path, "compares", "against"), message, help)
+
+
+def groups_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Items that earn together are asked together, and are no independent witnesses of each other; each
+    benchmark once. Silent where items are not here."""
+    seen: set[tuple[str, UnitLevel, str]] = set()
+    for cell in passes.cells(spec) if spec.aggregated else ():
+        level, subset = cell.setting.all_of, cell.setting.items
+        if level is None or cell.benchmark not in items or (cell.benchmark, level, str(subset)) in seen:
+            continue
+        seen.add((cell.benchmark, level, str(subset)))
+        problem = _misgrouped(items[cell.benchmark], level, items[cell.benchmark].asked(subset=subset))
+        if problem is not None:
+            place = where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            path = stated_at(spec, "all_of", place) or ("harness",)
+            yield source.diagnose(
+                "GC357", path, f"on `{cell.benchmark}`, {problem[0]}", problem[1], at_key=True
+            )
+
+
+def _misgrouped(items: Items, level: UnitLevel, asked: Sequence[Item]) -> tuple[str, str] | None:
+    """Why items of a level cannot earn together, with the way out."""
+    whole, here = (Counter(item.at(level) for item in part) for part in (items.source.every, asked))
+    if all(count == 1 for count in whole.values()):
+        named = f"`loading.fields.{level}` names the column that says which items belong together"
+        return f"no two items are of one {level}", named
+    part = next((group for group, count in here.items() if count < whole[group]), None)
+    if part is not None:
+        return (
+            f"{here[part]} of the {whole[part]} items of {level} `{part}` is asked",
+            f'sample = {{ n = ..., seed = ..., unit = "{level}" }} draws whole groups; or ask every item',
+        )
+    if UNIT_LEVELS.index(items.unit) < UNIT_LEVELS.index(level):
+        return f"items of one {level} would count as independent", f'unit = "{level}" in [[benchmark]]'
+    return None
 
 
 def _unscored(

@@ -16,6 +16,7 @@ from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.origin import Origin
 from gridc.compiler.inputs.rates import (
     comparable,
+    groups_fit,
     hypotheses_count_something,
     hypotheses_select_items,
     scores_fit,
@@ -143,7 +144,7 @@ def resolve(
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
-    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit, comparable):
+    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit, groups_fit, comparable):
         for diagnostic in check(spec, source, loader.items):
             collector.add(diagnostic)
 

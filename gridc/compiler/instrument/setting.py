@@ -74,6 +74,7 @@ class Setting:
     system_turn: Literal["system", "user"] = "system"
     scaffold: Scaffold | None = None
     aggregate: Aggregate = "mean"
+    all_of: Literal["family", "template", "category"] | None = None
 
     def effective(self) -> "Setting":
         """The setting with every key that cannot matter at its default: two settings that are equal in
@@ -156,6 +157,11 @@ class Setting:
         """What an unreadable answer earns, in units of 1 / scale. A setting says `worst` only where the
         highest score is the worst (`grid.configurations.Settings`)."""
         return self.scale if self.unreadable == "worst" else 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether the score of every answer counts by itself, beside no other of its item or its group."""
+        return self.aggregate == "mean" and self.all_of is None
 
     @property
     def outcomes_of_item(self) -> int:
@@ -273,6 +279,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "system_turn": KeyEffect("prompt", lambda setting: not setting.system),
     "scaffold": KeyEffect("prompt", _direct),
     "aggregate": KeyEffect("score", _once),
+    "all_of": KeyEffect("score"),
 }
 """By key of the language: a row for every effect, in the order of `Setting`."""
 

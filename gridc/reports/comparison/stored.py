@@ -62,7 +62,9 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
         content = store.study(chosen)
         spec = Spec.model_validate(content["spec"])
         if spec.aggregated:
-            message = "single answers are compared, and the study makes one score of several (`aggregate`)"
+            message = (
+                f"single answers are compared, and the study makes one score of several (`{spec.makes_one}`)"
+            )
             help = "`gridc diff` compares the scores of its cells"
             raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
         groups = store.groups(chosen)

@@ -47,7 +47,7 @@ def _same_calls(left: CellScore, right: CellScore) -> bool:
     """Whether two rules score the same answers, each alone and with a point or none: kappa is about two
     classes."""
     one, other = left.cell.setting, right.cell.setting
-    whole = left.scale == right.scale == 1 and one.aggregate == other.aggregate == "mean"
+    whole = left.scale == right.scale == 1 and one.alone and other.alone
     return whole and left.complete and right.complete and one.asked == other.asked
 
 

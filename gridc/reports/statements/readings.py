@@ -74,6 +74,14 @@ def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
             "limit",
             about,
         )
+    for level in dict.fromkeys(setting.all_of for setting in settings if setting.all_of is not None):
+        where = "" if all(setting.all_of == level for setting in settings) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} items of one {level} earn together: each has the least that "
+            "one of them earns, and none is readable where one is not.",
+            "limit",
+            about,
+        )
     credited = [setting.credit > 0 for setting in settings]
     if any(credited):
         where = "" if all(credited) else ", in some configurations,"

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridc.runtime.store.reader import Reader
 from gridc.runtime.store.rows import CellOutcomes, ResponseRow, SampleRow
+from gridc.schema.items import UNIT_LEVELS, UnitLevel
 
 ENDED = """CASE WHEN score IS NULL THEN 'waiting'
                                WHEN choice IS NOT NULL THEN 'read'
@@ -38,6 +39,16 @@ class OutcomeReader(Reader):
             [stamp],
         )
         return rows.fetchall()
+
+    def groups_at(self, stamp: str, benchmark: str, level: UnitLevel) -> dict[str, str]:
+        """The group of each item of a benchmark at a level, by item; where the data do not say it, that of
+        the next finer level that they say."""
+        width = UNIT_LEVELS.index(level)
+        return {
+            item: next(f"{place}:{name}" for place, name in enumerate(groups[width - 1 :: -1]) if name)
+            for at, item, _, *groups in self.groups(stamp)
+            if at == benchmark
+        }
 
     def shown(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study in every order of its options: benchmark, item, order, and what the table

@@ -287,3 +287,35 @@ def test_what_should_be_forgotten_and_what_be_kept(recipe: Recipe) -> None:
         assert [*done.scores(benchmark, "right").values()] == [1 - lost]
         name = {"forget": "forgotten", "retain": "kept"}[benchmark]
         assert done.estimates()[f"hypothesis/{name}/risk_difference"]["estimate"] == pytest.approx(-lost)
+
+
+def test_both_halves_of_a_pair(recipe: Recipe) -> None:
+    """`left` always says yes; `right` knows all but one half of some pairs, and has no answer in one more."""
+
+    def say(model: str, messages: Messages) -> str:
+        asked = re.search(r"house (\d+) (in|out)\?", last(messages))
+        if asked is None or (model == "right" and asked.groups() == ("5", "in")):
+            return "Who knows?"
+        right = "yes" if asked[2] == "in" else "no"
+        turned = errs(asked[1], 4) and asked[2] == "out"
+        wanted = "yes" if model == "left" or turned else right
+        shown = re.search(rf"^([AB])\. {wanted}$", last(messages), re.MULTILINE)
+        return f"Answer: {shown[1]}" if shown else "?"
+
+    done = recipe('all_of = "family"', say)
+    assert done.scores("pairs", "left") == {"counted=each": 0.5, "counted=both": 0}
+    lost = {str(number) for number in range(24) if errs(number, 4)}
+    assert lost and "5" not in lost
+    by_hand = {"counted=each": 1 - (len(lost) + 1) / 48, "counted=both": 1 - (len(lost) + 1) / 24}
+    assert done.scores("pairs", "right") == pytest.approx(by_hand)
+    ((least, read),) = done.rows(
+        """SELECT avg(least), sum(read) FROM
+             (SELECT substr(item, 1, 3) AS pair, min(score) AS least, count(choice) = count(*) AS read
+              FROM sample JOIN cell ON cell.id = sample.cell
+              WHERE cell.key = 'right/pairs/counted=each' GROUP BY pair)"""
+    )
+    assert least == pytest.approx(by_hand["counted=both"])
+    shown = {row["configuration"]: row["scores"]["right"] for row in done.certificate("pairs")["envelope"]}
+    assert (shown["counted=each"]["parsed"], shown["counted=both"]["parsed"]) == (47, 2 * read)
+    page = (done.results / "report.html").read_text("utf-8")
+    assert "items of one family earn together" in page

@@ -130,7 +130,7 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
 
 
 _EXCLUDE = "add an [[exclude]] with a reason"
-_SAMPLED = ("aggregate", "replicates", "temperature", "method")
+_SAMPLED = ("all_of", "aggregate", "replicates", "temperature", "method")
 """Keys that contradict each other where an answer that is not sampled is asked for several times."""
 
 
@@ -198,6 +198,9 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
 def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:
     """What an item's replicates cannot become."""
     aggregate, answers = setting.aggregate, setting.replicates
+    if setting.all_of is not None and (setting.outcomes_of_item > 1 or isinstance(aggregate, Attempts)):
+        help = 'aggregate = "majority", or one answer to an item: leave `replicates` out'
+        yield f"one answer of each item of a {setting.all_of} counts, and there are {answers}", help
     if isinstance(aggregate, Attempts):
         name = "pass_at" if aggregate.pass_at else "pass_all"
         if aggregate.draws > answers:

@@ -125,8 +125,9 @@ def _of_replicates(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> I
     for fork in (each for each in spec.fork if each.id in curve.forks and spec.aggregated):
         choices = (fork.choice or {}).values()
         if any(choice.responses is not None or choice.judge is not None for choice in choices):
-            message = f"`{fork.id}` chooses among responses, and `aggregate` makes one score of several"
-            yield source.diagnose("GC319", here, message, "leave the fork out, or `aggregate`")
+            key = f"`{spec.makes_one}`"
+            message = f"`{fork.id}` chooses among responses, and {key} makes one score of several"
+            yield source.diagnose("GC319", here, message, f"leave the fork out, or {key}")
 
 
 def _pooled_arms(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:

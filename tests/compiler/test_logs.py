@@ -1,11 +1,16 @@
 """Logs of other packages: real ones, counted by hand and as the package printed them, and damaged ones."""
 
 import json
+import math
 import shutil
 import warnings
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -292,6 +297,49 @@ def test_hostile_zip_files(tmp_path: Path) -> None:
     inspect_zip(path, {**good, "../../etc/passwd": "x", "samples/../../a.json": "x"}, total=3)
     assert states(one(path), "s") == {"read": 2, "unscored": 1}, "no entry is a path to anything"
     assert not (tmp_path.parent / "a.json").exists()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Of every value within, the keys that lead there."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+WRONG: tuple[Any, ...] = (None, True, -1, 1e308, math.nan, "", "x", "\0", [], [None], {}, {"": {}})
+RUN = LOGS / "lm_eval" / "llama-zero"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (LOGS / "promptfoo" / "sums.json", "a.json"),
+        (LOGS / "promptfoo" / "repeat.jsonl", "a.jsonl"),
+        (LOGS / "inspect" / "epochs.json", "a.json"),
+        (next(RUN.glob("results*")), "results_t.json"),
+        (next(RUN.glob("samples_arith_mc_2*")), "samples_arith_mc_t.jsonl"),
+    ],
+)
+def test_any_value_anywhere_is_read_or_refused_with_a_code(tmp_path: Path, source: Path, target: str) -> None:
+    """Many places of a log hold in turn what they should not: nothing else ends the reading."""
+    good = json.loads(source.read_text() if source.suffix == ".json" else source.read_text().splitlines()[0])
+    for name in (*RUN.glob("results*"), *RUN.glob("samples_arith_mc_2*")) if "_t" in target else ():
+        shutil.copy(name, tmp_path / f"{name.name.rpartition('_')[0]}_t{name.suffix}")
+    random, refused = Random(1), 0
+    for path in random.choices(list(places(good)), k=150):
+        changed = deepcopy(good)
+        inner = changed
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = deepcopy(random.choice(WRONG))
+        (tmp_path / target).write_text(json.dumps(changed))
+        try:
+            read_logs([tmp_path])
+        except FileError as error:
+            refused += 1
+            assert all(len(one.message) < 1_000 for one in error.diagnostics)
+    assert refused
 
 
 def test_what_inspect_asked_again_after_an_error(tmp_path: Path) -> None:

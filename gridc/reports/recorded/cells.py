@@ -219,7 +219,8 @@ def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
 
 def _told_apart(values: Sequence[str]) -> dict[str, str]:
     """Those that are tables, by what differs among them, `temperature: 0.7`, where that is short."""
-    tables = {value: json.loads(value) for value in values if value.startswith("{")}
+    parsed = {value: _table(value) for value in values}
+    tables = {value: table for value, table in parsed.items() if table is not None}
     keys = dict.fromkeys(key for table in tables.values() for key in table)
     differing = [
         key
@@ -231,6 +232,15 @@ def _told_apart(values: Sequence[str]) -> dict[str, str]:
         for value, table in tables.items()
     }
     return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
+
+
+def _table(value: str) -> dict[str, object] | None:
+    """A level that is a table as JSON; a column of a stranger's may only look like one."""
+    try:
+        table = json.loads(value) if value.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return table if isinstance(table, dict) else None
 
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:

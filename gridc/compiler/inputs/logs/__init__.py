@@ -19,6 +19,8 @@ from gridc.diagnostics.errors import FileError
 
 SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".parquet")
 MOST_FILES = 100_000
+UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What a value of another kind than its format says ends with, wherever a reader meets it."""
 
 
 class LogReader(Protocol):
@@ -87,12 +89,11 @@ def read_logs(
             if not any(reader.belongs(file) for reader in READERS):
                 logs.passed_over.append(path)
             continue
-        made_by = reader.PACKAGE
-        for run in reader.runs(file):
-            benchmark = tasks.get(run.benchmark, run.benchmark)
-            own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
-            logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
-            made_by = run.made_by
+        try:
+            made_by = _gather_all(reader, file, tasks, names, logs)
+        except UNFORESEEN as error:
+            message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
+            raise log_error("GC672", message, path) from None
         logs.files.append(ReadFile(path, file.digest, made_by))
     if not logs.runs:
         raise _no_log(paths[0])
@@ -107,6 +108,19 @@ def read_logs(
                 renumbered(run, became) if run.run.benchmark == benchmark else run for run in logs.runs
             ]
     return logs
+
+
+def _gather_all(
+    reader: LogReader, file: LogFile, tasks: Mapping[str, str], names: Mapping[str, str], logs: ReadLogs
+) -> str:
+    """What made the log, whose runs are read."""
+    made_by = reader.PACKAGE
+    for run in reader.runs(file):
+        benchmark = tasks.get(run.benchmark, run.benchmark)
+        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
+        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
+        made_by = run.made_by
+    return made_by
 
 
 def _no_log(path: Path) -> FileError:

@@ -41,11 +41,7 @@ class _Evaluation(NamedTuple):
 def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for each evaluation and model of the rows; of an aggregate whose rows are not beside it its
     scores alone."""
-    try:
-        yield from _of_aggregate(file) if file.suffix == ".json" else _of_samples(file)
-    except (AttributeError, KeyError, TypeError) as error:
-        message = f"not {PACKAGE}: {type(error).__name__} {error}"
-        raise log_error("GC672", message, file.path) from None
+    yield from _of_aggregate(file) if file.suffix == ".json" else _of_samples(file)
 
 
 def _of_aggregate(file: LogFile) -> Iterator[LogRun]:

@@ -166,6 +166,8 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             column = columns.setdefault(reading, _Growing())
             _append(column, run, answer, number, reading, score, prompt)
         if answer.answer is not None:
+            if not isinstance(answer.answer, str):
+                raise TypeError("an answer that is no text")
             has_texts = True
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():

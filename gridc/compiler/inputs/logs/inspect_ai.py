@@ -61,11 +61,7 @@ def belongs(file: LogFile) -> bool:
 
 def runs(file: LogFile) -> Iterator[LogRun]:
     """One run; of a log that was cut short the samples that it has."""
-    try:
-        yield _zipped(file) if file.suffix == ".eval" else _plain(file)
-    except (AttributeError, KeyError, TypeError) as error:
-        message = f"not a log of {PACKAGE}: {type(error).__name__} {error}"
-        raise log_error("GC672", message, file.path) from None
+    yield _zipped(file) if file.suffix == ".eval" else _plain(file)
 
 
 def _zipped(file: LogFile) -> LogRun:

@@ -55,11 +55,7 @@ class _Column(NamedTuple):
 
 def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for each provider and prompt."""
-    try:
-        yield from _of_csv(file) if file.suffix == ".csv" else _of_rows(file)
-    except (AttributeError, KeyError, TypeError, IndexError) as error:
-        message = f"not a log of {PACKAGE}: {type(error).__name__} {error}"
-        raise log_error("GC672", message, file.path) from None
+    yield from _of_csv(file) if file.suffix == ".csv" else _of_rows(file)
 
 
 def _of_rows(file: LogFile) -> Iterator[LogRun]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import Any, NamedTuple, get_args
 
 from gridc.compiler.inputs.questions import QuestionDigests, text_digest
@@ -13,6 +14,12 @@ from gridc.schema.policy import Aspect
 
 LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
+
+
+def _check(what: str, value: object, kind: type | UnionType) -> None:
+    """A stranger's file may have anything anywhere."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is {str(value)[:40]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,10 @@ class PrintedScore:
 
     value: float | None
     items: int | None
+
+    def __post_init__(self) -> None:
+        _check("a printed score", self.value, float | int | None)
+        _check("a number of items", self.items, int | None)
 
 
 class LogAnswer(NamedTuple):
@@ -89,6 +100,13 @@ class LogRun:
     finished: bool = True
     unlisted: float | None = None
     unknown: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):
+            _check(name, getattr(self, name), str)
+        _check("a number of answers", self.expected, int | None)
+        for reading in self.readings:
+            _check("a reading", reading, str)
 
     @property
     def made_by(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.diagnostics.visible import visible
 from gridc.reports.comparison.words import p_value, states
 from gridc.reports.words import counted
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
@@ -13,7 +14,7 @@ SHOWN = 40
 def provenance(document: LogCertificate) -> Iterator[str]:
     """What the numbers rest on, before any of them."""
     yield document.provenance
-    yield f"{len(document.files):,} logs; recorded runs: gridc asked nothing and stamped nothing"
+    yield f"{counted(len(document.files), 'log')}; recorded runs: gridc asked nothing and stamped nothing"
     yield from (f"note: {note}" for note in document.notes)
     if document.unknown:
         yield f"not recorded: {'; '.join(document.unknown)}"
@@ -26,7 +27,9 @@ def provenance(document: LogCertificate) -> Iterator[str]:
 
 def head(row: LogBenchmarkRow) -> Iterator[str]:
     """A benchmark, and what to know before any p."""
-    size = f"{row.items:,} items" if row.units == row.items else f"{row.items:,} items in {row.units:,} units"
+    size = counted(row.items, "item")
+    if row.units != row.items:
+        size += f" in {counted(row.units, 'unit')}"
     lower = ", lower is better" if row.lower_is_better else ""
     if not row.itemised:
         size = "no items: scores are described, and nothing can be tested"
@@ -199,6 +202,6 @@ def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A stranger's text in Markdown: no markup of its own."""
-    text = " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+    """A stranger's text in Markdown: no markup of its own, and nothing that a terminal obeys."""
+    text = visible(" ".join(text.replace("&", "&amp;").replace("<", "&lt;").split()))
     return "".join(f"\\{letter}" if letter in "\\`*_[]|#!~" else letter for letter in text)

@@ -156,11 +156,11 @@ def test_a_second_process_is_refused_and_ctrl_c_leaves_a_store_that_resumes(stud
         assert running.poll() is None
     running.send_signal(signal.SIGSTOP)  # or it comes to its end while a slow machine starts the second one
     second = gridc("run", cwd=study)
+    running.send_signal(signal.SIGINT)  # taken up as it goes on, before a fast machine is at the end
     running.send_signal(signal.SIGCONT)
     assert second.returncode == 6
     assert "error[GC601]" in second.stderr
-    time.sleep(0.2)
-    for _ in range(4):  # an impatient user
+    for _ in range(3):  # an impatient user
         running.send_signal(signal.SIGINT)
         time.sleep(0.01)
     _, told = running.communicate()

@@ -309,3 +309,16 @@ def test_a_format_that_is_not_known_is_asked_for(folder: Path) -> None:
     assert done.exit_code == 2
     assert "LOADER=SOURCE" in done.stderr
     assert list(folder.iterdir()) == []
+
+
+def test_columns_of_right_and_wrong_answers_are_named_by_the_way_out(folder: Path) -> None:
+    rows = ("Who?,x,y", "What?,p,q", "When?,s,t")
+    (folder / "mine.csv").write_text("\n".join(("question,true_answer,false_answer", *rows)), "utf-8")
+    asked = gridc("init", "--benchmark", "mine.csv", "--yes")
+    assert asked.exit_code == 2
+    assert "--field options=A,B,C,D" in asked.stderr
+    assert "--constant gold=0 where the first of them is right in every row" in asked.stderr
+    stated = ("--field", "options=true_answer,false_answer", "--constant", "gold=0")
+    done = gridc("init", "--benchmark", "mine.csv", *stated, "--yes")
+    assert done.exit_code == 0, done.output
+    assert "`Who?` (mine-00002) earns a point when the answer is `x`" in done.stdout

@@ -223,7 +223,10 @@ def _ways(names: Sequence[str], rows: Sequence[Row]) -> str:
         column = shlex.quote(_named(below, ("aliases", "text")) or answer)
         how = "and --match number, text or contains, or --judge MODEL"
         ways.append(f"--field references={column} {how}, where it is a right answer in free text")
-    ways.append("--field options=A,B,C,D --field gold=COLUMN where columns hold options")
+    ways.append(
+        "--field options=A,B,C,D --field gold=COLUMN where columns hold options, or --constant gold=0 where "
+        "the first of them is right in every row"
+    )
     return "; ".join(ways)
 
 

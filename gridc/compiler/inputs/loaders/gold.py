@@ -231,7 +231,11 @@ class GoldSurvey:
         """How the values are written, where that is not in the plain way; else nothing."""
         if rule == "letter":
             odd = Counter(_spelling(str(case.value)) for case in self.cases)
-            return "" if set(odd) <= {"A"} else f", written as {', '.join(f'`{form}`' for form in odd)}"
+            return (
+                ""
+                if set(odd) <= {"A"}
+                else f"; letters are written as in {', '.join(f'`{form}`' for form in odd)}"
+            )
         if rule == "text":
             loose = sum(str(case.value) not in case.options for case in self.cases)
             return f"; {loose:,} differ from the option in case or white space" if loose else ""

@@ -192,8 +192,8 @@ def end_of(plan: Plan, store: Store) -> events.RunFinished:
 
 
 def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> None:
-    """Tokenize every prompt of the local models that are here, and with `load` load each model and prove how
-    it is computed.
+    """Tokenize every prompt of the models whose files are here, and with `load` load each local model and
+    prove how it is computed.
 
     Raises `HazardError` for a prompt that cannot be asked as it is, and `UnavailableError` where the engine
     or a model cannot be used.
@@ -201,7 +201,8 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
     plan = Plan(compiled.study)
     wanted: dict[tuple[str, str], dict[tuple[object, ...], Call]] = {}
     for cell in plan.cells():
-        if plan.study.models[cell.model].folder is None or cell.benchmark in plan.study.absent:
+        identity = plan.study.models[cell.model]
+        if (identity.weights or identity).folder is None or cell.benchmark in plan.study.absent:
             continue
         calls = wanted.setdefault((cell.model, cell.setting.precision), {})
         for sample in plan.samples(cell):
@@ -215,7 +216,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
     for (name, precision), calls in wanted.items():
         with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
             engine.batches(list(calls.values()))
-            if load:
+            if load and plan.study.models[name].folder is not None:
                 watch(RunStep(name, 0, 0, _preparing(plan, name)))
                 engine.effective()
 

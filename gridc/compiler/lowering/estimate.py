@@ -141,11 +141,12 @@ def _money(
 
 def _characters_per_token(identity: ModelIdentity, texts: list[str]) -> tuple[float, str]:
     usual = f"{USUAL:g} characters per token"
-    if identity.folder is None or not any(texts) or find_spec("tokenizers") is None:
+    files = identity.weights or identity
+    if files.folder is None or not any(texts) or find_spec("tokenizers") is None:
         return USUAL, usual
-    path = str(identity.folder / "tokenizer.json")
+    path = str(files.folder / "tokenizer.json")
     try:
-        if ships_with_gridc(dict(identity.files)):
+        if ships_with_gridc(dict(files.files)):
             tokens = Counter().tokens(path, texts)
         else:
             with closing(Confined(f"{Counter.__module__}:Counter")) as counter:

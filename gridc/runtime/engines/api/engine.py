@@ -36,7 +36,14 @@ from gridc.runtime.engines.api.records import (
 )
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
-from gridc.runtime.engines.api.tokens import Score, asked_forms, candidates, ranked, score_requests
+from gridc.runtime.engines.api.tokens import (
+    Score,
+    ScoreRequest,
+    asked_forms,
+    candidates,
+    ranked,
+    score_requests,
+)
 from gridc.runtime.engines.api.tokens import prove as prove_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
@@ -138,9 +145,8 @@ class ApiEngine:
         for call in calls:
             self._samples = self._samples or bool(call.parameters.get("temperature"))
             self._ranks = self._ranks or call.ranks
-            if self._prompts is not None:
-                asked_forms(self._prompts, call)
-            elif call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
+            as_text = self._prompts is None
+            if as_text and call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
                 message = f"`{self._name}` cannot rank given candidates"
                 help_line = "set base_url to a server that scores given tokens, and chat_template = false"
                 raise UnavailableError([Diagnostic("GC636", message, help=help_line)])
@@ -289,12 +295,7 @@ class ApiEngine:
 
     def _of_tokens(self, prompts: "Prompts", route: Direct, call: Call) -> Iterator[Pursuit]:
         if call.ranks:
-            requests = [
-                (number, request)
-                for number, member in enumerate(candidates(prompts, call))
-                for request in score_requests(self._server, route.source, member.prompt, member.given or ())
-            ]
-            for part, (number, request) in enumerate(requests):
+            for part, (number, request) in enumerate(self._scoring(prompts, call)):
                 most = self._cost(len(request[0]["prompt"]), 1)
                 yield Pursuit(call.id, partial(route.scored, request, number), most, part)
             return
@@ -309,6 +310,13 @@ class ApiEngine:
         )
         most = self._cost(len(forms[0].ids), call.parameters["max_tokens"])
         yield Pursuit(call.id, first, most, shorter=deque(shorter))
+
+    def _scoring(self, prompts: "Prompts", call: Call) -> Iterator[tuple[int, ScoreRequest]]:
+        """The requests of a ranking, each with the number of its candidate."""
+        for number, member in enumerate(candidates(prompts, call)):
+            given = member.given or ()
+            for request in score_requests(self._server, self._identity.source, member.prompt, given):
+                yield number, request
 
     @property
     def _server(self) -> Server:
@@ -386,11 +394,15 @@ class ApiEngine:
 
     def _bound(self, call: Call) -> int:
         """The most tokens that a call can take."""
+        if self._prompts is not None and call.ranks:
+            return sum(len(body["prompt"]) + 1 for _, (body, _) in self._scoring(self._prompts, call))
+        if self._prompts is not None:
+            return len(asked_forms(self._prompts, call)[0].ids) + int(call.parameters["max_tokens"])
         if not call.ranks:
             return sum(wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
         read, _ = wire.most_tokens(call.prompt, 0)
-        candidates = call.parameters["continuations"]
-        return (read + 1) * (len(candidates) + 1) + sum(len(candidate.encode()) for candidate in candidates)
+        texts = call.parameters["continuations"]
+        return (read + 1) * (len(texts) + 1) + sum(len(text.encode()) for text in texts)
 
     def _probed(self, route: Direct) -> Honours:
         """What the server honours. Raises `HazardError` where the study samples and it does not."""

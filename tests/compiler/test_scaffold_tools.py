@@ -44,10 +44,10 @@ def test_the_calculator_computes_as_python_does(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_sensible_arithmetic_is_an_error_at_once(hostile: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     said = calculator(hostile)
     assert said.startswith("error:") or said == "0.0"  # 2**-99999999 is 0.0 in Python
-    assert time.perf_counter() - begun < 0.5
+    assert time.process_time() - begun < 0.5
 
 
 def test_what_people_write_for_numbers_and_powers_is_read() -> None:

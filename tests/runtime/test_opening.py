@@ -59,11 +59,11 @@ def test_a_strange_schema_is_refused_before_anything_in_it_runs(
     db = sqlite3.connect(store)
     db.executescript(HOSTILE[name])
     db.close()
-    before, begun = store.read_bytes(), time.monotonic()
+    before, begun = store.read_bytes(), time.process_time()
     with pytest.raises(StoreError, match="are not those that gridc makes") as caught:
         use(store)
     assert [finding.code for finding in caught.value.diagnostics] == ["GC605"]
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert store.read_bytes() == before
 
 
@@ -87,10 +87,10 @@ def test_a_schema_whose_own_reading_never_ends_is_interrupted(tmp_path: Path) ->
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.executescript(f"CREATE TABLE study (x); CREATE VIEW _sqlite_migrations AS {ENDLESS}")
     db.close()
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(StoreError):
         opened(path)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])

@@ -35,7 +35,7 @@ quick: .venv/installed
 	$(BIN)/python -m tools.touched | xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # Tests that take minutes: the 20 kills among them.
-slow: .venv/installed .venv-lm-eval/installed
+slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
 	$(BIN)/pytest -m slow
 
 # The constraints pin every package, those of the build too. torch comes first, from the CPU build.
@@ -66,6 +66,13 @@ drawn-mutants: .venv/installed
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check \
 		'lm-eval[hf]==0.4.13'
+	touch $@
+
+# Graders of other packages, for the test that functions of the recipes score as they do.
+.venv-graders/installed: constraints.txt
+	$(PYTHON) -m venv .venv-graders
+	PIP_CONSTRAINT=constraints.txt .venv-graders/bin/pip install --quiet --disable-pip-version-check \
+		'lm-eval[ifeval]==0.4.13' inspect-ai==0.3.285 inspect-evals==0.26.0
 	touch $@
 
 # The local engine beside lm-eval and a plain loop. BENCH passes options.
@@ -126,4 +133,4 @@ bench-view: .venv/installed
 	$(BIN)/python -m benchmarks.view results/bench-report $(ITEMS)
 
 clean:
-	rm -rf .venv .venv-lm-eval .venv-peers results
+	rm -rf .venv .venv-lm-eval .venv-graders .venv-peers results

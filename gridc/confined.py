@@ -197,7 +197,7 @@ class _Nursery:
     def fork(self, target: str, limits: Mapping[str, float], channel: socket.socket) -> int:
         """The number of a child that answers over the channel. Raises `EndedError`."""
         try:
-            child = self._ask(["fork", target, limits], channel)
+            child = self._ask(["fork", target, limits, sys.path], channel)
         except (OSError, EOFError):
             self.close()
             child = "most often for want of memory"
@@ -289,8 +289,8 @@ def _nurse() -> None:
                 _, (handle,), _, _ = socket.recv_fds(channel, 1, 1)
                 with socket.socket(fileno=handle) as own:
                     try:
-                        target, limits = about
-                        child = _fork(target, limits, own, channel)
+                        target, limits, path = about
+                        child = _fork(target, limits, path, own, channel)
                     except Exception as error:  # whatever an import or a fork comes to
                         _send(channel, str(error) or type(error).__name__)
                         continue
@@ -308,8 +308,10 @@ def _end(child: int) -> int:
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def _fork(target: str, limits: Mapping[str, float], own: socket.socket, nursery: socket.socket) -> int:
-    """A child that answers over a channel of its own; its number."""
+def _fork(
+    target: str, limits: Mapping[str, float], path: list[str], own: socket.socket, nursery: socket.socket
+) -> int:
+    """The number of a child that answers over a channel of its own, and imports from where its asker does."""
     module, _, name = target.partition(":")
     maker = getattr(importlib.import_module(module), name)
     child = os.fork()
@@ -318,6 +320,7 @@ def _fork(target: str, limits: Mapping[str, float], own: socket.socket, nursery:
     try:
         nursery.close()
         os.close(0)
+        sys.path[:] = path
         _answer(own, maker, limits)
     finally:
         os._exit(0)

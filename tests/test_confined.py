@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,9 @@ class Child:
     def number(self) -> int:
         return os.getpid()
 
+    def path(self) -> list[str]:
+        return sys.path
+
 
 CHILD = "tests.test_confined:Child"
 
@@ -53,6 +57,15 @@ def test_a_child_keeps_what_it_holds_and_says_what_fails() -> None:
             child.ask("fail")
         assert child.ask("add", 1) == 6
         assert len({child.ask("number"), other.ask("number"), os.getpid()}) == 3
+
+
+def test_a_child_imports_from_where_its_asker_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A package is found that came onto the path after the first child, as in a notebook."""
+    with closing(Confined(CHILD)) as child:
+        assert child.ask("path") == sys.path
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with closing(Confined(CHILD)) as child:
+        assert child.ask("path") == sys.path
 
 
 @pytest.mark.parametrize(

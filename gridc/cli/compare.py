@@ -81,7 +81,7 @@ def compare(
     if as_json:
         print_json(report.as_json())
     else:
-        from gridc.cli.compared import print_report
+        from gridc.cli.comparison_table import print_report
 
         print_report(report)
         if written:

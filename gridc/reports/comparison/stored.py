@@ -179,16 +179,16 @@ def _facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[tuple[A
 def _texts(path: Path, stamp: str, model: str, benchmark: str, configuration: str, item: str) -> AnswerTexts:
     with Store.open(path) as store:
         prompt, answer = store.first_texts(stamp, f"{model}/{benchmark}/{configuration}", item)
-    return AnswerTexts(None if prompt is None else _messages(prompt), answer)
+    return AnswerTexts(None if prompt is None else prompt_text(prompt), answer)
 
 
 def _prompt_texts(path: Path) -> dict[str, str]:
     """Of every prompt in a store, by its id."""
     with Store.open(path) as store:
-        return {id: text_digest(_messages(content)).hex() for id, content in store.prompts()}
+        return {id: text_digest(prompt_text(content)).hex() for id, content in store.prompts()}
 
 
-def _messages(content: str) -> str:
+def prompt_text(content: str) -> str:
     """A stored prompt as it reads: one message alone, several under their roles."""
     messages = json.loads(content)["messages"]
     if len(messages) == 1:

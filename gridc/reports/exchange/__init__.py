@@ -29,12 +29,24 @@ def _bundle(compiled: "Compiled", lock: "Lock", results: Path, target: Path) -> 
     return export(compiled, lock, results, target)
 
 
+def _every_eval(compiled: "Compiled", lock: "Lock", results: Path, target: Path) -> Path:
+    from gridc.reports.exchange.every_eval import export
+
+    return export(compiled, lock, results, target)
+
+
 EXPORTS: Mapping[str, Export] = {
     "bundle": Export(
         "One folder with all that `gridc verify FOLDER` needs to check the study offline.",
         ".bundle",
         "`gridc verify {}` checks it with what is in it",
         _bundle,
+    ),
+    "every-eval-ever": Export(
+        "Every score and answer as Every Eval Ever 0.3 has them (docs/sharing.md says what is lost).",
+        ".every-eval-ever",
+        "`gridc certify --from {}` reads it back",
+        _every_eval,
     ),
 }
 """By the name that `gridc export` takes."""

@@ -7,11 +7,23 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.logs.records import (
+    LOG_STATES,
+    LogAnswer,
+    LogAxis,
+    LogRun,
+    PrintedScore,
+    axis,
+    content_digest,
+)
 from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
 
 PACKAGE = "Every Eval Ever"
 READING = "score"
+OWN = "gridc_"
+"""What the names begin with that gridc's export has among the free details of the format."""
+AXIS = f"{OWN}axis_"
+KNOWN = {state: state for state in LOG_STATES}
 UNKNOWN = (
     "failed, cut off and unreadable answers: the format has no place for them",
     "replicates",
@@ -22,14 +34,23 @@ UNKNOWN = (
 def claims(file: LogFile) -> bool:
     if file.suffix == ".json":
         return {"schema_version", "evaluation_id", "evaluation_results"} <= file.keys
+    return _has_rows(file) and not _aggregate(file).path.is_file()
+
+
+def belongs(file: LogFile) -> bool:
+    """Rows are read with their aggregate."""
+    return _has_rows(file)
+
+
+def _has_rows(file: LogFile) -> bool:
     wanted = {"evaluation_id", "sample_id", "evaluation"}
     return (
         file.suffix == ".jsonl" and wanted <= file.keys and bool(file.keys & {"model_id", "evaluation_name"})
     )
 
 
-def belongs(file: LogFile) -> bool:
-    return False
+def _aggregate(file: LogFile) -> LogFile:
+    return LogFile(file.path.with_name(file.name.replace("_samples.jsonl", ".json")))
 
 
 class _Evaluation(NamedTuple):
@@ -41,19 +62,22 @@ class _Evaluation(NamedTuple):
 def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for each evaluation and model of the rows; of an aggregate whose rows are not beside it its
     scores alone."""
-    yield from _of_aggregate(file) if file.suffix == ".json" else _of_samples(file)
-
-
-def _of_aggregate(file: LogFile) -> Iterator[LogRun]:
+    if file.suffix != ".json":
+        yield from _of_samples(file, {})
+        return
     document = file.document
     detailed = (document.get("detailed_evaluation_results") or {}).get("file_path") or ""
-    beside = {detailed.rpartition("/")[2], f"{file.path.stem}_samples.jsonl"} - {""}
-    if any(file.path.with_name(name).is_file() for name in beside):
-        return
+    for name in (detailed.rpartition("/")[2], f"{file.path.stem}_samples.jsonl"):
+        if name and file.path.with_name(name).is_file():
+            yield from _of_samples(LogFile(file.path.with_name(name)), document)
+            return
+    yield from _of_aggregate(file, document)
+
+
+def _of_aggregate(file: LogFile, document: Mapping[str, Any]) -> Iterator[LogRun]:
     for result in document["evaluation_results"]:
         details = result["score_details"]
         count = (details.get("uncertainty") or {}).get("num_samples")
-        lower = bool(result["metric_config"].get("lower_is_better"))
         yield LogRun(
             path=file.path,
             package=PACKAGE,
@@ -65,30 +89,36 @@ def _of_aggregate(file: LogFile) -> Iterator[LogRun]:
             readings=(READING,),
             samples=None,
             id=str(document["evaluation_id"]),
-            lower=frozenset({READING}) if lower else frozenset(),
+            lower=_lower(result),
             printed={READING: PrintedScore(_number(details["score"]), count)},
             unknown=(*UNKNOWN, "items (no rows beside the aggregate)"),
         )
 
 
-def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, LogAxis]:
     library = document.get("eval_library") or {}
-    generation = (result.get("generation_config") or {}).get("generation_args") or {}
-    return {
-        "decoding": axis("request", generation or "unknown"),
-        "package": axis("code", f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()),
+    config = result.get("generation_config") or {}
+    axes = {
+        name.removeprefix(AXIS): axis("request", level)
+        for name, level in (config.get("additional_details") or {}).items()
+        if name.startswith(AXIS)
     }
+    axes.setdefault("decoding", axis("request", config.get("generation_args") or "unknown"))
+    axes["package"] = axis("code", f"{library.get('name', 'unknown')} {library.get('version', '')}".strip())
+    return axes
 
 
-def _of_samples(file: LogFile) -> Iterator[LogRun]:
+def _lower(result: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset({READING} if result["metric_config"].get("lower_is_better") else ())
+
+
+def _of_samples(file: LogFile, document: Mapping[str, Any]) -> Iterator[LogRun]:
     counts: Counter[_Evaluation] = Counter(_rows_of(row) for _, row in file.lines())
-    aggregate = LogFile(file.path.with_name(file.name.replace("_samples.jsonl", ".json")))
-    document = aggregate.document if aggregate.path.is_file() else {}
+    results = document.get("evaluation_results") or []
+    own = (document.get("eval_library") or {}).get("name") == "gridc"
     for key, count in counts.items():
-        results = document.get("evaluation_results") or []
         result = next((one for one in results if one.get("evaluation_name") == key.name), None)
         printed = _number(result["score_details"]["score"]) if result else None
-        lower = bool(result and result["metric_config"].get("lower_is_better"))
         yield LogRun(
             path=file.path,
             package=PACKAGE,
@@ -100,10 +130,10 @@ def _of_samples(file: LogFile) -> Iterator[LogRun]:
             readings=(READING,),
             samples=partial(_answers, file, key),
             id=key.evaluation,
-            lower=frozenset({READING}) if lower else frozenset(),
+            lower=_lower(result) if result else frozenset(),
             printed={READING: PrintedScore(printed, count)},
             expected=count,
-            unknown=UNKNOWN,
+            unknown=() if own else UNKNOWN,
         )
 
 
@@ -117,26 +147,28 @@ def _answers(file: LogFile, wanted: _Evaluation) -> Iterator[LogAnswer]:
             continue
         try:
             yield _answer(row)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             message = f"not a row of {PACKAGE}: {type(error).__name__} {error}"
             raise log_error("GC672", message, file.path, line) from None
 
 
 def _answer(row: Mapping[str, Any]) -> LogAnswer:
-    asked, judged = row.get("input") or {}, row["evaluation"]
+    asked, judged, details = row.get("input") or {}, row["evaluation"], row.get("metadata") or {}
     score = _number(judged.get("score"))
     output = row.get("output") or {}
     raw = output.get("raw") if isinstance(output, dict) else output
+    ended = KNOWN[details.get(f"{OWN}state", "read")]
     return LogAnswer(
-        id=str(row["sample_id"]),
+        id=str(details.get(f"{OWN}item", row["sample_id"])),
         content=content_digest([asked.get("raw"), asked.get("reference"), asked.get("choices")])
         if asked
         else None,
-        epoch=0,
+        epoch=int(details.get(f"{OWN}replicate", 0)),
         scores={} if row.get("error") else {READING: score},
-        state="failed" if row.get("error") else "unscored" if score is None else "read",
-        prompt=asked.get("formatted") or asked.get("raw"),
-        answer=None if raw is None else str(raw),
+        state="failed" if row.get("error") else "unscored" if score is None else ended,
+        prompt=asked.get("formatted"),
+        answer=None if raw is None else "\n".join(map(str, raw)) if isinstance(raw, list) else str(raw),
+        unit=str(details[f"{OWN}unit"]) if f"{OWN}unit" in details else None,
         question=partial(_question, asked),
     )
 

@@ -188,7 +188,7 @@ def _append(
     score: float | None,
     prompt: bytes,
 ) -> None:
-    place = number << 32 | answer.epoch
+    place = number << 32 | answer.epoch & 0xFFFFFFFF
     if place in column.seen:
         message = (
             f"{run.model}, {run.benchmark}: sample {answer.id} (repetition {answer.epoch + 1}) stands twice"

@@ -55,7 +55,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
                 if row.scored:
                     groups[row.cell.model, row.cell.configuration].append(row)
             for rows in groups.values():
-                _Evaluation(plan, lock, store, rows).write(draft)
+                _ExportedEvaluation(plan, lock, store, rows).write(draft)
         draft.chmod(0o755)
         os.replace(draft, target)
     except BaseException:
@@ -65,7 +65,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class _Evaluation:
+class _ExportedEvaluation:
     """One model in one configuration on every benchmark of which it has an answer."""
 
     plan: Plan

@@ -86,13 +86,12 @@ class _ExportedEvaluation:
     def model_id(self) -> str:
         """`developer/name`, by the hub's or the provider's name where no other model of the study has the
         same; else by the study's own."""
-        kind, colon, place = self.model.source.partition(":")
-        developer, slash, name = (
-            self.model.source if not colon else place if kind == "hf" else ""
-        ).partition("/")
+        source = self.model.source.removeprefix("hf:")
+        developer, slash, name = source.partition("/")
+        if ":" in source or not slash:
+            return f"{source.partition(':')[0] if ':' in source else 'unknown'}/{self.model.id}"
         alone = sum(other.source == self.model.source for other in self.plan.study.spec.model) == 1
-        own = self.model.id
-        return f"{developer}/{name if alone else own}" if slash else f"{kind if colon else 'unknown'}/{own}"
+        return f"{developer}/{name if alone else self.model.id}"
 
     def write(self, folder: Path) -> None:
         identity = UUID(bytes=sha256(self.id.encode()).digest()[:16], version=4)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed_as
-from gridc.compiler.inputs.logs import holds_logs
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import write_atomic
@@ -20,6 +19,7 @@ from gridc.reports.recorded.compared import logged_run
 from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
 from gridc.schema.policy import MAY_DIFFER, Aspect, Policy
 from gridc.study.comparing import operand
+from gridc.study.recorded import is_of_logs
 
 __all__ = [
     "Aspect",
@@ -127,7 +127,7 @@ def compare(
 
 def _run(text: str) -> ComparedRun:
     """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package."""
-    if _is_of_logs(Path(text)):
+    if is_of_logs(Path(text)):
         return logged_run(Path(text), text)
     path, stamp = operand(text)
     if path.suffix == ".toml":
@@ -135,11 +135,6 @@ def _run(text: str) -> ComparedRun:
         help = "name the results folder or the store.sqlite of a run"
         raise UsageError([Diagnostic("GC000", message, help=help)])
     return stored_run(path, stamp, text)
-
-
-def _is_of_logs(path: Path) -> bool:
-    """A store is looked for first; what another package wrote is a log, or a folder of them."""
-    return not (path / "store.sqlite").is_file() and path.exists() and holds_logs(path)
 
 
 def points(text: str) -> float:

@@ -1,16 +1,23 @@
 """Logs of other packages -> what they certify: the call behind `gridc certify --from`."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.inputs.logs import read_logs
+import numpy as np
+
+from gridc import __version__
+from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
+from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import write_atomic
-from gridc.reports.recorded import words
+from gridc.reports.recorded import cards, words
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
+from gridc.runtime.recording import RecordedAnswersOf, RecordedItems, RecordedSample, record
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
 
@@ -22,6 +29,8 @@ class LogReport:
     """What logs certify, and how that is written down."""
 
     certificate: LogCertificate
+    _logs: ReadLogs
+    _benchmarks: Sequence[RecordedBenchmark]
 
     def as_json(self) -> dict[str, Any]:
         return self.certificate.model_dump(mode="json")
@@ -42,13 +51,75 @@ class LogReport:
         return self.markdown()
 
     def write(self, folder: Path) -> list[Path]:
-        """Write `logs.json`, `logs.md` and the page `logs.html` into a folder; their paths."""
+        """Write into a folder `logs.json`, `logs.md`, the page `logs.html`, the GRID cards `gridcard.md`, and
+        all answers as `store.sqlite` for `gridc view`; their paths. Raises `UsageError` where the store of a
+        run is there."""
+        self.record(folder / "store.sqlite")
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
-        contents = {"logs.json": text, "logs.md": self.markdown(), "logs.html": self.html()}
+        contents = {
+            "logs.json": text,
+            "logs.md": self.markdown(),
+            "logs.html": self.html(),
+            "gridcard.md": cards.markdown(self.certificate),
+        }
         for name, content in contents.items():
             write_atomic(folder / name, content)
-        return [folder / name for name in contents]
+        return [folder / name for name in (*contents, "store.sqlite")]
+
+    def record(self, path: Path) -> None:
+        """Write every answer into a new store, which `gridc view` and `gridc sql` read."""
+        document = self.certificate
+        about = {
+            "id": "logs",
+            "title": "Imported logs",
+            "provenance": document.provenance,
+            "files": [file.model_dump(mode="json") for file in document.files],
+            "notes": list(document.notes),
+            "unknown": list(document.unknown),
+            "gridc": __version__,
+        }
+        columns = [
+            run.column
+            for one in self._benchmarks
+            for cell in one.cells.values()
+            for run in cell.runs
+            if run.column is not None
+        ]
+        whole = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
+        items = {
+            one.name: RecordedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
+            for one in self._benchmarks
+        }
+        cells = (
+            RecordedAnswersOf(cell.model, one.name, cell.configuration, _samples(cell))
+            for one in self._benchmarks
+            for cell in one.cells.values()
+            if cell.itemised
+        )
+        record(path, about, whole, items, cells)
+
+
+def _samples(cell: RecordedCell) -> Iterator[RecordedSample]:
+    """Every answer of a cell, with its texts, which are read from the log again."""
+    for run in cell.runs:
+        column, read = run.column, run.gathered.run
+        if column is None or read.samples is None:
+            continue
+        rows = zip(column.item.tolist(), column.state.tolist(), column.score.tolist(), strict=True)
+        for answer in read.samples():
+            if run.reading in (answer.scores or read.readings):
+                item, state, score = next(rows)
+                yield RecordedSample(
+                    item, None if isnan(score) else score, LOG_STATES[state], answer.prompt, answer.answer
+                )
+
+
+def is_of_logs(path: Path) -> bool:
+    """Whether what a person names in the place of a run is a log of another package, or a folder of them: a
+    store and a spec are looked for first."""
+    asked = any((path / name).is_file() for name in ("store.sqlite", "gridcard.toml"))
+    return not asked and path.exists() and holds_logs(path)
 
 
 def certify(
@@ -79,4 +150,5 @@ def certify(
             if name not in known:
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
-    return LogReport(certificate(read, reading, may_differ, alpha))
+    parts = recorded(read, reading, may_differ)
+    return LogReport(certificate(read, parts, alpha), read, parts)

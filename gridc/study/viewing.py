@@ -1,6 +1,7 @@
 """Show what a store holds: as pages on this machine, or as files."""
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
+from gridc.study.recorded import certify, is_of_logs
 from gridc.viewer import server
 from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import MOST_PAGES, Exported, export
@@ -45,7 +47,9 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
     with ExitStack() as stack:
         sources, start = [], "/"
         for place in places:
-            path, tags, stamp, curves = _store(place)
+            given = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
+            logs = _of_logs(given, stack)
+            path, tags, stamp, curves = _store(place) if logs is None else (logs, {}, "", None)
             source = OpenStore(path, tags, curves)
             stack.callback(source.close)
             sources.append(source)
@@ -60,6 +64,15 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
             if stamp in stamps and len(sources) == 1:
                 start = addresses.study(stamp)
         yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start
+
+
+def _of_logs(path: Path, opened: ExitStack) -> Path | None:
+    """A store of logs that are given in the place of one; None where they are none."""
+    if not is_of_logs(path):
+        return None
+    folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="gridc-logs-")))
+    certify([path]).record(folder / f"{path.name}.sqlite")
+    return folder / f"{path.name}.sqlite"
 
 
 def _store(place: Place) -> tuple[Path, Tags, str, StatedCurves | None]:

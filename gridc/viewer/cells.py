@@ -18,6 +18,7 @@ from gridc.compiler.grid import passes
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store.rows import RECORDED
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
 from gridc.viewer.reader import LiveReader, Moment
@@ -83,7 +84,11 @@ class StoredCell:
 
     @property
     def score(self) -> Fraction | None:
-        """Mean score of all samples (intention-to-treat); None while one is waiting."""
+        """Mean score of all samples (intention-to-treat); None while one is waiting. Of imported logs, whose
+        samples wait for nothing, of those that have a score."""
+        if self.method == RECORDED:
+            scored = self.counts.scored
+            return Fraction(self.counts.points, scored * self.scale) if scored else None
         if self.counts.waiting or not self.counts.trials:
             return None
         return Fraction(self.counts.points, self.counts.trials * self.scale)
@@ -93,7 +98,7 @@ class StoredCell:
 class StoredStudy:
     """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
     was in seconds; `better` says of each benchmark which score is the better one, where it is not the higher;
-    `problem` says why its spec could not be read, if so."""
+    `problem` says why its spec could not be read, if so, and `recorded` where imported logs come from."""
 
     stamp: str
     id: str
@@ -103,6 +108,7 @@ class StoredStudy:
     counted: datetime
     took: float
     problem: str | None
+    recorded: str | None
     by_key: Mapping[str, StoredCell] = field(repr=False)
     by_place: Mapping[tuple[str, str, str], StoredCell] = field(repr=False)
 
@@ -200,11 +206,12 @@ FROM sample WHERE cell >= ? AND cell <= ? GROUP BY cell
 def _count(moment: Moment, stamp: str) -> StoredStudy:
     started = time.monotonic()
     content, (first, last) = _content(moment, stamp), _bounds(moment, stamp)
+    imported = _imported(content)
     counts = {
         cell: SampleCounts(*(n or 0 for n in numbers))
         for cell, *numbers in moment.rows(_COUNT, [first, last])
     }
-    readings, problem = _readings(content)
+    readings, problem = ({}, None) if imported is not None else _readings(content)
     spec = content.get("spec") if isinstance(content, dict) else None
     judged = _labels(spec)
     rows = moment.rows(
@@ -218,10 +225,12 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
             method, order, names, scale, counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
-        for scale, names in [readings.get(key) or (1, _names(method, judged))]
+        for scale, names in [
+            readings.get(key) or ((1, _names(method, judged)) if imported is None else _of_logs(imported))
+        ]
     )  # fmt: skip
     stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
-    about = spec.get("study") if isinstance(spec, dict) else None
+    about = spec.get("study") if isinstance(spec, dict) else imported
     named = about if isinstance(about, dict) else {}
     return StoredStudy(
         stamp=stamp,
@@ -232,6 +241,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
+        recorded=None if imported is None else str(imported.get("provenance", "imported from logs")),
         by_key={cell.key: cell for cell in cells},
         by_place={(cell.model, cell.benchmark, cell.configuration): cell for cell in cells},
     )
@@ -255,6 +265,18 @@ def _content(moment: Moment, stamp: str) -> Any:
         return json.loads(row[0]) if row else {}
     except (ValueError, RecursionError):
         return {}
+
+
+def _imported(content: Any) -> dict[str, Any] | None:
+    """What a store says of imported logs, if that is what it holds."""
+    about = content.get(RECORDED) if isinstance(content, dict) else None
+    return about if isinstance(about, dict) else None
+
+
+def _of_logs(imported: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
+    """The scale of the scores, and what a choice says: that the answer could be read."""
+    scale = imported.get("scale")
+    return scale if type(scale) is int and scale > 0 else 1, ("read",)
 
 
 def _names(method: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:

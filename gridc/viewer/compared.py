@@ -58,13 +58,15 @@ def page(view: View) -> dict[str, Any]:
 
 
 def shared(a: StoredStudy, b: StoredStudy) -> Iterator[Both]:
-    """The cells that both have, matched by place, whatever the order of their axes."""
-    there = {_where(cell): cell for cell in b.cells}
-    yield from (Both(cell, there[_where(cell)]) for cell in a.cells if _where(cell) in there)
+    """The cells that both have, matched by place, whatever the order of their axes. Two studies of one model
+    each match whatever it is called, as for `gridc compare`."""
+    alone = len(a.models) == len(b.models) == 1
 
+    def where(cell: StoredCell) -> tuple[str, str, frozenset[tuple[str, str]]]:
+        return "" if alone else cell.model, cell.benchmark, frozenset(cell.levels.items())
 
-def _where(cell: StoredCell) -> tuple[str, str, frozenset[tuple[str, str]]]:
-    return cell.model, cell.benchmark, frozenset(cell.levels.items())
+    there = {where(cell): cell for cell in b.cells}
+    yield from (Both(cell, there[where(cell)]) for cell in a.cells if where(cell) in there)
 
 
 def _items(view: View, second: View) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def cell_page(view: View) -> dict[str, Any]:
             ("scored points", "earned", "", cell.counts.of("earned", "")),
             ("scored nothing", "nothing", "", cell.counts.of("nothing", "")),
             ("unreadable", "", "unreadable", cell.counts.of("", "unreadable")),
-            ("not scored yet", "waiting", "", cell.counts.waiting),
+            ("no score" if study.recorded else "not scored yet", "waiting", "", cell.counts.waiting),
         ],
     }
 

@@ -288,6 +288,23 @@ def test_neighbours_apart_that_all_pairs_tie_are_said(tmp_path: Path) -> None:
     assert tied, "the world has such a pair"
 
 
+def test_an_order_that_common_items_turn_is_said(tmp_path: Path) -> None:
+    """The one that stands first was asked easy items alone, on which it is behind."""
+    lines = ["model,benchmark,item,score"]
+    lines += [f"few,b,{number},{int(number > 2)}" for number in range(10)]
+    lines += [f"all,b,{number},{int(number < 10)}" for number in range(30)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    report = gridc.certify(path)
+    (row,) = report.certificate.benchmarks
+    assert [place.model for place in row.order] == ["few", "all"]
+    (test,) = row.neighbours
+    assert (test.items, test.gap) == (10, pytest.approx(-0.3))
+    said = "few stands before all by the items that each of them has, and is behind on the 10 items"
+    assert said in report.markdown() and said in report.html()
+    assert "stands before" not in gridc.certify(LOGS / "lm_eval").markdown()
+
+
 def harness_log(folder: Path, rows: list[dict[str, object]], scores: list[int], model: str = "m") -> None:
     """A run of lm-evaluation-harness over documents of a data set."""
     folder.mkdir()

@@ -19,6 +19,8 @@ UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
 LONG = 40
 """Characters of a configuration's level that is put together from several."""
+LARGE = 1e3
+"""A score above it has no twelve digits to round to."""
 FEWEST = 10
 """Items from which repetitions that score alike are no chance."""
 
@@ -64,8 +66,9 @@ class RecordedCell:
         means = np.divide(total, number, out=np.full(self.count, np.nan), where=number > 0)
         if self.unlisted is not None:
             means[number == 0] = self.unlisted
-        rounded: Floats = np.round(means, 12)
-        return rounded
+        small = np.abs(means) < LARGE
+        means[small] = np.round(means[small], 12)
+        return means
 
     @cached_property
     def first(self) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs
-from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.reports.recorded.evidence import (
     EnvelopePair,
     PairedScores,
@@ -35,11 +35,11 @@ WeighedPair = tuple[str, str, EnvelopePair]
 
 
 def certificate(
-    logs: ReadLogs, reading: str | None = None, may_differ: Iterable[str] = (), alpha: float = ALPHA
+    logs: ReadLogs, benchmarks: Iterable[RecordedBenchmark], alpha: float = ALPHA
 ) -> LogCertificate:
-    """All benchmarks of the logs. The claims of all pairs of all benchmarks share `alpha`: one family of
+    """All benchmarks of some logs. The claims of all pairs of all benchmarks share `alpha`: one family of
     reversals and one of orders, as in the certificate of a study."""
-    parts = [_UncorrectedBenchmark(benchmark, alpha) for benchmark in recorded(logs, reading, may_differ)]
+    parts = [_UncorrectedBenchmark(benchmark, alpha) for benchmark in benchmarks]
     weighed = [pair for part in parts for _, _, pair in part.pairs]
     reversals = iter(holm([pair.reversal for pair in weighed]))
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))

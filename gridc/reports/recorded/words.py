@@ -49,7 +49,7 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The table of cells."""
     cells: list[tuple[str, ...]] = []
     for one in row.scores:
-        value = _scored(one.score, one.interval)
+        value = scored(one.score, one.interval)
         items = f"{one.items:,}" if one.asked in (None, one.items) else f"{one.items:,} of {one.asked:,}"
         times = f" x {one.repetitions}" if one.repetitions > 1 else ""
         ends = "" if one.asked is None else states(one.states)
@@ -63,12 +63,12 @@ READINGS = ("model", "configuration", "reading", "score", "items")
 def readings(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The table of what else the log has of the same answers."""
     return [
-        (one.model, one.configuration, one.reading, _scored(one.score, None), f"{one.items:,}")
+        (one.model, one.configuration, one.reading, scored(one.score, None), f"{one.items:,}")
         for one in row.readings
     ]
 
 
-def _scored(score: float | None, interval: tuple[float, float] | None) -> str:
+def scored(score: float | None, interval: tuple[float, float] | None) -> str:
     """`0.417 [0.167, 0.667]`."""
     value = "none" if score is None else f"{score:.3f}"
     return value if interval is None else f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]"
@@ -92,7 +92,7 @@ def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     cells: list[tuple[str, ...]] = []
     for number, one in enumerate(row.order):
         can = f"{one.best}" if one.best == one.worst else f"{one.best} to {one.worst}"
-        begin = (f"{one.place}", one.model, _scored(one.score, one.interval), can)
+        begin = (f"{one.place}", one.model, scored(one.score, one.interval), can)
         if number == len(row.neighbours):
             cells.append((*begin, "", "", "", "", ""))
             continue
@@ -123,8 +123,15 @@ def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
         f"uncorrected), over the {len(row.ordered_over):,} configuration{many} that all of them have"
     )
     if row.tie_groups:
-        groups = ["{" + ", ".join(_short(group)) + "}" for group in row.tie_groups]
+        groups = ["{" + ", ".join(short(group)) + "}" for group in row.tie_groups]
         yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
+    sign = -1 if row.lower_is_better else 1
+    yield from (
+        f"{test.a} stands before {test.b} by the items that each of them has, and is behind on the "
+        f"{counted(test.items, 'item')} that both have, which alone are tested"
+        for test in row.neighbours
+        if test.gap is not None and sign * test.gap < 0
+    )
     tied = [(test.a, test.b) for test in row.neighbours if test.apart and _are_tied(row, test.a, test.b)]
     if tied:
         named = "; ".join(f"{a} and {b}" for a, b in tied[:SHOWN])
@@ -139,7 +146,7 @@ def _are_tied(row: LogBenchmarkRow, a: str, b: str) -> bool:
     return any(a in group and b in group for group in row.tie_groups)
 
 
-def _short(group: tuple[str, ...]) -> tuple[str, ...]:
+def short(group: tuple[str, ...]) -> tuple[str, ...]:
     return group if len(group) <= 8 else (*group[:3], f"{len(group) - 6} more", *group[-3:])
 
 
@@ -185,23 +192,23 @@ def _with_sign(p: float) -> str:
 
 def markdown(document: LogCertificate) -> str:
     """The same as a text for a repository or a pull request."""
-    lines = ["# What these logs certify", "", *(f"- {_plain(line)}" for line in provenance(document))]
+    lines = ["# What these logs certify", "", *(f"- {plain(line)}" for line in provenance(document))]
     for row in document.benchmarks:
         first, *more = head(row)
-        lines += ["", f"## {_plain(first)}", "", *(f"- {_plain(line)}" for line in more), ""]
+        lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]
         lines += _table(SCORES, scores(row))
         if row.order:
             lines += ["", *_table(NEIGHBOURS, neighbours(row)), ""]
-        lines += [f"- {_plain(line)}" for line in (*order(row, document.alpha), *pairs(row))]
+        lines += [f"- {plain(line)}" for line in (*order(row, document.alpha), *pairs(row))]
     return "\n".join(lines) + "\n"
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    return lines + [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
+    return lines + [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A stranger's text in Markdown: no markup of its own, and nothing that a terminal obeys."""
     text = visible(" ".join(text.replace("&", "&amp;").replace("<", "&lt;").split()))
     return "".join(f"\\{letter}" if letter in "\\`*_[]|#!~" else letter for letter in text)

@@ -13,6 +13,7 @@ from sqlite_utils import Database
 from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
 from gridc.runtime.store.events import B, Event, recorded
 from gridc.runtime.store.opening import open_to_read
+from gridc.runtime.store.rows import RECORDED
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a value of another form raises."""
@@ -62,6 +63,9 @@ def _is_date(text: str) -> bool:
         return False
 
 
+RECORDED_HELP = (
+    "`gridc view` and `gridc sql` read it; give `gridc certify --from` and `gridc compare` the logs"
+)
 CACHE_KIB = 128 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
 
@@ -132,9 +136,20 @@ class Reader:
         return recorded(self.events(), kind, stamp)
 
     def study(self, stamp: str) -> Any:
-        """The document that a study's digest is the digest of."""
+        """The document that a study's digest is the digest of. Raises `StoreError` (GC613) for imported
+        logs."""
         row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
-        return document_of(row[0])
+        document = document_of(row[0])
+        if isinstance(document, dict) and RECORDED in document:
+            message = "the store holds imported logs, and no study of gridc"
+            raise StoreError([Diagnostic("GC613", message, str(self.path), help=RECORDED_HELP)])
+        return document
+
+    @property
+    def imported(self) -> bool:
+        """Whether all that the store holds are imported logs."""
+        contents = self._db.execute("SELECT content FROM study")
+        return all(RECORDED in document_of(content) for (content,) in contents)
 
     def newest(self, prefix: str | None = None) -> str:
         """The stamp of the newest study, or of the newest one whose stamp begins so. Raises `StoreError`

@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+RECORDED = "recorded"
+"""How the scores of imported logs came about, and the key of their study's document that says where from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

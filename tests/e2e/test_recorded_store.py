@@ -1,0 +1,145 @@
+"""All answers of imported logs as a store: what the logs have is there, counted by plain sqlite3; the viewer
+says where they come from, and what needs a spec refuses them."""
+
+import json
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gridc
+from gridc.diagnostics.errors import StoreError, UsageError
+from tests.e2e.conftest import command
+
+LOGS = Path(__file__).resolve().parents[1] / "logs"
+MERGED = {"arith": ["arith_mc", "arith_mc_b"]}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `gridc certify --from` writes of the harness's logs and Inspect's with errors."""
+    folder = tmp_path_factory.mktemp("written")
+    gridc.certify([LOGS / "lm_eval", LOGS / "inspect" / "errors.json"], benchmarks=MERGED).write(folder)
+    return folder
+
+
+def query(store: Path, statement: str) -> list[Any]:
+    with sqlite3.connect(store) as db:
+        return db.execute(statement).fetchall()
+
+
+def test_every_answer_of_the_logs_is_in_the_store(written: Path) -> None:
+    counted: Counter[tuple[str, str]] = Counter()
+    right: Counter[tuple[str, str]] = Counter()
+    texts = set()
+    for path in (LOGS / "lm_eval").rglob("samples_*.jsonl"):
+        (results,) = path.parent.glob("results_*.json")
+        model = json.loads(results.read_text("utf-8"))["model_name"]
+        task = path.name.removeprefix("samples_").rpartition("_")[0]
+        first: str | None = None
+        for row in map(json.loads, path.read_text("utf-8").splitlines()):
+            first = first or row["filter"]
+            if row["filter"] != first:
+                continue
+            counted[model, task] += 1
+            right[model, task] += int(row[row["metrics"][0]])
+            texts.add(row["arguments"]["gen_args_0"]["arg_0"])
+    rows = query(
+        written / "store.sqlite",
+        """SELECT model, CASE configuration WHEN 'the only one' THEN benchmark
+                         ELSE substr(configuration, 6) END, count(*), sum(score)
+           FROM cell JOIN sample ON cell = cell.id WHERE benchmark LIKE 'arith%' GROUP BY cell.id""",
+    )
+    assert {(model, task): (n, points) for model, task, n, points in rows} == {
+        place: (count, right[place]) for place, count in counted.items()
+    }
+    prompts = query(written / "store.sqlite", "SELECT json_extract(content, '$.messages[0][1]') FROM prompt")
+    assert texts <= {text for (text,) in prompts}
+
+
+def test_how_answers_ended_is_kept(written: Path) -> None:
+    """Failed samples have no score; the store says so, and the score of their cell is that of the others."""
+    log = json.loads((LOGS / "inspect" / "errors.json").read_text("utf-8"))
+    failed = sum("error" in sample and sample["error"] is not None for sample in log["samples"])
+    model = log["eval"]["model"]
+    ((count, without, stated),) = query(
+        written / "store.sqlite",
+        f"""SELECT count(*), count(*) - count(score), sum(evidence = '{{"state":"failed"}}')
+            FROM cell JOIN sample ON cell = cell.id WHERE model = '{model}'""",
+    )
+    assert failed > 0 and (count, without, stated) == (len(log["samples"]), failed, failed)
+
+
+def test_the_viewer_says_where_answers_come_from(written: Path, tmp_path: Path) -> None:
+    pages = gridc.view_pages(tmp_path / "pages", written).folder
+    texts = [path.read_text("utf-8") for path in pages.glob("*.html")]
+    assert all("not pre-registered" in text for text in texts)
+    assert not any("Interim" in text or "Not answered yet" in text for text in texts)
+    assert not any("As plain text, without a chat template" in text for text in texts)
+    start = (pages / "index.html").read_text("utf-8")
+    report = gridc.certify(LOGS / "lm_eval", benchmarks=MERGED).certificate
+    (pair,) = next(row for row in report.benchmarks if row.benchmark == "arith").pairs
+    for model, count in ((pair.a, pair.a_better), (pair.b, pair.b_better)):
+        assert f"{model}</bdi> higher: {count}" in start or f"{model} higher: {count}" in start
+
+
+def test_two_logs_side_by_side(tmp_path: Path) -> None:
+    """Two runs of one model each, whatever the models are called."""
+    runs = [LOGS / "lm_eval" / name for name in ("llama-zero", "qwen2-zero")]
+    done = command("view", str(runs[0]), "--with", str(runs[1]), "--export", "pages", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 cells are in both" in (tmp_path / "pages" / "index.html").read_text("utf-8")
+    beside = [path.read_text("utf-8") for path in (tmp_path / "pages").glob("beside-*.html")]
+    assert beside and all("Store 1" in text and "Store 2" in text for text in beside)
+
+
+def test_what_needs_a_spec_refuses_imported_logs(written: Path, finished: Path, tmp_path: Path) -> None:
+    for arguments in (
+        ("compare", str(written), str(written), "--margin", "5pp"),
+        ("diff", str(written), str(written)),
+    ):
+        done = command(*arguments, cwd=tmp_path)
+        assert done.returncode == 6 and "GC613" in done.stderr, done.stderr
+    with pytest.raises(StoreError, match="GC613"):
+        gridc.compare(written, finished / "results" / "small")
+
+
+def test_no_store_of_a_run_is_written_over(study: Path, tmp_path: Path) -> None:
+    report = gridc.certify(LOGS / "lm_eval")
+    with pytest.raises(UsageError, match="nothing is written over"):
+        report.write(study / "results" / "small")
+    assert not (study / "results" / "small" / "logs.json").exists()
+    gridc.certify(LOGS / "inspect" / "errors.json").write(tmp_path / "out")
+    before = query(tmp_path / "out" / "store.sqlite", "SELECT stamp FROM study")
+    report.write(tmp_path / "out")
+    assert query(tmp_path / "out" / "store.sqlite", "SELECT stamp FROM study") != before
+    assert not list((tmp_path / "out").glob(".store*"))
+
+
+def test_hostile_texts_and_scores_are_kept_as_text(tmp_path: Path) -> None:
+    rows = [
+        "model,benchmark,item,score,prompt,answer",
+        'm,b,1,0.12345,"<script>alert(1)</script>",\x1b[31mred',
+    ]
+    rows += ["m,b,2,1e300,x,y", "m,b,3,-4,x,y"]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    gridc.certify(tmp_path / "t.csv").write(tmp_path / "out")
+    scores = query(tmp_path / "out" / "store.sqlite", "SELECT item, score FROM sample ORDER BY item")
+    assert scores == [("1", 1234), ("2", None), ("3", -40000)]
+    pages = gridc.view_pages(tmp_path / "pages", tmp_path / "out").folder
+    for path in pages.glob("*.html"):
+        text = path.read_text("utf-8")
+        assert "<script>alert" not in text and "\x1b" not in text
+
+
+def test_the_card_has_six_fields_for_every_model(written: Path) -> None:
+    text = (written / "gridcard.md").read_text("utf-8")
+    assert "not pre-registered" in text.splitlines()[2]
+    report = gridc.certify([LOGS / "lm_eval", LOGS / "inspect" / "errors.json"], benchmarks=MERGED)
+    cards = sum(len({score.model for score in row.scores}) for row in report.certificate.benchmarks)
+    assert text.count("\n## ") == cards == text.count("1. **Axis receipt.**") == text.count("6. **Scope.**")
+    for row in report.certificate.benchmarks:
+        for score in row.scores:
+            assert score.score is None or f"{score.score:.3f}" in text

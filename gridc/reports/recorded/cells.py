@@ -63,7 +63,7 @@ class RecordedCell:
         for column in self._columns:
             total += np.bincount(column.item, column.score, self.count)
             number += np.bincount(column.item, minlength=self.count)
-        means = np.divide(total, number, out=np.full(self.count, np.nan), where=number > 0)
+        means: Floats = np.divide(total, number, out=np.full(self.count, np.nan), where=number > 0)
         if self.unlisted is not None:
             means[number == 0] = self.unlisted
         small = np.abs(means) < LARGE

@@ -33,7 +33,7 @@ MOST = 1e9
 """A larger score is not kept, which SQLite could not hold."""
 
 
-class RecordedSample(NamedTuple):
+class ImportedSample(NamedTuple):
     """An answer of a log: its item by its place among the benchmark's, its score and how it ended, and the
     texts where the log has them."""
 
@@ -45,17 +45,17 @@ class RecordedSample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedAnswersOf:
+class ImportedCell:
     """One model on one benchmark in one configuration. Answers to one item are its replicates, in order."""
 
     model: str
     benchmark: str
     configuration: str
-    samples: Iterable[RecordedSample]
+    samples: Iterable[ImportedSample]
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedItems:
+class ImportedItems:
     """The items of a benchmark: what their log calls them, their units, and what they ask."""
 
     lower: bool
@@ -78,8 +78,8 @@ def record(
     path: Path,
     about: Mapping[str, Any],
     whole: bool,
-    benchmarks: Mapping[str, RecordedItems],
-    cells: Iterable[RecordedAnswersOf],
+    benchmarks: Mapping[str, ImportedItems],
+    cells: Iterable[ImportedCell],
 ) -> str:
     """Write a store, all or nothing, in the place of one of imported logs, if there is one; the digest of
     what `about` says. Scores are `whole` where all are 0 or 1, and else kept to a ten-thousandth.
@@ -106,7 +106,7 @@ def record(
 
 
 class _RecordingWriter(Writable):
-    def begin(self, stamp: str, content: str, benchmarks: Mapping[str, RecordedItems]) -> None:
+    def begin(self, stamp: str, content: str, benchmarks: Mapping[str, ImportedItems]) -> None:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         self._insert("INSERT INTO study VALUES (?, ?, ?)", [(stamp, created, content)])
         for name, items in benchmarks.items():
@@ -124,7 +124,7 @@ class _RecordingWriter(Writable):
                     "INSERT INTO question VALUES (?, ?, ?, ?, ?, ?)", [(stamp, name, item, *digests)]
                 )
 
-    def write(self, stamp: str, cell: RecordedAnswersOf, names: Sequence[str], scale: int) -> None:
+    def write(self, stamp: str, cell: ImportedCell, names: Sequence[str], scale: int) -> None:
         key = f"{cell.model}/{cell.benchmark}/{cell.configuration}"
         row = {
             "stamp": stamp, "key": key, "model": cell.model, "benchmark": cell.benchmark,
@@ -156,7 +156,7 @@ def _plain(text: str) -> str:
 
 
 def _rows(
-    number: Any, key: str, cell: RecordedAnswersOf, names: Sequence[str], scale: int
+    number: Any, key: str, cell: ImportedCell, names: Sequence[str], scale: int
 ) -> Iterator[tuple[tuple[Any, ...], ...]]:
     """Of every answer its rows of `sample`, `prompt`, `call` and `trace`."""
     replicates: defaultdict[int, int] = defaultdict(int)
@@ -179,7 +179,7 @@ def _rows(
         )  # fmt: skip
 
 
-def _answer(one: RecordedSample) -> dict[str, Any]:
+def _answer(one: ImportedSample) -> dict[str, Any]:
     if one.state == "failed":
         return {"error": {"kind": "failed", "message": "as the log says"}}
     text = "(The log does not have the answer.)" if one.answer is None else _plain(one.answer)

@@ -17,7 +17,7 @@ from gridc.files import write_atomic
 from gridc.reports.recorded import cards, words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
-from gridc.runtime.recording import RecordedAnswersOf, RecordedItems, RecordedSample, record
+from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
 
@@ -88,11 +88,11 @@ class LogReport:
         ]
         whole = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
         items = {
-            one.name: RecordedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
+            one.name: ImportedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
             for one in self._benchmarks
         }
         cells = (
-            RecordedAnswersOf(cell.model, one.name, cell.configuration, _samples(cell))
+            ImportedCell(cell.model, one.name, cell.configuration, _samples(cell))
             for one in self._benchmarks
             for cell in one.cells.values()
             if cell.itemised
@@ -100,7 +100,7 @@ class LogReport:
         record(path, about, whole, items, cells)
 
 
-def _samples(cell: RecordedCell) -> Iterator[RecordedSample]:
+def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
     """Every answer of a cell, with its texts, which are read from the log again."""
     for run in cell.runs:
         column, read = run.column, run.gathered.run
@@ -110,7 +110,7 @@ def _samples(cell: RecordedCell) -> Iterator[RecordedSample]:
         for answer in read.samples():
             if run.reading in (answer.scores or read.readings):
                 item, state, score = next(rows)
-                yield RecordedSample(
+                yield ImportedSample(
                     item, None if isnan(score) else score, LOG_STATES[state], answer.prompt, answer.answer
                 )
 

@@ -4,9 +4,6 @@ Pages are written in the order in which links lead to them, so that those near t
 are written; a link to a page that was left out is plain text.
 """
 
-import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.reports.folders import new_folder
 from gridc.viewer.pages import Viewer
 from gridc.viewer.templates import ASSETS, asset
 from gridc.viewer.view import PageRequest
@@ -36,12 +33,7 @@ def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], No
 
     Raises `UsageError` (GC000) where the folder exists.
     """
-    if folder.exists():
-        message = "the folder exists already, and nothing is written over"
-        raise UsageError([Diagnostic("GC000", message, str(folder))])
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with new_folder(folder) as draft:
         start = "/compare" if len(viewer.sources) > 1 else "/study"
         names, waiting, left_out = {start: "index.html"}, deque([start]), set[str]()
 
@@ -64,11 +56,6 @@ def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], No
             progress(pages)
         for name in ASSETS:
             (draft / name).write_bytes(asset(name))
-        draft.chmod(0o755)
-        os.replace(draft, folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
     return Exported(folder, pages, len(left_out))
 
 

@@ -141,6 +141,17 @@ def test_one_evaluation_in_several_formats_counts_once(tmp_path: Path) -> None:
         f"{tmp_path / name} holds the run of {tmp_path / 'c.json'} again: it counts once"
         for name in ("a.csv", "b.jsonl")
     ]
+    # Nor does a provider count twice that never answered.
+    (tmp_path / "failed").mkdir()
+    failed = [
+        {key: value for key, value in json.loads(row).items() if key != "response"}
+        | {"failureReason": 2, "success": False, "score": 0}
+        for row in rows
+    ]
+    (tmp_path / "failed" / "b.jsonl").write_text("\n".join(map(json.dumps, failed[::-1])) + "\n")
+    document["results"]["results"] = failed
+    (tmp_path / "failed" / "c.json").write_text(json.dumps(document))
+    assert len(read_logs([tmp_path / "failed"]).runs) == 4
     # The same answers under two prompts are two runs, and so are two files of one format.
     twins = [dict(json.loads(row), response={"output": "7"}) for row in rows]
     (tmp_path / "twins").mkdir()

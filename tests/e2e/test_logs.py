@@ -288,6 +288,21 @@ def test_neighbours_apart_that_all_pairs_tie_are_said(tmp_path: Path) -> None:
     assert tied, "the world has such a pair"
 
 
+def test_two_levels_of_one_name_are_counted(tmp_path: Path) -> None:
+    """Two prompts that their author called alike are told apart by a number, from 2 on."""
+    rows = [
+        {"promptIdx": place, "testIdx": 0, "provider": {"id": "p", "label": "p"}, "vars": {"a": "1"},
+         "prompt": {"raw": f"{place} 1?", "label": "one"}, "success": True, "score": 1,
+         "response": {"output": str(place)}}
+        for place in (0, 1, 2)
+    ]  # fmt: skip
+    prompts = [{"raw": f"{place} {{{{a}}}}?", "label": "one"} for place in (0, 1, 2)]
+    document = {"evalId": "e", "config": {}, "results": {"results": rows, "prompts": prompts}}
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    (row,) = gridc.certify(tmp_path).certificate.benchmarks
+    assert row.configurations == ("prompt=one", "prompt=one (2)", "prompt=one (3)")
+
+
 def test_an_order_that_common_items_turn_is_said(tmp_path: Path) -> None:
     """The one that stands first was asked easy items alone, on which it is behind."""
     lines = ["model,benchmark,item,score"]

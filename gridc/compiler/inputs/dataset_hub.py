@@ -35,6 +35,16 @@ class Hosted:
     said: tuple[str, ...] = ()
 
 
+def repository_of(reference: str) -> tuple[str, str | None] | None:
+    """The repository that a reference names, and the commit if it is pinned to one; None for another kind of
+    reference."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        return None
+    revision = match["revision"]
+    return match["repository"], revision if revision and _COMMIT.fullmatch(revision) else None
+
+
 def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
     """The files that a reference names. `pinned` is the commit that a lock recorded for it.
 

@@ -35,6 +35,12 @@ def _every_eval(compiled: "Compiled", lock: "Lock", results: Path, target: Path)
     return export(compiled, lock, results, target)
 
 
+def _eval_results(compiled: "Compiled", lock: "Lock", results: Path, target: Path) -> Path:
+    from gridc.reports.exchange.eval_results import export
+
+    return export(compiled, lock, results, target)
+
+
 EXPORTS: Mapping[str, Export] = {
     "bundle": Export(
         "One folder with all that `gridc verify FOLDER` needs to check the study offline.",
@@ -47,6 +53,12 @@ EXPORTS: Mapping[str, Export] = {
         ".every-eval-ever",
         "`gridc certify --from {}` reads it back",
         _every_eval,
+    ),
+    "eval-results": Export(
+        "Point scores on benchmarks of the Hugging Face hub, as a model's `.eval_results` has them.",
+        ".eval-results",
+        "copy MODEL.yaml of {} into the `.eval_results` folder of the model's repository",
+        _eval_results,
     ),
 }
 """By the name that `gridc export` takes."""

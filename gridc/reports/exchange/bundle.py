@@ -17,9 +17,6 @@ cover all of it.
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +41,11 @@ from gridc.compiler.lock.evidence import beside, read_evidence
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
+from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
 from gridc.reports.exchange.recorded_items import ABSENT, listed_digest, listed_items, recorded_items
 from gridc.reports.files import NAMES
+from gridc.reports.folders import new_folder
 from gridc.reports.verification import (
     MOST_JSON,
     Verified,
@@ -94,13 +92,8 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
 
     Raises `UsageError` (GC000) when the target exists, `StoreError` when there is no store.
     """
-    if target.exists():
-        message = "the bundle's folder exists already, and nothing is written over"
-        raise UsageError([Diagnostic("GC000", message, str(target))])
     study = compiled.study
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
+    with new_folder(target) as draft:
         (draft / "results").mkdir()
         with Store.open(results / "store.sqlite") as store:
             store.require(Plan(study).study_digest)
@@ -131,11 +124,6 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         names = sorted(files_below(draft))
         (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
         (draft / MANIFEST).write_text(_manifest({name: _digest_of(draft / name) for name in (*names, CRATE)}))
-        draft.chmod(0o755)
-        os.replace(draft, target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
     return target
 
 

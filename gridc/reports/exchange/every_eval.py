@@ -6,10 +6,7 @@ logs knows; docs/sharing.md lists what is lost.
 """
 
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,10 +23,10 @@ from gridc.compiler.inputs.logs.every_eval import AXIS, OWN
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.stored import prompt_text
 from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.scores import CellScore, cell_scores
+from gridc.reports.folders import new_folder
 from gridc.runtime.store.store import Store
 from gridc.schema.models import Model
 from gridc.statistics.direction import Direction
@@ -41,26 +38,15 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
     """Write the files of a study into a new folder, which appears whole or not at all.
 
     Raises `UsageError` (GC000) when the target exists, `StoreError` when there is no store."""
-    if target.exists():
-        message = "the folder exists already, and nothing is written over"
-        raise UsageError([Diagnostic("GC000", message, str(target))])
     plan = Plan(compiled.study)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        with Store.open(results / "store.sqlite") as store:
-            store.require(plan.study_digest)
-            groups: defaultdict[tuple[str, str], list[CellScore]] = defaultdict(list)
-            for row in cell_scores(plan, item_outcomes(plan.cells(), store, plan.study_digest)):
-                if row.scored:
-                    groups[row.cell.model, row.cell.configuration].append(row)
-            for rows in groups.values():
-                _ExportedEvaluation(plan, lock, store, rows).write(draft)
-        draft.chmod(0o755)
-        os.replace(draft, target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+    with new_folder(target) as draft, Store.open(results / "store.sqlite") as store:
+        store.require(plan.study_digest)
+        groups: defaultdict[tuple[str, str], list[CellScore]] = defaultdict(list)
+        for row in cell_scores(plan, item_outcomes(plan.cells(), store, plan.study_digest)):
+            if row.scored:
+                groups[row.cell.model, row.cell.configuration].append(row)
+        for rows in groups.values():
+            _ExportedEvaluation(plan, lock, store, rows).write(draft)
     return target
 
 

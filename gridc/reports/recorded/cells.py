@@ -215,8 +215,11 @@ def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
         value, label = _level(gathered, axis)
         if value not in labels:
             short = told.get(value, label).replace(",", ";")
-            used = list(labels.values())
-            labels[value] = short if short not in used else f"{short} ({used.count(short) + len(used) + 1})"
+            number, name = 1, short
+            while name in labels.values():
+                number += 1
+                name = f"{short} ({number})"
+            labels[value] = name
     return labels
 
 

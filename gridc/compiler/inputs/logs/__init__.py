@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
@@ -179,17 +181,26 @@ def _drop_forms(logs: ReadLogs) -> None:
     alike: defaultdict[object, list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         run = gathered.run
-        same = id(gathered) if gathered.texts is None else gathered.texts
-        alike[run.package, run.model, same].append(gathered)
+        alike[run.package, run.model, _what_came(gathered, logs.items[run.benchmark])].append(gathered)
     for several in alike.values():
         several.sort(key=lambda gathered: SUFFIXES.index(gathered.run.path.suffix.lower()))
         for place, gathered in enumerate(several):
             first = next((one for one in several[:place] if _is_form_of(gathered.run, one.run)), None)
             if first is not None:
                 logs.runs.remove(gathered)
-                logs.notes.append(
-                    f"{gathered.run.path} holds the run of {first.run.path} again: it counts once"
-                )
+                logs.notes.append(_again(gathered, first))
+
+
+def _what_came(gathered: GatheredRun, items: LogItems) -> object:
+    """What two formats of one run have in common: its texts; where every answer failed, which items those
+    are; and else nothing, so that the run is alone."""
+    column = next(iter(gathered.columns.values()), None)
+    if gathered.texts is not None or column is None or not np.isnan(column.score).all():
+        return id(gathered) if gathered.texts is None else gathered.texts
+    keys = items.keys
+    return tuple(
+        sorted((keys[number], epoch) for number, epoch in zip(column.item, column.epoch, strict=True))
+    )
 
 
 def _is_form_of(run: LogRun, other: LogRun) -> bool:

@@ -185,3 +185,32 @@ def test_the_tables_of_safetyrepro(tmp_path: Path) -> None:
         "6 ToxiGen y_rng_34B: 0.042",
     ]
     assert {row["outcome"]["verdict"] for row in rows} == {"possible", "impossible"}
+
+
+SCAFFOLDED = {
+    "7": ("86.7", "100.0", "78.3", "99.2", "82.5", "97.5", "83.3", "99.2", "84.2", "100.0"),
+    "8": ("32.1", "48.6", "57.1", "60.0", "15.0", "29.3", "22.1", "53.6", "42.1", "75.0"),
+    "9": ("89.0", "75.0", "76.3", "45.9", "79.5", "61.5", "82.2", "67.7", "74.3", "69.3"),
+    "10": ("84.4", "89.9", "88.8", "91.4", "75.4", "76.5", "83.5", "83.9", "76.4", "76.0"),
+}
+"""Rates of Safety Under Scaffolding by table; of Table 9 direct and standard map-reduce."""
+
+
+@pytest.mark.parametrize(
+    ("table", "n", "impossible"),
+    [
+        ("7", "120", ()),  # 60 items in two configurations
+        ("8", "20", (0, 1, 2, 5, 6, 7, 8)),
+        ("8", "40", (0, 1, 2, 5, 6, 7, 8)),
+        ("8", "140", ()),
+        ("9", "200", (2, 3, 6, 7, 8, 9)),  # DeepSeek, GPT-5.2 and Llama
+        ("10", "200", (0, 1, 2, 3, 4, 7, 8)),
+    ],
+)
+def test_the_tables_of_safety_under_scaffolding(
+    table: str, n: str, impossible: tuple[int, ...], tmp_path: Path
+) -> None:
+    rates = SCAFFOLDED[table]
+    assert verdicts(tmp_path, [(table, f"{rate}%", n) for rate in rates]) == [
+        "impossible" if place in impossible else "possible" for place in range(len(rates))
+    ]

@@ -141,6 +141,12 @@ def test_one_evaluation_in_several_formats_counts_once(tmp_path: Path) -> None:
         f"{tmp_path / name} holds the run of {tmp_path / 'c.json'} again: it counts once"
         for name in ("a.csv", "b.jsonl")
     ]
+    # Other assertions about the same answers are another run.
+    (tmp_path / "judged").mkdir()
+    shutil.copy(LOGS / "promptfoo" / "sums.json", tmp_path / "judged" / "c.json")
+    judged = [dict(json.loads(row), score=1 - json.loads(row)["score"]) for row in rows]
+    (tmp_path / "judged" / "b.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
+    assert len(read_logs([tmp_path / "judged"]).runs) == 8
     # Nor does a provider count twice that never answered.
     (tmp_path / "failed").mkdir()
     failed = [

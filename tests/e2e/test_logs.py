@@ -216,6 +216,7 @@ def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
     assert gridc.compare(a, a, margin=5).verdict == "GO"
     assert any("by id alone" in warning for warning in report.comparison.warnings)
     real = gridc.compare(LOGS / "lm_eval" / "llama-zero", LOGS / "lm_eval" / "qwen2-zero", margin=5)
+    assert "model" not in real.comparison.instrument.equal, "the names are others"
     assert real.comparison.instrument.prompts == real.comparison.instrument.prompts_equal == 24
     assert real.comparison.instrument.same
     flip = real.comparison.benchmarks[0].flips[0]

@@ -99,7 +99,9 @@ def _answers(column: LogColumn, run: LogRun, count: int) -> Iterator[tuple[int, 
 
 
 def _facts(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:
-    """By model and benchmark, in the words of `gridc compare`."""
+    """By model and benchmark, in the words of `gridc compare`. A model is another one by its name, if the log
+    has nothing else to tell models apart."""
+    yield ("model", f"model[{run.model}].{run.benchmark}.name"), run.model
     for (aspect, path), value in run.facts.items():
         yield (aspect, f"model[{run.model}].{run.benchmark}.{path}"), value
     for name, value in run.seeds.items():

@@ -21,6 +21,8 @@ from gridc.diagnostics.errors import FileError
 
 SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".parquet")
 MOST_FILES = 100_000
+ROUNDED = 0.0051
+"""Two scores of one answer differ by less where a format has two digits of them."""
 UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 """What a value of another kind than its format says ends with, wherever a reader meets it."""
 
@@ -185,7 +187,7 @@ def _drop_forms(logs: ReadLogs) -> None:
     for several in alike.values():
         several.sort(key=lambda gathered: SUFFIXES.index(gathered.run.path.suffix.lower()))
         for place, gathered in enumerate(several):
-            first = next((one for one in several[:place] if _is_form_of(gathered.run, one.run)), None)
+            first = next((one for one in several[:place] if _is_form_of(gathered, one)), None)
             if first is not None:
                 logs.runs.remove(gathered)
                 logs.notes.append(_again(gathered, first))
@@ -203,11 +205,18 @@ def _what_came(gathered: GatheredRun, items: LogItems) -> object:
     )
 
 
-def _is_form_of(run: LogRun, other: LogRun) -> bool:
-    """By labels: one format has the text of what another one only names."""
+def _is_form_of(gathered: GatheredRun, first: GatheredRun) -> bool:
+    """By labels: one format has the text of what another one only names. Scores may be rounded in one."""
+    run, other = gathered.run, first.run
     both = run.axes.keys() & other.axes.keys()
-    return run.path.suffix != other.path.suffix and all(
-        run.axes[name].label == other.axes[name].label for name in both
+    scores = [
+        [np.sort(side.columns[reading].score) for side in (gathered, first)]
+        for reading in gathered.columns.keys() & first.columns.keys()
+    ]
+    return (
+        run.path.suffix != other.path.suffix
+        and all(run.axes[name].label == other.axes[name].label for name in both)
+        and all(np.allclose(a, b, atol=ROUNDED, equal_nan=True) for a, b in scores if len(a) == len(b))
     )
 
 

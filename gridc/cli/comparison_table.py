@@ -1,5 +1,6 @@
 """What `gridc compare` prints."""
 
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -20,6 +21,13 @@ def print_report(report: ReleaseReport) -> None:
     terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
     for line in _tail(comparison):
         click.echo(terminal.visible(line))
+    sides = [run.name for run in (*comparison.a, comparison.b)]
+    if comparison.benchmarks and len(sides) == 2 and not any("@" in side for side in sides):
+        click.echo(
+            terminal.visible(
+                f"both answers to every item: gridc view {shlex.join((sides[0], '--with', sides[1]))}"
+            )
+        )
     colour = {"GO": "green", "NO-GO": "red"}.get(comparison.verdict, "yellow")
     verdict = terminal.paint(comparison.verdict, fg=colour, bold=True)
     click.echo(f"\n{verdict}  {terminal.visible('; '.join(comparison.reasons))}")

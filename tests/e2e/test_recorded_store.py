@@ -2,6 +2,7 @@
 says where they come from, and what needs a spec refuses them."""
 
 import json
+import shlex
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -93,6 +94,17 @@ def test_two_logs_side_by_side(tmp_path: Path) -> None:
     assert "2 cells are in both" in (tmp_path / "pages" / "index.html").read_text("utf-8")
     beside = [path.read_text("utf-8") for path in (tmp_path / "pages").glob("beside-*.html")]
     assert beside and all("Store 1" in text and "Store 2" in text for text in beside)
+
+
+def test_a_comparison_names_the_pages_that_show_both_answers(tmp_path: Path) -> None:
+    runs = [str(LOGS / "lm_eval" / name) for name in ("llama-zero", "qwen2-zero")]
+    done = command("compare", *runs, "--margin", "5pp", cwd=tmp_path)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("both answers to every item: ")]
+    _, *arguments = shlex.split(line.partition(": ")[2])
+    shown = command(*arguments, "--export", "pages", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    several = command("compare", runs[1], "--baseline", *runs, "--margin", "5pp", cwd=tmp_path)
+    assert "both answers" not in several.stdout
 
 
 def test_what_needs_a_spec_refuses_imported_logs(written: Path, finished: Path, tmp_path: Path) -> None:

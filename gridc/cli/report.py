@@ -20,6 +20,7 @@ from gridc.study import OpenStudy, Trust, report_all
 @click.option(
     "--attribution", is_flag=True, help="Explain by axis what moves scores and verdicts (lightgbm)."
 )
+@click.option("--checklist", is_flag=True, help="Also write what published checklists ask, with evidence.")
 @believes
 def report(
     specs: tuple[Path, ...],
@@ -30,6 +31,7 @@ def report(
     figures: bool,
     pdf: bool,
     attribution: bool,
+    checklist: bool,
     roots: tuple[Path, ...],
     signers: tuple[str, ...],
     records: tuple[Path, ...],
@@ -41,6 +43,8 @@ def report(
     error budget. `--out` is the folder of that one then.
     """
     trust = Trust(roots, signers, records)
+    if len(specs) > 1 and checklist:
+        raise click.UsageError("--checklist is of one study")
     if len(specs) > 1:
         over_all = report_all(specs, out, data, models, trust, figures, pdf, attribution)
         if as_json:
@@ -53,7 +57,11 @@ def report(
             click.echo(f"  {path}")
         return
     spec = specs[0] if specs else Path("gridcard.toml")
-    written = OpenStudy(spec, data, out, trust, models).report(figures, pdf, attribution)
+    study = OpenStudy(spec, data, out, trust, models)
+    written = study.report(figures, pdf, attribution)
+    asked = study.checklist() if checklist else None
+    if asked is not None:
+        (written.store.parent / "checklist.md").write_text(asked.markdown(), "utf-8")
     if as_json:
         print_json(written.as_json())
         return
@@ -73,5 +81,8 @@ def report(
         click.echo(
             f"  {'and, beside them':<18} {len(written.files) - len(main)} of these as JSON, text or TeX"
         )
+    if asked is not None:
+        left = f"{len(asked.rows)} criteria, of which the author must write {asked.left}"
+        click.echo(f"  {'checklists':<18} {written.store.parent / 'checklist.md'} ({left})")
     if written.figures:
         click.echo(f"  {f'{len(written.figures)} figures':<18} {written.figures[0].parent}")

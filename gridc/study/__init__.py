@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         FindingsReport,
         ScoreboardReport,
         StudiesReport,
+        StudyChecklist,
         WrittenReport,
     )
     from gridc.study.running import RaceReport, RunReport, RunStep, StatusReport
@@ -306,6 +307,12 @@ class OpenStudy:
         from gridc.study.reporting import report
 
         return report(self._place, figures, pdf, attribution)
+
+    def checklist(self) -> "StudyChecklist":
+        """What published checklists ask of a report, with what the study shows of it."""
+        from gridc.study.reporting import study_checklist
+
+        return study_checklist(self._place)
 
     def certify(self) -> "CertificateReport":
         """Which orders and reversals the items certify, from what the store has."""

@@ -12,8 +12,9 @@ from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
+from gridc.reports import checklist, studies
 from gridc.reports import files as documents
-from gridc.reports import studies
+from gridc.reports.checklist import ReportCriterion
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
@@ -28,6 +29,7 @@ from gridc.reports.page import PROMINENT
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
 from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
+from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
 from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
@@ -339,6 +341,39 @@ def report_all(
     folder.mkdir(parents=True, exist_ok=True)
     files = documents.write_texts(studies.texts(document), folder)
     return StudiesReport(document, written, tuple(files))
+
+
+@dataclass(frozen=True, slots=True)
+class StudyChecklist:
+    """Criteria of published checklists, each with what the study shows of it, or nothing where only its
+    author can say."""
+
+    study: str
+    rows: tuple[ReportCriterion, ...]
+
+    @property
+    def left(self) -> int:
+        """How many the author must write."""
+        return sum(row.shown is None for row in self.rows)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.rows]
+
+    def markdown(self) -> str:
+        return checklist.markdown(self.study, self.rows)
+
+    def __repr__(self) -> str:
+        return self.markdown()
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def study_checklist(place: Place) -> StudyChecklist:
+    """What checklists for reports ask for, from what the store has."""
+    found = findings(place)
+    rows = checklist.criteria(found.cards, make_scorecard(found.findings))
+    return StudyChecklist(found.cards.study, tuple(rows))
 
 
 def certify(place: Place) -> CertificateReport:

@@ -27,7 +27,7 @@ class ReportCriterion:
     shown: str | None
 
 
-class _Asked(NamedTuple):
+class _ListedCriterion(NamedTuple):
     criterion: str
     shown: "Callable[[CardDeck, Scorecard], str | None]"
 
@@ -157,23 +157,23 @@ def _interpretation(deck: CardDeck, scorecard: Scorecard) -> str | None:
 
 
 SAFETYREPRO = (
-    _Asked("(i) axis receipt", _receipt),
-    _Asked("(ii) point score", _score),
-    _Asked("(iii) score neighbourhood", _neighbourhood),
-    _Asked("(iv) verdict stability", _verdicts),
-    _Asked("(v) ranking stability", _ranking),
-    _Asked("(vi) scope statement", _scope),
+    _ListedCriterion("(i) axis receipt", _receipt),
+    _ListedCriterion("(ii) point score", _score),
+    _ListedCriterion("(iii) score neighbourhood", _neighbourhood),
+    _ListedCriterion("(iv) verdict stability", _verdicts),
+    _ListedCriterion("(v) ranking stability", _ranking),
+    _ListedCriterion("(vi) scope statement", _scope),
 )
 STREAM = (
-    _Asked("1 (i) capabilities that are measured, and the threat models they matter to", _author),
-    _Asked("1 (ii) which results would rule a capability of concern in or out", _author),
-    _Asked("1 (iii) an example item with a response", _author),
-    _Asked("2 (i) number of items", _items),
-    _Asked("2 (ii) type of items and how they are scored", _scoring),
-    _Asked("2 (iii) how grading criteria were made, and their quality control", _author),
-    _Asked("2 (iv), (v) who or what grades, and how well", _graded),
-    _Asked("3 model elicitation", _elicitation),
-    _Asked("4 model performance", _score),
-    _Asked("5 baseline performance", _author),
-    _Asked("6 interpretation of results", _interpretation),
+    _ListedCriterion("1 (i) capabilities that are measured, and the threat models they matter to", _author),
+    _ListedCriterion("1 (ii) which results would rule a capability of concern in or out", _author),
+    _ListedCriterion("1 (iii) an example item with a response", _author),
+    _ListedCriterion("2 (i) number of items", _items),
+    _ListedCriterion("2 (ii) type of items and how they are scored", _scoring),
+    _ListedCriterion("2 (iii) how grading criteria were made, and their quality control", _author),
+    _ListedCriterion("2 (iv), (v) who or what grades, and how well", _graded),
+    _ListedCriterion("3 model elicitation", _elicitation),
+    _ListedCriterion("4 model performance", _score),
+    _ListedCriterion("5 baseline performance", _author),
+    _ListedCriterion("6 interpretation of results", _interpretation),
 )

@@ -66,12 +66,24 @@ class ImportedItems:
     @property
     def names(self) -> list[str]:
         """No two alike: a log may ask two things under one id."""
-        seen: defaultdict[str, int] = defaultdict(int)
-        names = []
-        for id in self.ids:
-            seen[id] += 1
-            names.append(_plain(id) if seen[id] == 1 else f"{_plain(id)} ({seen[id]})")
-        return names
+        given = _Names()
+        return [given.free(_plain(id)) for id in self.ids]
+
+
+class _Names:
+    """Names that were given, each once: `a`, `a (2)`, `a (3)`."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+        self._last: defaultdict[str, int] = defaultdict(lambda: 1)
+
+    def free(self, name: str) -> str:
+        free = name
+        while free in self._given:
+            self._last[name] += 1
+            free = f"{name} ({self._last[name]})"
+        self._given.add(free)
+        return free
 
 
 def record(
@@ -106,6 +118,10 @@ def record(
 
 
 class _RecordingWriter(Writable):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._keys = _Names()  # `a/b` on `c` and `a` on `b/c` read alike
+
     def begin(self, stamp: str, content: str, benchmarks: Mapping[str, ImportedItems]) -> None:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         self._insert("INSERT INTO study VALUES (?, ?, ?)", [(stamp, created, content)])
@@ -125,7 +141,7 @@ class _RecordingWriter(Writable):
                 )
 
     def write(self, stamp: str, cell: ImportedCell, names: Sequence[str], scale: int) -> None:
-        key = f"{cell.model}/{cell.benchmark}/{cell.configuration}"
+        key = self._keys.free(f"{cell.model}/{cell.benchmark}/{cell.configuration}")
         row = {
             "stamp": stamp, "key": key, "model": cell.model, "benchmark": cell.benchmark,
             "configuration": cell.configuration, "tier": RECORDED, "shared": 1, "method": RECORDED,

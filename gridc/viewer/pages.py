@@ -229,8 +229,8 @@ def sample_page(view: View) -> dict[str, Any]:
         "cell": cell,
         "sample": sample(view.moment, cell, item, replicate),
         "about": view.items.item(cell.benchmark, item),
-        "switches": switches(view.study, cell),
-        "siblings": view.study.siblings(cell),
+        "switches": switches(view.study, cell, asking(view.moment, item)),
+        "siblings": list(filter(asking(view.moment, item), view.study.siblings(cell))),
         "replicates": _outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
@@ -261,7 +261,7 @@ def beside_page(view: View) -> dict[str, Any]:
         "before": before[-1].item if before else None,
         "after": after[0].item if after else None,
         "other": second.study.stamp if second is not view else "",
-        "switches": () if second is not view else switches(view.study, cells[1]),
+        "switches": () if second is not view else switches(view.study, cells[1], asking(view.moment, item)),
         "about": view.items.item(cells[0].benchmark, item),
     }
 
@@ -311,14 +311,27 @@ def curves_page(view: View) -> dict[str, Any]:
 Switch = list[tuple[str, StoredCell | None, bool]]
 
 
-def switches(study: StoredStudy, cell: StoredCell) -> list[tuple[str, Switch]]:
-    """For every axis with several levels: each level, the cell that differs by it alone, and whether that is
-    this one."""
+def switches(
+    study: StoredStudy, cell: StoredCell, leads: Callable[[StoredCell], bool] = lambda _: True
+) -> list[tuple[str, Switch]]:
+    """For every axis with several levels: each level, the cell that differs by it alone, if the page `leads`
+    there, and whether that is this one."""
+
+    def moved(axis: str, level: str) -> StoredCell | None:
+        other = study.moved(cell, axis, level)
+        return other if other is not None and leads(other) else None
+
     return [
-        (axis, [(level, study.moved(cell, axis, level), level == cell.levels.get(axis)) for level in levels])
+        (axis, [(level, moved(axis, level), level == cell.levels.get(axis)) for level in levels])
         for axis, levels in study.axes.items()
         if len(levels) > 1 and axis in cell.levels
     ]
+
+
+def asking(moment: Moment, item: str) -> Callable[[StoredCell], bool]:
+    """Whether a cell asks an item: not all of a benchmark do, in logs and where an axis chooses items."""
+    statement = "SELECT 1 FROM sample WHERE cell = ? AND item = ? LIMIT 1"
+    return lambda cell: moment.row(statement, [cell.id, item]) is not None
 
 
 def _outcomes(moment: Moment, cell: StoredCell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:

@@ -2,6 +2,7 @@
 says where they come from, and what needs a spec refuses them."""
 
 import json
+import os
 import shlex
 import sqlite3
 from collections import Counter
@@ -144,6 +145,27 @@ def test_hostile_texts_and_scores_are_kept_as_text(tmp_path: Path) -> None:
     for path in pages.glob("*.html"):
         text = path.read_text("utf-8")
         assert "<script>alert" not in text and "\x1b" not in text
+
+
+def test_names_that_read_alike_are_told_apart(tmp_path: Path) -> None:
+    """Models and benchmarks with a stroke, ids that end as ours do, a file whose name is no text."""
+    rows = [
+        "model,benchmark,item,question,score",
+        "a/b,c,1,x,1",
+        "a/b,c,1 (2),z,1",
+        "a,b/c,1,x,0",
+        "d,c,1,y,0",
+    ]
+    place = tmp_path / "logs" / os.fsdecode(b"\xff.csv")
+    place.parent.mkdir()
+    place.write_text("\n".join(rows) + "\n")
+    gridc.certify(tmp_path / "logs").write(tmp_path / "out")
+    store = tmp_path / "out" / "store.sqlite"
+    found = query(store, "SELECT model, benchmark, item, score FROM cell JOIN sample ON cell = cell.id")
+    assert sorted(found) == [
+        ("a", "b/c", "1", 0), ("a/b", "c", "1", 1), ("a/b", "c", "1 (2)", 1), ("d", "c", "1 (3)", 0)
+    ]  # fmt: skip
+    assert gridc.view_pages(tmp_path / "pages", tmp_path / "out").pages > 4
 
 
 def test_the_card_has_six_fields_for_every_model(written: Path) -> None:

@@ -54,9 +54,10 @@ def certificate(
         provenance=f"imported from {packages} logs, not pre-registered; prompts as the log has them",
         alpha=alpha,
         files=tuple(
-            LogFileRow(path=str(file.path), sha256=file.digest, made_by=file.made_by) for file in logs.files
+            LogFileRow(path=_whole(str(file.path)), sha256=file.digest, made_by=file.made_by)
+            for file in logs.files
         ),
-        notes=tuple(notes),
+        notes=tuple(map(_whole, notes)),
         unknown=tuple(
             dict.fromkeys(
                 f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown
@@ -64,6 +65,11 @@ def certificate(
         ),
         benchmarks=rows,
     )
+
+
+def _whole(text: str) -> str:
+    """A name of a file need not be a text; JSON has nothing else."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class _UncorrectedBenchmark:
@@ -131,7 +137,7 @@ class _UncorrectedBenchmark:
             pairs=tuple(_pair(a, b, pair, next(reversals), next(orders), alpha) for a, b, pair in self.pairs),
             not_compared=tuple(self._reasons),
             between_models=benchmark.between,
-            warnings=benchmark.warnings,
+            warnings=tuple(map(_whole, benchmark.warnings)),
             matching=benchmark.items.matching,
         )
 

@@ -66,11 +66,11 @@ class ImportedItems:
     @property
     def names(self) -> list[str]:
         """No two alike: a log may ask two things under one id."""
-        given = _Names()
+        given = _GivenNames()
         return [given.free(_plain(id)) for id in self.ids]
 
 
-class _Names:
+class _GivenNames:
     """Names that were given, each once: `a`, `a (2)`, `a (3)`."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ def record(
 class _RecordingWriter(Writable):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._keys = _Names()  # `a/b` on `c` and `a` on `b/c` read alike
+        self._keys = _GivenNames()  # `a/b` on `c` and `a` on `b/c` read alike
 
     def begin(self, stamp: str, content: str, benchmarks: Mapping[str, ImportedItems]) -> None:
         created = datetime.now(UTC).isoformat(timespec="seconds")

@@ -243,6 +243,38 @@ def test_every_eval_ever_rows(tmp_path: Path) -> None:
     assert read_logs([tmp_path]).runs[0].run.samples is None
 
 
+def test_metrics_of_every_eval_ever_are_readings(tmp_path: Path) -> None:
+    """As its converter of lm-eval's logs writes them: a row for each metric of each sample."""
+    names = {"acc": "acc", "acc_norm": "acc_norm"}
+    rows = [
+        {"evaluation_id": "e", "model_id": "m", "evaluation_name": "b", "evaluation_result_id": metric,
+         "sample_id": str(n), "input": {"raw": f"q{n}", "reference": ["x"]}, "output": {"raw": ["x"]},
+         "evaluation": {"score": float(metric == "acc" or n > 2), "is_correct": False},
+         **({"error": "timeout"} if n == 4 else {})}
+        for n in range(5) for metric in names
+    ]  # fmt: skip
+    (tmp_path / "u_samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    results = [
+        {"evaluation_name": "b", "evaluation_result_id": id, "score_details": {"score": value},
+         "metric_config": {"metric_name": name, "lower_is_better": name == "acc_norm"}}
+        for (id, name), value in zip(names.items(), (1.0, 0.25), strict=True)
+    ]  # fmt: skip
+    aggregate = {
+        "schema_version": "0.3.0", "evaluation_id": "e", "model_info": {"id": "m", "name": "m"},
+        "evaluation_results": results,
+    }  # fmt: skip
+    (tmp_path / "u.json").write_text(json.dumps(aggregate))
+    logs = read_logs([tmp_path])
+    assert scores(logs) == {("m", "b", "acc"): 1.0, ("m", "b", "acc_norm"): 0.25}
+    (gathered,) = logs.runs
+    assert gathered.run.lower == {"acc_norm"} and gathered.run.readings == ("acc", "acc_norm")
+    failed = LOG_STATES.index("failed")
+    assert [column.state.tolist().count(failed) for column in gathered.columns.values()] == [1, 1]
+    (tmp_path / "u_samples.jsonl").unlink()
+    (alone,) = read_logs([tmp_path]).runs
+    assert {name: one.value for name, one in alone.run.printed.items()} == {"acc": 1.0, "acc_norm": 0.25}
+
+
 def test_items_are_matched_by_content_and_copies_count_once(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("model,item,question,score\na,1,x,1\na,2,y,0\nb,1,y,1\nb,2,x,0\nb,3,x,1\n")

@@ -16,6 +16,7 @@ from gridc.reports.recorded.evidence import (
     shared,
 )
 from gridc.reports.recorded.intervals import score_intervals
+from gridc.reports.words import counted
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -47,7 +48,8 @@ def certificate(
     packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
     notes = list(logs.notes)
     if logs.passed_over:
-        notes.append(f"{len(logs.passed_over):,} other files were passed over, such as {logs.passed_over[0]}")
+        passed = counted(len(logs.passed_over), "other file")
+        notes.append(f"passed over: {passed}, such as {logs.passed_over[0]}")
     return LogCertificate(
         format=FORMAT,
         gridc=__version__,

@@ -1,8 +1,9 @@
 """Every Eval Ever 0.3: an aggregate `.json`, and one row an item in a `_samples.jsonl` beside it."""
 
+import json
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -54,14 +55,17 @@ def _aggregate(file: LogFile) -> LogFile:
 
 
 class _Evaluation(NamedTuple):
+    """What tells the rows of a file apart. `result` names the metric's result that a row belongs to."""
+
     evaluation: str
     model: str
     name: str
+    result: str
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for each evaluation and model of the rows; of an aggregate whose rows are not beside it its
-    scores alone."""
+    scores alone. Several metrics of one evaluation are readings of the same answers."""
     if file.suffix != ".json":
         yield from _of_samples(file, {})
         return
@@ -75,24 +79,51 @@ def runs(file: LogFile) -> Iterator[LogRun]:
 
 
 def _of_aggregate(file: LogFile, document: Mapping[str, Any]) -> Iterator[LogRun]:
+    groups: defaultdict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for result in document["evaluation_results"]:
-        details = result["score_details"]
-        count = (details.get("uncertainty") or {}).get("num_samples")
+        groups[result["evaluation_name"], _configuration(result)].append(result)
+    for (name, _), results in groups.items():
+        readings = _readings([(result.get("evaluation_result_id"), result) for result in results])
         yield LogRun(
             path=file.path,
             package=PACKAGE,
             version=str(document["schema_version"]),
             digest=file.digest,
             model=document["model_info"]["id"],
-            benchmark=result["evaluation_name"],
-            axes=_axes(document, result),
-            readings=(READING,),
+            benchmark=name,
+            axes=_axes(document, results[0]),
+            readings=tuple(readings),
             samples=None,
             id=str(document["evaluation_id"]),
-            lower=_lower(result),
-            printed={READING: PrintedScore(_number(details["score"]), count)},
+            lower=_lower(readings, results),
+            printed=dict(zip(readings, map(_printed, results), strict=True)),
             unknown=(*UNKNOWN, "items (no rows beside the aggregate)"),
         )
+
+
+def _configuration(result: Mapping[str, Any]) -> str:
+    return json.dumps(result.get("generation_config"), sort_keys=True)
+
+
+def _readings(results: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[str]:
+    """A name for each result: its metric's, or its own where two metrics have one name."""
+    named = [(result.get("metric_config") or {}).get("metric_name") for _, result in results]
+    if None in named or len(set(named)) < len(named):
+        return [id or READING for id, _ in results] if len(named) > 1 else [READING]
+    return list(filter(None, named))
+
+
+def _printed(result: Mapping[str, Any]) -> PrintedScore:
+    details = result.get("score_details") or {}
+    return PrintedScore(_number(details.get("score")), (details.get("uncertainty") or {}).get("num_samples"))
+
+
+def _lower(readings: Sequence[str], results: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset(
+        reading
+        for reading, result in zip(readings, results, strict=True)
+        if (result.get("metric_config") or {}).get("lower_is_better")
+    )
 
 
 def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, LogAxis]:
@@ -108,53 +139,57 @@ def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, L
     return axes
 
 
-def _lower(result: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset({READING} if result["metric_config"].get("lower_is_better") else ())
-
-
 def _of_samples(file: LogFile, document: Mapping[str, Any]) -> Iterator[LogRun]:
     counts: Counter[_Evaluation] = Counter(_rows_of(row) for _, row in file.lines())
     results = document.get("evaluation_results") or []
     own = (document.get("eval_library") or {}).get("name") == "gridc"
-    for key, count in counts.items():
-        result = next((one for one in results if one.get("evaluation_name") == key.name), None)
-        printed = _number(result["score_details"]["score"]) if result else None
+    groups: defaultdict[tuple[str, ...], dict[_Evaluation, Mapping[str, Any]]] = defaultdict(dict)
+    for key in counts:
+        named = [result for result in results if result.get("evaluation_name") == key.name]
+        by_id = [result for result in named if str(result.get("evaluation_result_id")) == key.result]
+        result: Mapping[str, Any] = next(iter(by_id or named), {})
+        groups[*key[:3], _configuration(result)][key] = result
+    for (evaluation, model, name, _), rows in groups.items():
+        readings = _readings([(key.result, result) for key, result in rows.items()])
+        sizes = {counts[key] for key in rows}
         yield LogRun(
             path=file.path,
             package=PACKAGE,
             version=str(document.get("schema_version", "unknown")),
             digest=file.digest,
-            model=key.model,
-            benchmark=key.name,
-            axes=_axes(document, result or {}),
-            readings=(READING,),
-            samples=partial(_answers, file, key),
-            id=key.evaluation,
-            lower=_lower(result) if result else frozenset(),
-            printed={READING: PrintedScore(printed, count)},
-            expected=count,
+            model=model,
+            benchmark=name,
+            axes=_axes(document, next(iter(rows.values()))),
+            readings=tuple(readings),
+            samples=partial(_answers, file, dict(zip(rows, readings, strict=True))),
+            id=evaluation,
+            lower=_lower(readings, list(rows.values())),
+            printed=dict(zip(readings, map(_printed, rows.values()), strict=True)),
+            expected=sizes.pop() if len(sizes) == 1 else None,
             unknown=() if own else UNKNOWN,
         )
 
 
 def _rows_of(row: Mapping[str, Any]) -> _Evaluation:
-    return _Evaluation(str(row["evaluation_id"]), str(row.get("model_id")), str(row.get("evaluation_name")))
+    about = (str(row.get(name)) for name in ("model_id", "evaluation_name", "evaluation_result_id"))
+    return _Evaluation(str(row["evaluation_id"]), *about)
 
 
-def _answers(file: LogFile, wanted: _Evaluation) -> Iterator[LogAnswer]:
+def _answers(file: LogFile, readings: Mapping[_Evaluation, str]) -> Iterator[LogAnswer]:
     for line, row in file.lines():
-        if _rows_of(row) != wanted:
+        reading = readings.get(_rows_of(row))
+        if reading is None:
             continue
         try:
-            yield _answer(row)
+            yield _answer(row, reading)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             message = f"not a row of {PACKAGE}: {type(error).__name__} {error}"
             raise log_error("GC672", message, file.path, line) from None
 
 
-def _answer(row: Mapping[str, Any]) -> LogAnswer:
+def _answer(row: Mapping[str, Any], reading: str) -> LogAnswer:
     asked, judged, details = row.get("input") or {}, row["evaluation"], row.get("metadata") or {}
-    score = _number(judged.get("score"))
+    score = None if row.get("error") else _number(judged.get("score"))
     output = row.get("output") or {}
     raw = output.get("raw") if isinstance(output, dict) else output
     ended = KNOWN[details.get(f"{OWN}state", "read")]
@@ -164,7 +199,7 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         if asked
         else None,
         epoch=int(details.get(f"{OWN}replicate", 0)),
-        scores={} if row.get("error") else {READING: score},
+        scores={reading: score},
         state="failed" if row.get("error") else "unscored" if score is None else ended,
         prompt=asked.get("formatted"),
         answer=None if raw is None else "\n".join(map(str, raw)) if isinstance(raw, list) else str(raw),

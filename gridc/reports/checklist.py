@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
-from gridc.diagnostics.visible import visible
+from gridc.reports.printed import Printed, as_markdown
+from gridc.reports.templates import markdown
 from gridc.reports.words import counted
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
@@ -44,23 +45,18 @@ def criteria(deck: CardDeck, scorecard: Scorecard) -> Iterator[ReportCriterion]:
         yield ReportCriterion("STREAM", asked.criterion, asked.shown(deck, scorecard))
 
 
-def markdown(study: str, rows: Sequence[ReportCriterion]) -> str:
-    """As a text to fill in."""
-    lines = [f"# Checklists: {_plain(study)}", ""]
-    for source in dict.fromkeys(row.source for row in rows):
-        lines += [f"## {source}", "", "| criterion | what the study shows |", "|---|---|"]
-        lines += [
-            f"| {_plain(row.criterion)} | {_plain(row.shown or AUTHOR)} |"
-            for row in rows
-            if row.source == source
-        ]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _plain(text: str) -> str:
-    text = visible(" ".join(text.replace("&", "&amp;").replace("<", "&lt;").split()))
-    return text.replace("\\", "\\\\").replace("|", "\\|")
+def as_text(study: str, rows: Sequence[ReportCriterion]) -> str:
+    """In Markdown, to be filled in."""
+    tables = [
+        Printed(
+            source,
+            source,
+            ("criterion", "what the study shows"),
+            tuple((row.criterion, row.shown or AUTHOR) for row in rows if row.source == source),
+        )
+        for source in dict.fromkeys(row.source for row in rows)
+    ]
+    return "\n".join([f"# Checklists: {markdown(study)}", "", *map(as_markdown, tables)])
 
 
 def _author(deck: CardDeck, scorecard: Scorecard) -> None:

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gridc.compiler.inputs.logs.records import writable
 from gridc.compiler.inputs.questions import QuestionDigests
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -67,7 +68,7 @@ class ImportedItems:
     def names(self) -> list[str]:
         """No two alike: a log may ask two things under one id."""
         given = _GivenNames()
-        return [given.free(_plain(id)) for id in self.ids]
+        return [given.free(writable(id)) for id in self.ids]
 
 
 class _GivenNames:
@@ -166,11 +167,6 @@ class _RecordingWriter(Writable):
             )
 
 
-def _plain(text: str) -> str:
-    """As a store holds text: half a surrogate pair is none."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _rows(
     number: Any, key: str, cell: ImportedCell, names: Sequence[str], scale: int
 ) -> Iterator[tuple[tuple[Any, ...], ...]]:
@@ -179,7 +175,7 @@ def _rows(
     for one in cell.samples:
         item, replicate = names[one.item], replicates[one.item]
         replicates[one.item] += 1
-        asked = _plain(one.prompt or "(The log does not have the prompt.)")
+        asked = writable(one.prompt or "(The log does not have the prompt.)")
         content = canonical(Prompt((("as the log has it", asked),), chat_template=False).as_json())
         answer = canonical(_answer(one))
         call = sha256(f"{key}\n{item}\n{replicate}".encode()).hexdigest()
@@ -198,6 +194,6 @@ def _rows(
 def _answer(one: ImportedSample) -> dict[str, Any]:
     if one.state == "failed":
         return {"error": {"kind": "failed", "message": "as the log says"}}
-    text = "(The log does not have the answer.)" if one.answer is None else _plain(one.answer)
+    text = "(The log does not have the answer.)" if one.answer is None else writable(one.answer)
     ended: Mapping[str, Any] = {"cut": {"finish": "length"}, "refused": {"refused": True}}
     return {"text": text, **ended.get(one.state, {})}

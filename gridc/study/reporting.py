@@ -360,7 +360,7 @@ class StudyChecklist:
         return [asdict(row) for row in self.rows]
 
     def markdown(self) -> str:
-        return checklist.markdown(self.study, self.rows)
+        return checklist.as_text(self.study, self.rows)
 
     def __repr__(self) -> str:
         return self.markdown()

@@ -6,6 +6,7 @@ import numpy as np
 
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs
+from gridc.compiler.inputs.logs.records import writable
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.reports.recorded.evidence import (
     EnvelopePair,
@@ -56,10 +57,10 @@ def certificate(
         provenance=f"imported from {packages} logs, not pre-registered; prompts as the log has them",
         alpha=alpha,
         files=tuple(
-            LogFileRow(path=_whole(str(file.path)), sha256=file.digest, made_by=file.made_by)
+            LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
             for file in logs.files
         ),
-        notes=tuple(map(_whole, notes)),
+        notes=tuple(map(writable, notes)),
         unknown=tuple(
             dict.fromkeys(
                 f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown
@@ -67,11 +68,6 @@ def certificate(
         ),
         benchmarks=rows,
     )
-
-
-def _whole(text: str) -> str:
-    """A name of a file need not be a text; JSON has nothing else."""
-    return text.encode("utf-8", "replace").decode()
 
 
 class _UncorrectedBenchmark:
@@ -139,7 +135,7 @@ class _UncorrectedBenchmark:
             pairs=tuple(_pair(a, b, pair, next(reversals), next(orders), alpha) for a, b, pair in self.pairs),
             not_compared=tuple(self._reasons),
             between_models=benchmark.between,
-            warnings=tuple(map(_whole, benchmark.warnings)),
+            warnings=tuple(map(writable, benchmark.warnings)),
             matching=benchmark.items.matching,
         )
 

@@ -116,6 +116,11 @@ class LogRun:
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+def writable(text: str) -> str:
+    """A text that a file can hold: half a surrogate pair, as in a name of a file that is no text, is none."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def content_digest(value: Any) -> bytes:
     """Of a JSON value, whatever the order of its keys."""
     return text_digest(_SORTED.encode(value))

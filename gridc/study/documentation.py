@@ -48,7 +48,7 @@ def lines_with(text: str) -> list[tuple[Page, int, str]]:
 
 def _pages() -> Mapping[str, Page]:
     folder = next(place for place in (PACKAGE / "docs", PACKAGE.parent / "docs") if place.is_dir())
-    return {path.stem: _page(path) for path in sorted(folder.glob("*.md"))}
+    return {path.stem: _page(path) for path in sorted(folder.glob("*.md"), key=lambda path: path.stem)}
 
 
 def _page(path: Path) -> Page:

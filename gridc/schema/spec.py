@@ -148,7 +148,7 @@ class Axis(Table):
             min_length=1,
             max_length=1,
             description="The values of one effect key or of one part of it, which name themselves, or by "
-            "names. Default: none.",
+            "names. Levels of several keys are [[axis.level]] tables. Default: none.",
             examples=[
                 {"temperature": [0.0, 0.7]},
                 {"system": {"nobody": "", "nurse": "You are a nurse."}},

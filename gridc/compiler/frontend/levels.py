@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gridc.compiler.frontend.elsewhere import key_meant
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.placed import PlacedValue, entry_id, placed, text_at
 from gridc.compiler.frontend.source import MAX_BYTES, Source
@@ -131,7 +132,7 @@ def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
     ((key, held),) = values.value.items()
     here = held.source
     if key not in Effects.model_fields:
-        help = did_you_mean(key, Effects.model_fields)
+        help = key_meant(("values",), key) or did_you_mean(key, Effects.model_fields)
         message = f"unknown key `{key}` in the values of {_called(axis)}"
         raise _Refused(here.diagnose("GC101", held.path, message, help, at_key=True))
     part = _varied_part(key, held)
@@ -308,10 +309,10 @@ def _columns(
         for column in node.value.values() if isinstance(node.value, dict) else [node]:
             if column.value not in columns:
                 message = f"`{name}` has no column `{column.value}`"
-                known = [*sorted(columns), *(tiers if key == "tier" else ())]
-                wrong.append(
-                    column.source.diagnose("GC202", column.path, message, did_you_mean(column.value, known))
-                )
+                help = did_you_mean(column.value, [*sorted(columns), *(tiers if key == "tier" else ())])
+                if key in SHARED and help.startswith("known"):
+                    help += f"; or leave it out here and write {_EXAMPLES[key]} in the axis"
+                wrong.append(column.source.diagnose("GC202", column.path, message, help))
     if wrong:
         raise _Refused(*wrong)
     return held, fixed

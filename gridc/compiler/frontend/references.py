@@ -62,6 +62,8 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
     collector = Collector()
     prompts: dict[str, str] = {}
     given = _parameters(spec)
+    tables = [benchmark.loading.fields for benchmark in spec.benchmark if benchmark.loading.fields]
+    columns = {column for fields in tables for column in fields.extra or ()}
     for path, reference in rubrics(spec):
         try:
             text = places.prompt(reference)
@@ -73,6 +75,8 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
         for problem in check_rubric(text):
             place = "" if reference == text else f" (line {problem.line} of `{reference}`)"
             usable = f"it may use {', '.join(f'`{name}`' for name in RUBRIC_VARIABLES)}"
+            if "`response`" in problem.message:
+                usable = f"leave it out: the response stands below the rubric; {usable}"
             collector.add(source.diagnose("GC310", path, problem.message + place, usable))
     for path, reference in prompt_references(spec):
         try:
@@ -95,6 +99,8 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             single = PLACEHOLDER.search(prompts[reference])
             if single is not None and single[1] in variables:
                 help = f"write {{{{ {single[1]} }}}}: Jinja's placeholders have two braces"
+            elif misspelt and misspelt[1] in columns:
+                help = f"write {{{{ extra.{misspelt[1]} }}}}"
             elif near:
                 help = f"did you mean `{near[0]}`?"
             elif "loops over" in problem.message:
@@ -285,7 +291,9 @@ def _in_cells(
                 levels = {axis: basic_string(level) for axis, level in configuration.levels.items()}
                 where = ("axis", [axis.id for axis in spec.axis].index(idle[0]), "id")
                 message += ": no template prints its `vars`"
-                yield source.diagnose("GC303", where, message, exclude(levels))
+                unused = [name for name, _ in setting.vars if name not in named]
+                printed = f"print {{{{ {unused[0]} }}}} in a prompt; or " if unused else ""
+                yield source.diagnose("GC303", where, message, printed + exclude(levels))
 
 
 def _cell(levels: LevelByAxis) -> str:

@@ -7,7 +7,9 @@ cards and in the certificate, from here.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.specifications import comparisons, meaning
+from gridc.compiler.instrument.methods import METHODS
 from gridc.schema.analysis import Analysis
 from gridc.schema.inference import Choice, Falsification
 from gridc.schema.spec import Spec
@@ -21,6 +23,16 @@ def unsaid(spec: Spec) -> Iterator[str]:
             "else could matter and was not varied"
         )
     yield from _twins(spec)
+    tables = [place.table for place in effect_tables(spec)]
+    methods = [method for table in tables if (method := getattr(table, "method", None)) is not None]
+    if spec.declared_judges and not any(METHODS[method].judged for method in methods):
+        yield '[judge] labels nothing: no `method` is "judge"'
+    matches = [match for table in tables if (match := getattr(table, "match", None)) is not None]
+    if any(match.kind in ("text", "exact") and not match.after for match in matches):
+        yield (
+            "`match` compares whole responses: one that says more than the answer is wrong: ask for the "
+            'answer alone, or read it behind words (`after`) or in the response (as = "contains")'
+        )
 
 
 def _twins(spec: Spec) -> Iterator[str]:

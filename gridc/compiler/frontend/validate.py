@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
 
+from gridc.compiler.frontend.elsewhere import key_meant, value_meant
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
@@ -89,15 +90,15 @@ def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
     return tuple(keys)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A help line: the nearest known name, or the few there are."""
+def did_you_mean(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
+    """A help line: the nearest known name, or the few there are, with `others` that are no names."""
     from difflib import get_close_matches
 
     known = list(known)
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{near[0]}`?"
-    shown = ", ".join(f"`{known_name}`" for known_name in known[:12])
+    shown = ", ".join([*others, *(f"`{known_name}`" for known_name in known[:12])])
     return f"known here: {shown}{' and more' if len(known) > 12 else ''}" if known else "none is declared"
 
 
@@ -122,16 +123,22 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             table: Any = error.instance
             for key in [name for name in table if name not in known]:
                 message = f"unknown key `{key}` in {where}"
-                help = _belongs(key, schema, whole) or did_you_mean(key, known)
+                help = key_meant(path, key) or _belongs(key, schema, whole) or did_you_mean(key, known)
                 yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
         case "required":
             missing = next(key for key in rule if f"'{key}' is a required" in error.message)
-            meaning = schema.get("properties", {}).get(missing, {}).get("description")
+            wanted = schema.get("properties", {}).get(missing, {})
+            meaning = wanted.get("description")
+            if meaning and wanted.get("type") == "boolean":
+                meaning = f"{missing} = true: {meaning}"
             yield source.diagnose("GC103", path, f"{where} lacks `{missing}`", meaning, at_key=True)
         case "type":
             names = rule if isinstance(rule, list) else [rule]
             expected = " or ".join(_TYPES[name] for name in names)
-            explanations = [(_meaning(error) or "").rstrip("."), _retyped(error.instance, schema, names)]
+            retyped = _retyped(error.instance, schema, names)
+            if names == ["object"] and "{" not in (_meaning(error) or ""):
+                retyped = _tabled(path, error.instance, schema, whole)
+            explanations = [(_meaning(error) or "").rstrip("."), retyped]
             both = (
                 "; ".join(filter(None, explanations))
                 if all(explanations)
@@ -142,14 +149,22 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield from _explain_variant(error, source, path, whole)
         case "anyOf" if known := [name for variant in rule for name in variant.get("enum", ())]:
             stated: Any = error.instance
-            near = _other_name(str(stated), known) or did_you_mean(str(stated), known)
-            way_out = near if isinstance(stated, str) else _meaning(error)
+            others = _other_values(rule, whole)
+            near = (
+                _other_name(str(stated), known)
+                or value_meant(path, stated)
+                or did_you_mean(str(stated), known, others)
+            )
+            way_out = near if others or isinstance(stated, str) else _meaning(error)
             yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
         case "anyOf" if (table := _table_of(error)) is not None:
             yield from (diagnostic for inner in table for diagnostic in _explain(inner, source, whole))
         case "anyOf" if (inner := _of_one_or_several(error)) is not None:
             yield from (diagnostic for one in inner for diagnostic in _explain(one, source, whole))
         case "anyOf":
+            if any(isinstance(error.instance, int | float) and "maximum" in variant for variant in rule):
+                yield from _explain((error.context or [])[0], source, whole)
+                return
             selects = any("$ref" in variant and variant["$ref"] not in TABLES_OF_FIELDS for variant in rule)
             types = " or ".join(
                 dict.fromkeys(_TYPES[variant["type"]] for variant in rule if "type" in variant)
@@ -163,8 +178,16 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             way_out = f"{meaning.rstrip('.')}; {retyped}" if meaning and retyped else meaning or retyped
             yield source.diagnose("GC102", path, f"{where} must be {expected}", way_out)
         case "enum":
-            help = did_you_mean(str(error.instance), rule)
+            help = value_meant(path, error.instance) or did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
+        case "maximum" | "minimum":
+            span = f"from {schema.get('minimum', '...')} to {schema.get('maximum', '...')}"
+            yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error) or span)
+        case "maxProperties":
+            several: Any = error.instance
+            stated = ", ".join(f"`{name}`" for name in several)
+            message = f"{where} has {stated}, of which there may be {rule}"
+            yield source.diagnose("GC104", path, message, _meaning(error))
         case "const":
             yield source.diagnose(
                 "GC104", path, f"{where} must be {rule!r}, not {error.instance!r}", _meaning(error)
@@ -183,6 +206,18 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", advice)
         case _:
             yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error))
+
+
+def _other_values(variants: Iterable[Mapping[str, Any]], whole: Any) -> list[str]:
+    """What may stand in place of a name: true and false, or a table."""
+    others = []
+    for variant in variants:
+        if variant.get("type") == "boolean":
+            others += ["true", "false"]
+        if "$ref" in variant:
+            table = whole["$defs"][variant["$ref"].rpartition("/")[2]]
+            others += [f"{{ {name} = ... }}" for name in table.get("properties", ())]
+    return others
 
 
 def _other_name(given: str, known: Iterable[str]) -> str | None:
@@ -227,6 +262,44 @@ def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> 
     if "array" in types and one is not None and isinstance(value, one):
         return f"write a list: [{json.dumps(value, ensure_ascii=False)}]"
     return None
+
+
+def _tabled(path: KeyPath, value: object, schema: Mapping[str, Any], whole: Any) -> str | None:
+    """The table that is wanted, with the value in the first place of it that takes it."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    given = [*value] if isinstance(value, list) else [value]
+    entries = []
+    for name in schema.get("required", [*properties][:1]):
+        wanted = properties[name]
+        fits = given and _allows(wanted, given[0], whole)
+        entries.append(f"{name} = {_toml(given.pop(0)) if fits else _any_value(wanted)}")
+    if not properties and (name := next(iter(schema.get("examples", [{}])[0]), "NAME")):
+        inner: Any = schema.get("additionalProperties") or next(
+            iter(schema.get("patternProperties", {}).values()), {}
+        )
+        entries.append(f"{name} = {_toml(value if _allows(inner, value, whole) else [value])}")
+    return f"write a table: {path[-1]} = {{ {', '.join(entries)} }}" if entries else None
+
+
+def _allows(schema: Any, value: object, whole: Any) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator({**schema, "$defs": whole["$defs"]}).is_valid(value))
+
+
+def _any_value(schema: Mapping[str, Any]) -> str:
+    """One value that a key takes, or dots."""
+    values = [
+        *schema.get("enum", ()),
+        *schema.get("examples", ()),
+        *([True] if schema.get("type") == "boolean" else []),
+    ]
+    return _toml(values[0]) if values else "..."
+
+
+def _toml(value: object) -> str:
+    """Numbers, texts and lists of them are the same in both languages."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _belongs(key: str, schema: Mapping[str, Any], whole: Any) -> str | None:
@@ -278,7 +351,7 @@ def _explain_variant(
 
 def _meaning(error: "ValidationError") -> str | None:
     description = error.schema.get("description") if isinstance(error.schema, Mapping) else None
-    return description if isinstance(description, str) else None
+    return " ".join(description.split()) if isinstance(description, str) else None
 
 
 def _name(path: KeyPath, source: Source) -> str:

@@ -4,6 +4,7 @@ A file of a spec may be a stranger's program. It runs only where the person cons
 limits of the child are against mistakes: they are no sandbox (docs/threat-model.md).
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ class Scorers:
             return self._children[key].ask(method, scorer.name, as_given(item), *more)
         except (EndedError, ValueError) as error:
             self._children.pop(key).close() if key in self._children else None
-            raise ScorerError(scorer, item.id, str(error)) from None
+            raise ScorerError(scorer, item.id, str(error), _way_out(scorer, item, str(error))) from None
 
     def _load(self, child: Confined, scorer: Scorer) -> None:
         if scorer.file is not None:
@@ -76,6 +77,27 @@ class Scorers:
             return
         entry = self._plugins[f"gridc.scorers:{scorer.function.removeprefix(PLUGIN)}"].entry
         child.ask("load_plugin", scorer.name, entry.module, entry.attr)
+
+
+def _way_out(scorer: Scorer, item: Item, problem: str) -> str:
+    """What mends the commonest errors of a function on an item."""
+    given = as_given(item)
+    if missing := re.search(r"KeyError: '(.+?)'", problem):
+        name = missing[1]
+        if name in given["extra"]:
+            return f'item["extra"]["{name}"]'
+        keys = ", ".join([*given, *(f'extra["{key}"]' for key in given["extra"])])
+        column = f'item["extra"]["{name}"], with extra = ["{name}"] in `loading.fields`'
+        return f"an item has {keys}; of a column `{name}` of its row it is {column}"
+    if named := re.search(r"'dict' object has no attribute '(\w+)'", problem):
+        return f'an item is a table: item["{named[1]}"]'
+    if "positional argument" in problem or "string indices" in problem:
+        return f"it is called with an item and a response: def {scorer.name}(item, response)"
+    if "ModuleNotFoundError" in problem:
+        return (
+            "what it imports is of an installed package: nothing beside the file is; write it into the file"
+        )
+    return "correct the function"
 
 
 def require_consent(file: ScorerFile | None) -> None:
@@ -96,5 +118,8 @@ def functions_scoring() -> Iterator[None]:
 
 def failed(error: ScorerError) -> Diagnostic:
     """What to say of a function that fails."""
-    help = "no score is made of that, and answers stay: correct the function, and say so in deviations.toml"
+    stays = (
+        "No score is made of it and answers stay; of a stamped study the change belongs in deviations.toml"
+    )
+    help = f"{error.way_out}. {stays}"
     return Diagnostic("GC668", str(error), error.scorer.file, help=help)

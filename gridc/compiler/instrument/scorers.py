@@ -1,6 +1,7 @@
 """What a function that scores is given, and what is made of what it gives. Pure: the function itself runs
 elsewhere (`inputs.scorers`), and is handed in."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,10 +52,12 @@ class ScorerFile:
 
 class ScorerError(Exception):
     """A function that scores fails on an item, or gives what is no score. `item` is empty where it fails
-    before it has one."""
+    before it has one; `way_out` says what would be right."""
 
-    def __init__(self, scorer: Scorer, item: str, problem: str) -> None:
-        self.scorer, self.item, self.problem = scorer, item, problem
+    def __init__(
+        self, scorer: Scorer, item: str, problem: str, way_out: str = "correct the function"
+    ) -> None:
+        self.scorer, self.item, self.problem, self.way_out = scorer, item, problem, way_out
         about = f" on item {item}" if item else ""
         super().__init__(f"`{scorer.function}` {problem}{about}")
 
@@ -97,18 +100,23 @@ def reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str
         if isinstance(given, str) and OTHER in scores.labels:
             return OTHER
         known = ", ".join(f"`{label}`" for label in scores.labels)
-        raise ScorerError(scorer, item, f"gives {given!r}, and `scores` has the labels {known}")
+        problem = f"gives {given!r}, and `scores` has the labels {known}"
+        raise ScorerError(scorer, item, problem, f"one of these, or {given} = ... in `scores`")
     if isinstance(given, str):
-        raise ScorerError(scorer, item, f"gives the label {given!r}, and no `scores` say what labels earn")
+        problem = f"gives the label {given!r}, and no `scores` say what labels earn"
+        raise ScorerError(scorer, item, problem, f"scores = {{ {given} = ..., other = ... }} beside `method`")
     named = isinstance(given, Mapping)
     if named and (scorer.score is None or scorer.score not in given):
         names = ", ".join(f"`{name}`" for name in given) or "none"
         which = (
             "`scorer.score` does not say which" if scorer.score is None else f"`{scorer.score}` is missing"
         )
-        raise ScorerError(scorer, item, f"gives numbers by name ({names}), and {which}")
+        way_out = f"score = {json.dumps(next(iter(given), '...'))} in `scorer`, or another of its names"
+        raise ScorerError(scorer, item, f"gives numbers by name ({names}), and {which}", way_out)
     if not named and scorer.score is not None:
-        raise ScorerError(scorer, item, f"gives {given!r} and no number called `{scorer.score}`")
+        problem = f"gives {given!r} and no number called `{scorer.score}`"
+        way_out = f'leave `scorer.score` out, or return {{"{scorer.score}": ...}}'
+        raise ScorerError(scorer, item, problem, way_out)
     return {
         name: _unit(scorer, item, name, value)
         for name, value in (given if named else {SINGLE: given}).items()
@@ -117,7 +125,9 @@ def reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str
 
 def _unit(scorer: Scorer, item: str, name: str, value: Any) -> int:
     if not isinstance(value, int | float) or not 0 <= value <= 1:  # a Boolean is 0 or 1
-        raise ScorerError(scorer, item, f"gives {value!r} as `{name}`, which is no number from 0 to 1")
+        problem = f"gives {value!r} as `{name}`, which is no number from 0 to 1"
+        way_out = "a share of 1: divide by the most that it can be, and subtract from 1 where less is better"
+        raise ScorerError(scorer, item, problem, way_out)
     units: int = round(value * UNIT)
     return units
 

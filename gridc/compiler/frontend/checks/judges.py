@@ -18,7 +18,9 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for path, _, _, table in grid.effect_tables(spec):
         method = getattr(table, "method", None)
         if method is not None and METHODS[method].judged and not spec.declared_judges:
-            yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
+            help = "[judge] with `source` (a model that is no candidate), `rubric` and `labels`"
+            message = "there is no [judge] to assess the responses"
+            yield source.diagnose("GC103", (*path, "method"), message, help)
     several = not isinstance(spec.judge, Judge)
     for path, judge in grid.judge_tables(spec):
         if several and judge.id is None:
@@ -26,7 +28,7 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC103", path, "one of several judges has no `id`", help, at_key=True)
     taken: list[str] = []
     for path, judge in grid.judge_tables(spec):
-        if judge.name in taken:
+        if judge.name in taken and not (several and judge.id is None):
             message = f"`{judge.id}` is already the id of another judge"
             yield source.diagnose("GC201", (*path, "id"), message)
         taken += [judge.name, *(judge.office(office) for office in (BACKUP, SECOND, GUESS))]

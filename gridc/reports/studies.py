@@ -5,11 +5,11 @@ studies ran differ, and which verdicts stand where one level holds all of them."
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gridc import __version__
 from gridc.compiler.hypotheses import kind_of, sharing
-from gridc.compiler.inputs.questions import QuestionDigests, matched, of_item
+from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
 from gridc.compiler.lock.diff import differences
 from gridc.reports.certificate import paired_row
 from gridc.reports.findings import paired
@@ -19,7 +19,8 @@ from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.pair_evidence import digits
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.printed import Printed, as_markdown
-from gridc.reports.scorecard.tables import STATED
+from gridc.reports.scorecard.methodology import since_when, stamped_first
+from gridc.reports.scorecard.tables import HELD, STATED
 from gridc.reports.scorecard.validity import claims, places_of
 from gridc.reports.templates import in_configurations, markdown, render
 from gridc.reports.words import PLURAL, counted, p_value, points
@@ -84,6 +85,7 @@ def _study(one: _Named) -> ReportedStudy:
         name=one.name,
         purpose=one.findings.plan.study.spec.study.purpose,
         strength=one.findings.anchor.strength,
+        stamped_first=stamped_first(one.findings).holds,
     )
 
 
@@ -103,29 +105,32 @@ def _samples(one: _Named) -> Iterator[StudySample]:
 
 
 def _questions(findings: Findings, benchmark: str) -> list[QuestionDigests]:
-    """What the items of a sample ask. A pair of sentences asks nothing: the sentences are what is asked."""
-    asked = map(of_item, findings.plan.study.items[benchmark].sampled)
+    """What the items of a sample ask, whatever counts as right. A pair of sentences asks nothing: the
+    sentences are what is asked."""
+    asked = (of_item(item)._replace(target=None) for item in findings.plan.study.items[benchmark].sampled)
     return [one if one.text is not None else one._replace(text=one.choices) for one in asked]
 
 
 def _shared(a: _Named, b: _Named) -> Iterator[SharedItems]:
-    """The samples of two studies that share an item, or are of one file."""
+    """The samples of two studies that share an item, are of one file, or cannot be compared."""
     stated = [one.findings.plan.study.spec.benchmark for one in (a, b)]
     sources = [{declared.id: declared.source for declared in benchmarks} for benchmarks in stated]
     for left, right in product(a.findings.benchmarks, b.findings.benchmarks):
         lists = [_questions(a.findings, left.benchmark), _questions(b.findings, right.benchmark)]
-        found = matched(lists)
-        keys = [{key for key in side if key is not None} for side in found.keys]
-        shared = len(keys[0] & keys[1]) if found.parts else 0
-        if shared or sources[0][left.benchmark] == sources[1][right.benchmark]:
+        parts = matched(lists).parts
+        places = [PARTS.index(name) for name in parts]
+        known = [[item for item in items if item.text is not None] for items in lists]
+        one, other = ({tuple(item[place] for place in places) for item in items} for items in known)
+        shared, unmatched = len(one & other), sum(map(len, lists)) - sum(map(len, known))
+        if shared or unmatched or sources[0][left.benchmark] == sources[1][right.benchmark]:
             yield SharedItems(
                 a=(a.name, left.benchmark),
                 b=(b.name, right.benchmark),
                 a_items=left.items,
                 b_items=right.items,
                 shared=shared,
-                unmatched=sum(key is None for side in found.keys for key in side),
-                by=found.parts,
+                unmatched=unmatched,
+                by=parts,
             )
 
 
@@ -179,9 +184,25 @@ def _differs(a: Findings, b: Findings) -> Iterator[str]:
         one, other = (dict(side.get(part, {})) for side in (left, right))
         if part == "spec":
             one, other = ({key: side[key] for key in ASKED if key in side} for side in (one, other))
-        if part == "inputs":  # items are compared one by one
-            one, other = ({key: side[key] for key in side if key != "benchmarks"} for side in (one, other))
+        if part == "inputs":
+            yield from _items_differ(one.pop("benchmarks"), other.pop("benchmarks"))
         yield from (path for path, *_ in differences(one, other, "" if part == "spec" else part))
+
+
+def _items_differ(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
+    """Where two studies show otherwise what both ask: items of one id, and the examples before them."""
+    for name in (benchmark for benchmark in a if benchmark in b):
+        for part in ("items", "exemplars", "variants"):
+            one, other = (side[name].get(part, {}) for side in (a, b))
+            if any(_unlike(one[order], other[order]) for order in one if order in other):
+                yield f"inputs.benchmarks[{name}].{part}"
+
+
+def _unlike(one: Any, other: Any) -> bool:
+    """Whether two digests differ in what both have."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return any(_unlike(one[key], other[key]) for key in one if key in other)
+    return bool(one != other)
 
 
 def _decided(one: _Named) -> list[HypothesisFinding]:
@@ -194,15 +215,18 @@ def _levels(one: _Named) -> Iterator[BudgetLine]:
     """The levels at which a study decides its hypotheses, each once."""
     spec = one.findings.plan.study.spec
     families = {family.id for family in spec.family if family.correction != "none"}
-    lines: dict[str, BudgetLine] = {}
+    lines: dict[tuple[str, str], BudgetLine] = {}
     for finding in _decided(one):
         rate = rate_of(spec, finding.hypothesis)
         several = len(sharing(spec, finding.hypothesis)) > 1
-        alone = "rankings without a family" if several else finding.id
-        of = rate.family if rate.family is not None and rate.family in families else alone
-        lines[of] = BudgetLine(
+        group = ("hypothesis", finding.id)
+        if rate.family is not None and rate.family in families:
+            group = ("family", rate.family)
+        elif several:
+            group = ("", "rankings without a family")
+        lines[group] = BudgetLine(
             study=one.name,
-            group=of,
+            group=" ".join(group).strip(),
             correction=rate.correction,
             alpha=rate.alpha,
             claims=rate.members,
@@ -225,6 +249,7 @@ def _corrected(named: Sequence[_Named], alpha: float) -> Iterator[CorrectedClaim
             at_once[name] = claimed.at_once
     adjusted = step_down(p, at_once)
     for one in named:
+        stated = since_when(one.findings)
         for finding in _decided(one):
             name = f"{one.name}/{finding.id}"
             support, refute = (digits(adjusted.get((name, side), 1.0)) for side in ("support", "refute"))
@@ -233,6 +258,7 @@ def _corrected(named: Sequence[_Named], alpha: float) -> Iterator[CorrectedClaim
                 finding,
                 study=one.name,
                 purpose=one.findings.plan.study.spec.study.purpose,
+                stated=stated[finding.id],
                 support_over_all=support if tested else None,
                 refute_over_all=refute if tested else None,
                 verdict_over_all=kind_of(finding.hypothesis).verdict(support, refute, alpha)
@@ -244,7 +270,8 @@ def _corrected(named: Sequence[_Named], alpha: float) -> Iterator[CorrectedClaim
 def studies_tables(report: StudiesTogether) -> Iterator[Printed]:
     """The tables of the report, in order."""
     yield Printed(
-        "studies", "The studies", ("study", "title", "purpose", "stamp", "tied by", "run"),
+        "studies", "The studies",
+        ("study", "title", "purpose", "stamp", "stamped before any answer", "tied by", "run"),
         tuple(
             (
                 row.name,
@@ -252,6 +279,7 @@ def studies_tables(report: StudiesTogether) -> Iterator[Printed]:
                 row.purpose,
                 row.registered[:12] if row.stamp == row.registered
                 else f"{row.registered[:12]}, as it ran {row.stamp[:12]}",
+                HELD[row.stamped_first],
                 row.strength,
                 "complete" if row.complete else "incomplete: every number is an interim look",
             )
@@ -357,14 +385,16 @@ def _paired_table(report: StudiesTogether) -> Printed:
 
 def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
     shares = any(line.holds == "share_false" for line in report.budget)
+    early = _not_fixed(report)
     held = (
         f"The levels add up to {report.declared:g}. "
         + (
             "No bound on the chance of a false verdict follows, since a family holds the share of false ones."
             if shares
             else "However the studies depend on each other, the chance that some decided verdict is false is "
-            "at most that."
+            "at most that, of hypotheses and levels that were fixed before any answer was seen."
         )
+        + (f" Nothing shows that of {', '.join(early)}." if early else "")
         + " Orders of models that a certificate names are held beside it, by the level of their study."
     )
     yield Printed(
@@ -376,11 +406,12 @@ def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
         frozenset({"level", "claims"}),
         held,
     )  # fmt: skip
-    columns = ("study", "id", "verdict", "p", "p over all studies", "verdict over all studies")
+    columns = ("study", "id", "stated", "verdict", "p", "p over all studies", "verdict over all studies")
     note = (
         "p of support / p of refutation. Over all studies Holm's method (Shaffer 1986) runs over every claim "
         f"at the smallest level above, {report.alpha or 0:g}: the chance that some verdict of the last "
-        "column is false is at most that. What was not tested counts with p = 1. Studies whose purpose is "
+        "column is false is at most that, of what was fixed before any answer was seen. What was not tested "
+        "counts with p = 1. Studies whose purpose is "
         "exploratory confirm nothing and are left out."
     )
     yield Printed(
@@ -389,6 +420,7 @@ def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
             (
                 row.study,
                 row.id,
+                STATED[row.stated],
                 row.verdict,
                 _both(row.support, row.refute),
                 _both(row.support_over_all, row.refute_over_all),
@@ -399,6 +431,16 @@ def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
         frozenset(),
         note,
     )  # fmt: skip
+
+
+def _not_fixed(report: StudiesTogether) -> list[str]:
+    """The hypotheses of which nothing shows that they were stated, as they are now, before any answer."""
+    first = {row.name for row in report.studies if row.stamped_first == "yes"}
+    return [
+        f"{row.study}/{row.id}"
+        for row in report.corrected
+        if row.study not in first or row.stated != "before_stamp"
+    ]
 
 
 def _both(support: float | None, refute: float | None) -> str:
@@ -423,6 +465,8 @@ def in_short(report: StudiesTogether) -> Iterator[str]:
             f"{stand} of {counted(len(decided), 'decided verdict')} stand at level {report.alpha:g} over all "
             f"studies{'; open there: ' if fall else ''}{', '.join(fall)}"
         )
+    if early := _not_fixed(report):
+        yield f"nothing shows that these were fixed before any answer was seen: {', '.join(early)}"
 
 
 def as_text(report: StudiesTogether) -> str:

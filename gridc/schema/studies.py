@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gridc.schema.base import Id
 from gridc.schema.rows import Count, Digest, Part, Share
-from gridc.schema.scorecard import ClaimRow
+from gridc.schema.scorecard import ClaimRow, Held, Stated
 from gridc.schema.spread import PairedRow
 from gridc.statistics.decision import Verdict
 
@@ -23,6 +23,7 @@ class ReportedStudy(Part):
     registered: Annotated[Digest, Field(description="The lock's stamp.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     strength: Annotated[str, Field(description="What ties the lock to a time, as far as it was checked.")]
+    stamped_first: Annotated[Held, Field(description="Whether it was stamped before its first call.")]
     results: Annotated[Digest, Field(description="The results digest.")]
     complete: bool
 
@@ -48,15 +49,15 @@ class StudyClaim(ClaimRow):
 
 
 class SharedItems(Part):
-    """Two samples of different studies: how many items of the first ask the same as one of the second, by the
-    parts of a question that both know. Items that their own sample asks twice are not matched."""
+    """Two samples of different studies: how many questions are in both, by the parts of a question that both
+    know, whatever counts as right."""
 
     a: tuple[str, str]
     b: tuple[str, str]
     a_items: Count
     b_items: Count
     shared: Count
-    unmatched: Annotated[Count, Field(description="Items of either that stand for themselves nowhere.")]
+    unmatched: Annotated[Count, Field(description="Items of either that do not say what they ask.")]
     by: tuple[str, ...]
 
 
@@ -91,6 +92,7 @@ class CorrectedClaim(Part):
     study: str
     id: Id
     purpose: str
+    stated: Annotated[Stated, Field(description="As in the study's claims.")]
     verdict: Verdict
     support: Share | None
     refute: Share | None

@@ -328,7 +328,16 @@ def report_all(
     places: Sequence[Place], to: Path | None, figures: bool, pdf: bool, attribution: bool
 ) -> StudiesReport:
     """Report every study, and write what is said over all of them into `to`, by default the folder in which
-    the results of the first one lie. Raises `UsageError` where one is named twice."""
+    the results of the first one lie. Raises `UsageError` where one is named twice, and where two would write
+    into one folder."""
+    stores = [place.store(place.checked()).resolve() for place in places]
+    for number, store in enumerate(stores):
+        first = stores.index(store)
+        if first < number and places[first].spec.resolve() != places[number].spec.resolve():
+            both = f"both write into {store.parent.name}/"
+            message = f"its reports would overwrite those of {places[first].spec}: {both}"
+            help = "give it another `id` in [study], or a folder of its own, and run it there"
+            raise UsageError([Diagnostic("GC000", message, str(places[number].spec), help=help)])
     written = tuple(report(place, figures, pdf, attribution) for place in places)
     stamps = [one.report.findings.stamp for one in written]
     for number, stamp in enumerate(stamps):

@@ -210,3 +210,11 @@ def test_a_study_stands_once(together: Path) -> None:
     done = command("report", "one.toml", "./one.toml", cwd=together)
     assert done.returncode == 2
     assert "one study is named twice" in done.stderr
+
+
+def test_two_studies_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    for name, text in (("one", SPEC), ("again", SPEC.replace("Phase 1", "Phase 2"))):
+        (tmp_path / f"{name}.toml").write_text(text)
+    done = command("report", "one.toml", "again.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "its reports would overwrite those of one.toml" in done.stderr

@@ -54,7 +54,8 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
     return tuple(MethodRow.of(line.answer(findings), line) for line in LINES)
 
 
-def _stamped_first(findings: Findings) -> ChecklistAnswer:
+def stamped_first(findings: Findings) -> ChecklistAnswer:
+    """Whether the store shows the stamp before the first call."""
     conduct, calls = findings[CONDUCT], findings.progress.answered
     counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
     if conduct.stamped is None or not calls:
@@ -420,22 +421,34 @@ def _hypotheses(findings: Findings) -> ChecklistAnswer:
 
 
 def since_when(findings: Findings) -> dict[str, Stated]:
-    """Of each hypothesis, whether it stands in the lock as it is now."""
-    stamped = {
-        hypothesis["id"]: hypothesis for hypothesis in findings.lock.content["spec"].get("hypothesis", ())
+    """Of each hypothesis, whether it stands in the lock as it is now, with the level that holds it."""
+    stamped, current = (_with_levels(spec) for spec in (findings.lock.content["spec"], _spec(findings)))
+    return {
+        name: "added_after"
+        if name not in stamped
+        else "before_stamp"
+        if stamped[name] == stands
+        else "changed_after"
+        for name, stands in current.items()
     }
-    current: Any = findings.plan.study.spec.stamped().get("hypothesis", ())
-    stated: dict[str, Stated] = {}
-    for current_row in current:
-        before = stamped.get(current_row["id"])
-        stated[current_row["id"]] = (
-            "added_after" if before is None else "before_stamp" if before == current_row else "changed_after"
-        )
-    return stated
+
+
+def _spec(findings: Findings) -> Mapping[str, Any]:
+    return findings.plan.study.spec.stamped()
+
+
+def _with_levels(spec: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The hypotheses by id, each with what says its level: its family, and the level of the study."""
+    families = {family["id"]: family for family in spec.get("family", ())}
+    alpha = spec.get("analysis", {}).get("alpha")
+    return {
+        stated["id"]: (stated, families.get(stated.get("family")), alpha)
+        for stated in spec.get("hypothesis", ())
+    }
 
 
 LINES: tuple[ChecklistLine, ...] = (
-    ChecklistLine("stamped_first", "Was the study stamped before its first call?", _stamped_first),
+    ChecklistLine("stamped_first", "Was the study stamped before its first call?", stamped_first),
     ChecklistLine("vouched", "Does a third party date the stamp before the first call?", _vouched),
     ChecklistLine("registered", "Was it pre-registered?", _registered),
     ChecklistLine("hypotheses", "Were its hypotheses fixed by the stamp?", _hypotheses),

@@ -12,7 +12,8 @@ FROM = click.option(
     "--from",
     "deck",
     type=click.Path(path_type=Path),
-    help="A gridcard.json, or a folder or bundle with one. Default: the results of SPEC.",
+    help="A gridcard.json, or a folder or bundle with one; to attach, also what `certify --from LOGS --out` "
+    "wrote. Default: the results of SPEC.",
 )
 
 

@@ -168,6 +168,31 @@ def test_names_that_read_alike_are_told_apart(tmp_path: Path) -> None:
     assert gridc.view_pages(tmp_path / "pages", tmp_path / "out").pages > 4
 
 
+def test_a_card_of_logs_is_attached_once(written: Path, tmp_path: Path) -> None:
+    """In the place of an earlier one, touching nothing else; a study's own card may stand beside it."""
+    readme = tmp_path / "README.md"
+    readme.write_text("---\nlicense: mit\n---\n# A model\n")
+    arguments = ("card", "attach", str(readme), "--from", str(written), "--model", "models/pocket-llama")
+    for outcome in ("attached", "already up to date"):
+        done = command(*arguments, cwd=tmp_path)
+        assert done.returncode == 0 and outcome in done.stdout, done.stderr
+    text = readme.read_text("utf-8")
+    assert text.startswith("---\nlicense: mit\n---\n# A model\n") and text.count("gridc:card begin") == 1
+    assert "not pre-registered" in text and "### models/pocket-llama on arith" in text
+    assert "on arith" in text and "pocket-qwen2 on" not in text
+    other = command(*arguments[:-1], "models/pocket-qwen2", cwd=tmp_path)
+    assert other.returncode == 0
+    assert "### models/pocket-llama on" not in readme.read_text("utf-8")
+    for wrong in (arguments[:-2], (*arguments[:-1], "nobody")):
+        done = command(*wrong, cwd=tmp_path)
+        assert done.returncode == 2 and "--model models/pocket-llama" in done.stderr
+    done = command(*arguments, "--link", "https://example.org/c", cwd=tmp_path)
+    assert done.returncode == 2 and "no certificate to link to" in done.stderr
+    (tmp_path / "logs.json").write_text('{"format": "gridc-logs/1"}')
+    done = command("card", "attach", str(readme), "--from", str(tmp_path), cwd=tmp_path)
+    assert done.returncode != 0 and "GC607" in done.stderr
+
+
 def test_the_card_has_six_fields_for_every_model(written: Path) -> None:
     text = (written / "gridcard.md").read_text("utf-8")
     assert "not pre-registered" in text.splitlines()[2]

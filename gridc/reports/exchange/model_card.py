@@ -18,8 +18,10 @@ from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
 from gridc.reports.exchange.lookalikes import OPEN, characters, letters, says
 from gridc.reports.exchange.shown_card import ReservedNames, shown
+from gridc.reports.recorded import cards as recorded_cards
 from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
+from gridc.schema.recorded import LogCertificate
 
 FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
@@ -28,6 +30,8 @@ INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t#-].*)?(?:\r?\n|\Z))*", r
 ITEMS = re.compile(
     r"^[ \t]*(?:-[ \t]+)?results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE
 )
+OF_LOGS = "imported:logs"
+"""In the place of a study's id, which has no colon."""
 ITEM = re.compile(r"^([ \t]*)- task:", re.MULTILINE)
 MARKER = re.compile(r"^# gridc:card (begin|end) (\S+)\r?\n", re.MULTILINE)
 """Before and after the results of one study."""
@@ -69,19 +73,39 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
 def attached(text: str, deck: CardDeck, model: str, link: str | None = None, file: str = "README.md") -> str:
     """The text of a model card with the cards of one model in it."""
     own = _own(deck, model)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    body = _section(own, model, link).replace("\n", newline)
-    section = _region(
-        text, f"<!-- gridc:card begin {own.study} ", f"<!-- gridc:card end {own.study} -->", file
-    )
+    text = _with_section(text, own.study, _section(own, model, link), file)
+    return _with_index(text, own, model, link, _newline(text), file)
+
+
+def attach_recorded(readme: Path, document: LogCertificate, model: str) -> bool:
+    """Put the card of one model of imported logs into a model card, in the place of the one that is there;
+    whether it changed. The `model-index` is for what was measured here, and is left alone.
+
+    Raises as `attach` does."""
+    path = readme.resolve()
+    before = _read(path)
+    text = recorded_cards.markdown(document, model).strip()
+    begin, end = f"<!-- gridc:card begin {OF_LOGS} - - -->", f"<!-- gridc:card end {OF_LOGS} -->"
+    after = _with_section(before, OF_LOGS, f"{begin}\n{text}\n{end}", str(readme))
+    if after == before:
+        return False
+    write_atomic(path, after)
+    return True
+
+
+def _with_section(text: str, study: str, body: str, file: str) -> str:
+    """The text of a model card with a section of a study, in the place of the one that is there."""
+    newline = _newline(text)
+    body = body.replace("\n", newline)
+    section = _region(text, f"<!-- gridc:card begin {study} ", f"<!-- gridc:card end {study} -->", file)
     if section is not None:
-        text = text[: section[0]] + body + text[section[1] :]
-    else:
-        gap = (
-            "" if not text or text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
-        )
-        text = f"{text}{gap}{body}{newline}"
-    return _with_index(text, own, model, link, newline, file)
+        return text[: section[0]] + body + text[section[1] :]
+    gap = "" if not text or text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
+    return f"{text}{gap}{body}{newline}"
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 @dataclass(frozen=True, slots=True)

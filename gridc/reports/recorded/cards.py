@@ -8,12 +8,18 @@ from gridc.reports.words import counted
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow, LogScoreRow
 
 
-def markdown(document: LogCertificate) -> str:
-    """The card of every model on every benchmark."""
-    lines = ["# GRID cards of recorded runs", "", f"- {words.plain(document.provenance)}"]
+def models(document: LogCertificate) -> list[str]:
+    """Of which there are cards."""
+    return list(dict.fromkeys(score.model for row in document.benchmarks for score in row.scores))
+
+
+def markdown(document: LogCertificate, only: str | None = None) -> str:
+    """The card of every model on every benchmark, or of one model alone."""
+    level = "#" if only is None else "##"
+    lines = [f"{level} GRID cards of recorded runs", "", f"- {words.plain(document.provenance)}"]
     for row in document.benchmarks:
-        for model in dict.fromkeys(score.model for score in row.scores):
-            lines += ["", f"## {words.plain(model)} on {words.plain(row.benchmark)}", ""]
+        for model in dict.fromkeys(score.model for score in row.scores if only in (None, score.model)):
+            lines += ["", f"{level}# {words.plain(model)} on {words.plain(row.benchmark)}", ""]
             lines += [
                 f"{number}. **{name}.** {words.plain(text)}"
                 for number, (name, text) in enumerate(_fields(document, row, model), start=1)

@@ -82,6 +82,35 @@ def test_a_planted_reversal_is_certified_and_an_order_too(tmp_path: Path) -> Non
     assert {pair.certified for pair in gridc.certify(equal).certificate.benchmarks[0].pairs} == {None}
 
 
+@pytest.mark.parametrize("seeds", [("1", "2"), ("", "")], ids=["seeds", "answers"])
+def test_who_names_the_files_does_not_choose_which_repetition_is_tested(
+    tmp_path: Path, seeds: tuple[str, str]
+) -> None:
+    """One run in which a is better in both templates, and one in which nothing is: by either the same p."""
+    draws = [np.random.default_rng(1), np.random.default_rng(2)]
+    runs = [
+        [
+            f"b,{model},i{item},{int(draw.random() < rate)},{template},{seed}"
+            for model, rate in rates.items()
+            for template in "xy"
+            for item in range(60)
+        ]
+        for draw, rates, seed in zip(draws, ({"a": 0.8, "m": 0.3}, {"a": 0.5, "m": 0.5}), seeds, strict=True)
+    ]
+    certified = []
+    for names in (("1.csv", "2.csv"), ("2.csv", "1.csv")):
+        folder = tmp_path / names[0][0]
+        folder.mkdir()
+        for name, rows in zip(names, runs, strict=True):
+            text = "\n".join(["benchmark,model,item,score,template,seed", *rows])
+            (folder / name).write_text(text, "utf-8")
+        (row,) = gridc.certify(folder).certificate.benchmarks
+        (pair,) = row.pairs
+        assert row.scores[0].repetitions == 2
+        certified.append((pair.certified, pair.order_p, pair.reversal_p))
+    assert certified[0] == certified[1]
+
+
 def test_one_failed_answer_leaves_out_one_item_of_its_pairs(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", {("a", "x"): 0.6, ("b", "x"): 0.5, ("c", "x"): 0.4}, items=50)
     lines = path.read_text().splitlines()

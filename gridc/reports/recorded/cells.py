@@ -1,5 +1,6 @@
 """Runs of logs -> cells: which model, configuration and repetitions; and what to know before any p."""
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,13 +162,29 @@ def _benchmark(
         )
     cells = {
         (model, configuration): RecordedCell(
-            model, configuration, tuple(some), len(items.ids), some[0].gathered.run.unlisted
+            model, configuration, _in_order(some, items), len(items.ids), some[0].gathered.run.unlisted
         )
         for (model, configuration), some in sorted(groups.items())
     }
     lower = any(run.reading in run.gathered.run.lower for some in groups.values() for run in some)
     warnings = (*_of_items(items, runs), *_of_runs(runs), *_of_cells(cells.values()))
     return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings)
+
+
+def _in_order(runs: Sequence[RecordedAnswers], items: LogItems) -> tuple[RecordedAnswers, ...]:
+    """Repetitions by their seeds, and else by a digest of their answers: the first one is tested, and who
+    names the files must not choose which that is."""
+    if len(runs) < 2:
+        return tuple(runs)
+    keys = items.keys
+
+    def place(run: RecordedAnswers) -> tuple[str, str]:
+        seeds, column = sorted(run.gathered.run.seeds.items()), run.column
+        rows = [] if column is None else zip(column.item, column.epoch, column.score, strict=True)
+        answers = sorted((keys[item].hex(), int(epoch), float(score)) for item, epoch, score in rows)
+        return json.dumps(seeds, default=str), hashlib.sha256(json.dumps(answers).encode()).hexdigest()
+
+    return tuple(sorted(runs, key=place))
 
 
 def configurations(

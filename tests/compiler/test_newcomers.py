@@ -96,6 +96,18 @@ MISTAKES = {
         "aggregate = { pass_all = 5 }",
         CONTAINS + "aggregate = { pass_all = 5 }\n",
     ),
+    "an image": (
+        CONTAINS + 'image = "picture.png"\n',
+        "GC101",
+        "texts alone: for pictures and sound use Inspect or VLMEvalKit",
+        CONTAINS,
+    ),
+    "code that is to be run": (
+        'method = "unit_tests"\n',
+        "GC104",
+        "gridc runs no code: Inspect or EvalPlus do",
+        CONTAINS,
+    ),
     "thinking on": (
         CONTAINS + 'thinking = "on"\n',
         "GC104",

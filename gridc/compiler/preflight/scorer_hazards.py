@@ -73,7 +73,9 @@ class _ScorerTrial:
                 f"{len(wrong):,} of {len(texts):,} items (first item {item.id}: {shown!r} earns "
                 f"{earned / scale:g})"
             )
-            yield ScorerProblem(code, problem, "correct the function, or what its responders say")
+            most = "perfect earns the most, worst the least, also of a cost"
+            help = f"correct the function, or what its responders say: {most}"
+            yield ScorerProblem(code, problem, help)
 
     def blank(self) -> Iterator[ScorerProblem]:
         """An empty response that earns as much as any."""

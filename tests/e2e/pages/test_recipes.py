@@ -237,6 +237,26 @@ def test_a_user_who_is_wrong_moves_whom_they_move(recipe: Recipe) -> None:
     assert effect["estimate"] == pytest.approx(moved / 48), "of both models"
 
 
+def test_items_pair_across_languages(recipe: Recipe) -> None:
+    """`left` reads both languages, `right` errs in half of the German items."""
+    gold = {row["id"]: "AB"[row["gold"]] for row in rows_of("items.jsonl")}
+
+    def say(model: str, messages: Messages) -> str:
+        asked = re.findall(r"Item (\d+)( in de)?\?", last(messages))
+        if not asked:
+            return "A"
+        item, german = asked[-1]
+        turned = model == "right" and german and int(item) % 2 == 0
+        return f"Answer: {'BA'['AB'.index(gold[item])] if turned else gold[item]}"
+
+    done = recipe('variant = "de"', say, "axis.scoring.level.rank")
+    for model, german in (("left", 1.0), ("right", 0.5)):
+        for configuration, score in done.scores("items", model).items():
+            assert score == (german if "language=german" in configuration else 1), (model, configuration)
+    items = done.rows("SELECT item, count(DISTINCT cell) FROM sample GROUP BY 1")
+    assert {item for item, _ in items} == set(gold) and len({count for _, count in items}) == 1
+
+
 def test_a_checkpoint_is_compared_answer_by_answer(recipe: Recipe) -> None:
     """`right` is `left` with some answers turned round: quantised, say."""
 

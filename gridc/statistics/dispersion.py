@@ -64,6 +64,6 @@ def flip_rate(
 ) -> FlipRate:
     """CFR at `threshold`, which a score passes that is at least as good. A float is taken at its decimal
     value: 0.7 means 7/10, and a score of exactly 7/10 passes."""
-    mark = Fraction(str(threshold))
+    mark = threshold if isinstance(threshold, Fraction) else Fraction(str(threshold))
     passing = sum(score <= mark if lower_is_better else score >= mark for score in scores)
     return FlipRate(mark, len(scores), passing)

@@ -4,8 +4,11 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from fractions import Fraction
 from html import unescape
 from html.parser import HTMLParser
+from itertools import combinations
+from statistics import median
 from typing import Any
 
 import pytest
@@ -201,6 +204,21 @@ def test_what_was_run_is_rows_and_no_dict(page: str) -> None:
     ):  # fmt: skip
         assert f"<td>{name}</td><td>{value}</td>" in page
     assert not re.search(r"\{(&#39;|&quot;|\'|\")", page)
+
+
+def test_the_flip_rate_at_a_model_s_own_median_is_counted_and_called_no_finding() -> None:
+    """Pairs of configurations that disagree on passing the median, counted one by one."""
+    marks = [{"at": 0.5, "declared": "ex_ante", "source": "a test"}]
+    findings = findings_of(spec_of({"ann": None, "bob": None}, analysis={"thresholds": marks}), reversing)
+    (benchmark,) = findings.benchmarks
+    for model in benchmark.models:
+        scores = [cell.score or Fraction(0) for cell in benchmark.cells if cell.cell.model == model.model]
+        passes = [score >= median(scores) for score in scores]
+        pairs = list(combinations(passes, 2))
+        assert model.median_flips is not None
+        assert model.median_flips.rate == Fraction(sum(a != b for a, b in pairs), len(pairs))
+    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    assert page.count("half pass by construction") == 2
 
 
 def test_models_are_compared_cell_by_cell() -> None:

@@ -19,7 +19,13 @@ from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid.configurations import combinations
 from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.analysis import level_matrices
 
+MEASURANDS = Path(gridc.__file__).parent / "builtin" / "measurands"
+FRAMINGS = {
+    "lm_eval": "lm-eval.bbq", "helm_bbq": "helm.bbq", "inspect_bbq": "inspect.bbq",
+    "helm_truthfulqa": "helm.truthful_qa", "inspect_truthfulqa": "inspect.truthfulqa",
+}  # fmt: skip
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 STUDIES = sorted(path for path in SPECS.glob("*.toml") if not path.stem.endswith("deviations"))
 
@@ -150,7 +156,7 @@ def test_every_table_and_figure_of_both_papers_has_a_row_that_says_what_gives_it
     page = (SPECS.parent / "docs" / "studies.md").read_text("utf-8")
     part = page.split("## Every table and figure of both papers")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith(("| sus", "| sr"))]
-    assert len(rows) == 57
+    assert len(rows) == 58
     names = {path.stem for path in STUDIES}
     for row in rows:
         assert len(row) == 3 and all(row), row
@@ -163,3 +169,18 @@ def test_every_table_and_figure_of_both_papers_has_a_row_that_says_what_gives_it
 def test_the_same_items_are_asked_under_each_package() -> None:
     assert observations("cross_package") == 3 * 120 + 2 * 100
     assert len({cell.key for cell in plan("cross_package").cells()}) == 3 + 2
+    for benchmark in ("pocket_bbq", "pocket_truthfulqa"):
+        cells = [cell for cell in plan("cross_package").cells() if cell.benchmark == benchmark]
+        (matrix,) = level_matrices(plan("cross_package").study.spec, cells)
+        shown = dict(matrix.rows)
+        for place, cell in enumerate(cells):
+            framing = tomllib.loads(
+                (MEASURANDS / f"{FRAMINGS[matrix.levels[place]]}.toml").read_text("utf-8")
+            )
+            for key, value in framing["effects"].items():
+                if key not in shown:
+                    assert getattr(cell.setting, key) == value, f"{key} is the same under all"
+                    assert key in matrix.same
+                elif shown[key][place] is not None:
+                    assert shown[key][place] in (value, json.dumps(value)), (matrix.levels[place], key)
+        assert "max_tokens" in shown, "what no framing states is compared too"

@@ -37,31 +37,44 @@ def answer_line(response: str, options: Sequence[str], labels: Sequence[str]) ->
     """The last `ANSWER: X`, on a line of its own where there is one, X being one of the item's labels.
 
     Inspect's multiple choice (`inspect_ai.solver._multiple_choice.parse_answers`, 0.3.285): bold, dollar
-    signs and brackets around the letter do not count, and neither do a full stop or a comma behind it.
+    signs and brackets around the letter do not count, and neither do a full stop or a comma behind it. What
+    Inspect reads of 3,300 answers is read here too (`tests/e2e/test_inspect.py`).
     """
     known = [label.upper() for label in labels]
-    text = _WRAPPED.sub(_unwrapped, response)
+    text, places = _unwrapped(response)
     lines = list(_ANSWER_LINE.finditer(text)) or list(_ANSWER_ANYWHERE.finditer(text))
     if not lines:
         return Extraction(None, "no answer line" if response.strip() else "empty")
     last = lines[-1]
-    tokens = [token.strip() for token in last[1].upper().split(",") if token.strip()]
+    tokens = [token for token in last[1].strip().upper().split(",") if token]
     if len(tokens) != 1 or tokens[0] not in known:
         return Extraction(None, "not one of the answers")
-    start = last.start(1) + last[1].upper().index(tokens[0])
+    start = places[last.start(1) + last[1].upper().index(tokens[0])]
     return Extraction(known.index(tokens[0]), "answer line", "stated", start, start + len(tokens[0]))
 
 
-def _unwrapped(match: re.Match[str]) -> str:
-    """What is wrapped, at its place."""
-    start, end = match.span(match.lastindex or 0)
-    return f"{' ' * (start - match.start())}{match.string[start:end]}{' ' * (match.end() - end)}"
+def _unwrapped(response: str) -> tuple[str, Sequence[int]]:
+    """The response without what is wrapped around letters, and where each character of it stands there."""
+    places: Sequence[int] = range(len(response))
+    text = response
+    for pattern in _WRAPPED:
+        kept, behind = list[int](), 0
+        for match in pattern.finditer(text):
+            kept += [*range(behind, match.end(1)), *range(*match.span(2))]
+            behind = match.end()
+        kept += range(behind, len(text))
+        text, places = "".join(text[place] for place in kept), [places[place] for place in kept]
+    return text, places
 
 
 _LETTERS = r"([A-Z\d][A-Z\d ,]{0,40}?)"
-_WRAPPED = re.compile(
-    rf"\$\s{{0,4}}{_LETTERS}\s{{0,4}}\$|\*\*\s{{0,4}}{_LETTERS}\s{{0,4}}\*\*|(?<=:)\s{{0,4}}\(([A-Z\d])\)",
-    re.IGNORECASE,
+_WRAPPED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"()\$\s{{0,4}}{_LETTERS}\s{{0,4}}\$",
+        rf"()\*\*\s{{0,4}}{_LETTERS}\s{{0,4}}\*\*",
+        r"((?:^|[:,])\s{0,4})\(([A-Z\d])\)(?=\s{0,4}(?:,|\.|\n|\Z))",
+    )
 )
 _ANSWER_LINE = re.compile(
     r"^ANSWER\s{0,4}:\s{0,4}([A-Z\d ,]{1,60})\s{0,4}(?:$|\n|\.)", re.IGNORECASE | re.MULTILINE

@@ -85,6 +85,11 @@ class Setting:
         return replace(self, **idle, **METHODS[self.method].fixes)  # type: ignore[arg-type]
 
     @property
+    def mattering(self) -> tuple[str, ...]:
+        """The keys that can matter to what is asked or how it counts, in the order of the language."""
+        return tuple(key for key in KEYS if not (key in EFFECTS and EFFECTS[key].idle(self)))
+
+    @property
     def shown(self) -> "Setting":
         """The setting with every key at its default that does not shape the prompt: settings that are equal
         in this form show the same prompts."""

@@ -3,13 +3,17 @@
 All of it describes the grid that was run. None of it is a test.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from pydantic import BaseModel
 
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -65,6 +69,19 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelMatrix:
+    """What differs between the levels of an axis that changes what is measured, key by key (SafetyRepro, app.
+    R): by key the value that a call has under each of `levels`, the first of which is the reference, all
+    other axes at one configuration. A key that does not matter under a level has the value None there. `same`
+    are the keys with one value throughout."""
+
+    axis: str
+    levels: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str | None, ...]], ...]
+    same: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Between:
     """Two models, cell by cell: the differences a - b, and the dispersion of each over the same
     configurations. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is the
@@ -94,6 +111,7 @@ class BenchmarkAnalysis:
 
     variance: tuple[VarianceShares, ...]
     gaps: tuple[Gap, ...]
+    differences: tuple[LevelMatrix, ...]
     between: tuple[Between, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
@@ -107,6 +125,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
     return BenchmarkAnalysis(
         variance=tuple(_variance(spec, shared)) if complete else (),
         gaps=tuple(_gaps(spec, shared)),
+        differences=tuple(level_matrices(spec, [score.cell for score in shared])),
         between=tuple(_between(spec, shared)),
         ranges=_ranges(spec, shared) if complete else None,
         robustness=tuple(_robustness(spec, shared, outcomes)) if complete else (),
@@ -238,6 +257,40 @@ def _places(shared: Sequence[CellScore]) -> list[Scored]:
         for score in shared
         if score.score is not None
     ]
+
+
+def level_matrices(spec: Spec, cells: Sequence[Cell]) -> Iterator[LevelMatrix]:
+    """Of each axis that changes what is measured, as the cells of one benchmark have it: the setting of the
+    first model at the first configuration of the reference, and of those that differ from it in this axis
+    alone."""
+    for axis in spec.axis:
+        settings: dict[str, Setting] = {}
+        first: Cell | None = None
+        for cell in cells:
+            first = cell if first is None else first
+            rest = [dict(one.levels) | {axis.id: ""} for one in (first, cell)]
+            if cell.model == first.model and rest[0] == rest[1]:
+                settings.setdefault(cell.levels[axis.id], cell.setting)
+        if not _changes_measurand(axis) or len(settings) < 2:
+            continue
+        by_key = {key: tuple(_matters(setting, key) for setting in settings.values()) for key in KEYS}
+        yield LevelMatrix(
+            axis.id,
+            tuple(settings),
+            tuple((key, values) for key, values in by_key.items() if len(set(values)) > 1),
+            tuple(key for key, values in by_key.items() if len(set(values)) == 1 and values[0] is not None),
+        )
+
+
+def _matters(setting: Setting, key: str) -> str | None:
+    """The value that a call has, as JSON or a plain word; None where it cannot matter."""
+    if key not in setting.mattering:
+        return None
+    value = setting.held(key)
+    if isinstance(value, str) and value and value == value.strip():
+        return value
+    plain = value.model_dump(mode="json", exclude_defaults=True) if isinstance(value, BaseModel) else value
+    return json.dumps(plain, ensure_ascii=False, sort_keys=True)
 
 
 def _changes_measurand(axis: Axis) -> bool:

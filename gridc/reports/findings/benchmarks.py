@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from statistics import median
 
 from gridc.compiler.grid.cell import anchored
 from gridc.compiler.lowering.plan import Plan
@@ -246,6 +247,7 @@ def _model(
         flip_rates=tuple(flip_rate(values, threshold, direction.lower) for threshold in thresholds)
         if values
         else (),
+        median_flips=flip_rate(values, median(values), direction.lower) if values else None,
     )
 
 

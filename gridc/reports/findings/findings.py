@@ -87,13 +87,15 @@ class ScopeFinding:
 @dataclass(frozen=True, slots=True)
 class ModelFinding:
     """What one model does on one benchmark: its score under the anchor configuration, and how far it
-    moves over the envelope, as far as it is measured."""
+    moves over the envelope, as far as it is measured. `median_flips` is the flip rate at the median of its
+    own scores (SafetyRepro, app. L), of which half pass by construction."""
 
     model: str
     anchor: CellScore
     dispersion: Dispersion | None
     dispersion_by_scope: tuple[tuple[Scope, Dispersion], ...]
     flip_rates: tuple[FlipRate, ...]
+    median_flips: FlipRate | None = None
 
 
 @dataclass(frozen=True, slots=True)

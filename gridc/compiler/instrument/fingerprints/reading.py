@@ -40,13 +40,12 @@ def _reader(name: str) -> list[object]:
     return [_read(read(text, options, shown)) for text, options, shown in _cases()]
 
 
-def _last_answer() -> list[object]:
-    """What every reader is traced on, and responses that take up the options in turn."""
-    in_turn = [
-        _read(readers.last_answer(text, options, labels("A.", len(options))))
-        for text, options in ((text, inputs()["options"][name]) for name, text in inputs()["in_turn"])
-    ]
-    return [*_reader("last_answer"), *in_turn]
+def _further(name: str) -> list[object]:
+    """What every reader is traced on, and responses of forms that this one has rules for."""
+    read = readers.READERS[name]  # type: ignore[index]  # the rows below are its names
+    cases = [(text, inputs()["options"][asked]) for asked, text in inputs()["further"][name]]
+    own = [_read(read(text, options, labels("A.", len(options)))) for text, options in cases]
+    return [*_reader(name), *own]
 
 
 _STOPPED = "B\n\nQ: next? A", "Q: B", "no", "It is A. END it is B", "A END\n\nQ: B END"
@@ -311,7 +310,8 @@ def _sanitiser() -> list[object]:
 
 TRACES: Mapping[str, Callable[[], object]] = {
     **{f"reader:{name}": partial(_reader, name) for name in readers.READERS},
-    "reader:last_answer": lambda: _last_answer(),
+    "reader:last_answer": partial(_further, "last_answer"),
+    "reader:answer_line": partial(_further, "answer_line"),
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
         for name, method in METHODS.items()

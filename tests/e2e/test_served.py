@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
 from tools.servers.gguf import write_gguf
-from tools.servers.http import Server
+from tools.servers.http import Asked, Handler, Reply, Server
 from tools.servers.tokens import TokenServer
 
 ROOT = Path(__file__).parents[2]
@@ -262,8 +262,15 @@ def test_a_server_that_cannot_be_started(given: str, status: int, said: str, tmp
     assert said in done.stderr
 
 
-def test_a_server_that_is_there_already_is_not_taken_for_the_one_that_is_started(tmp_path: Path) -> None:
-    with Server(TokenServer("vllm")) as server:
+async def loading(_: Asked) -> Reply:
+    return Reply.json({"error": "loading the model"}, 503)
+
+
+@pytest.mark.parametrize("there", [TokenServer("vllm"), loading], ids=["ready", "loading"])
+def test_a_server_that_is_there_already_is_not_taken_for_the_one_that_is_started(
+    tmp_path: Path, there: Handler
+) -> None:
+    with Server(there) as server:
         crowd_at(tmp_path, server.port)
         done = command("run", "--serve", "served=sleep 60", cwd=tmp_path)
     assert done.returncode == 6

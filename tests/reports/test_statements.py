@@ -464,3 +464,19 @@ def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Ce
     assert part.count("<tr>") == 1 + sum(
         max(1, len(said)) for said in (scope.supported, scope.suggestive, scope.not_claimed)
     )
+
+
+def test_bits_per_byte_say_where_a_text_has_no_likelihood() -> None:
+    """An impossible text is in no mean of bits: without the number the model looks good."""
+    (found,) = weighed()[TEXT_LIKELIHOODS]
+    fewer = replace(found, models=(replace(found.models[0], texts=15),))
+    (whole,) = sentences(weighed(), "rates")[-1:]
+    (part,) = sentences(having(weighed(), TEXT_LIKELIHOODS, (fewer,)), "rates")[-1:]
+    assert "(on " not in whole
+    assert part.endswith("ant 1.2500 [1.0000, 1.5000] (on 15 of 20 texts).")
+
+
+def test_a_reference_that_compared_nothing_does_not_say_that_all_was_sampled() -> None:
+    """Greedy calls that failed here or there are compared with nothing too."""
+    nothing = compared_event(0).model_copy(update={"calls": 0, "texts": 0, "rankings": 0, "outcomes": 0})
+    assert nothing.words == "no call was compared: every answer is sampled, or failed here or there"

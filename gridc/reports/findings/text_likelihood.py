@@ -48,7 +48,7 @@ class TextLikelihood:
 
 
 def text_likelihoods(record: RunRecord) -> tuple[TextLikelihood, ...]:
-    """Of every complete configuration that weighs texts."""
+    """Of every configuration that weighs texts, on those that have a likelihood so far."""
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in record.samples.cells:
         if METHODS[cell.setting.method].weighs:

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
 from gridc.reports.statements.statement import Statement
+from gridc.reports.words import counted
 
 
 def of_models(findings: Findings) -> Iterator[Statement]:
     """Bits per byte of all models, in each configuration."""
+    sizes = {row.benchmark: row.items for row in findings.benchmarks}
     for found in findings[TEXT_LIKELIHOODS]:
+        size = sizes[found.benchmark]
         listed = "; ".join(
             f"{model.model} {model.value.value:.4f}"
             + (
@@ -17,6 +20,7 @@ def of_models(findings: Findings) -> Iterator[Statement]:
                 if model.value.interval
                 else ""
             )
+            + (f" (on {model.texts:,} of {counted(size, 'text')})" if model.texts < size else "")
             for model in found.models
         )
         yield Statement(

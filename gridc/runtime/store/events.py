@@ -157,7 +157,7 @@ class ReferenceCompared(MadeAgain):
     def words(self) -> str:
         """What differed."""
         if not self.calls:
-            return "nothing to compare, every answer is sampled"
+            return "no call was compared: every answer is sampled, or failed here or there"
         parts = [f"{self.texts_changed:,} of {self.texts:,} greedy texts are other ones"] * bool(self.texts)
         if self.max_moved is not None and self.mean_moved is not None:
             most, mean = f"{self.max_moved:.2g}", f"{self.mean_moved:.2g}"

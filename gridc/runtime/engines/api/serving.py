@@ -52,7 +52,7 @@ def _address(spec: Spec, name: str) -> str:
 
 @contextmanager
 def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[str], None]) -> Iterator[None]:
-    if _answers(url):
+    if _answers(url, loading=True):
         message = f"something answers at {url} before the server of `{name}` is started"
         help = "end it, or leave --serve out to ask it"
         raise UnavailableError([Diagnostic("GC649", message, help=help)])
@@ -73,6 +73,8 @@ def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[s
             if process.poll() is not None:
                 raise _failed(name, f"ended with {process.returncode} before it answered: {_last(log)}")
             time.sleep(LOOK)
+        if process.poll() is not None:
+            raise _failed(name, f"ended with {process.returncode}, and something else answers at {url}")
         notify(f"{name}: its server answers after {time.monotonic() - begun:,.0f} s")
         yield
     finally:
@@ -88,15 +90,19 @@ def _last(log: Path) -> str:
     return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "it printed nothing")
 
 
-def _answers(url: str) -> bool:
-    """Whether a server is there and ready: one that loads says so with a status of 5xx."""
+def _answers(url: str, loading: bool = False) -> bool:
+    """Whether a server is there and ready: one that loads says so with a status of 5xx, and counts where
+    `loading` does."""
+    absent = (
+        ("unreachable", "timeout", "cut") if loading else ("unreachable", "server_error", "timeout", "cut")
+    )
 
     async def look() -> bool:
         async with make_client(url) as client:
             try:
                 await body_of(client, client.build_request("GET", f"{url}/models", timeout=5.0))
             except RequestError as error:
-                return error.kind not in ("unreachable", "server_error", "timeout", "cut")
+                return error.kind not in absent
             return True
 
     return asyncio.run(look())

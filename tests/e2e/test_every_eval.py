@@ -14,6 +14,7 @@ from jsonschema import Draft7Validator
 import gridc
 from gridc.diagnostics.errors import UsageError
 from gridc.study.recorded import LogBenchmarkRow
+from tests.e2e.conftest import make_study
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "every_eval_ever"
 """As every-eval-ever 0.3.0 ships them, with its licence."""
@@ -94,6 +95,45 @@ def test_what_is_read_back_is_what_the_study_has(study: Path, tmp_path: Path) ->
     assert unread > 0
     assert states(row) == {"failed": 2, "unreadable": unread, "read": samples - 3 - unread}
     assert min(score.items for score in row.scores) == 8 - 3
+
+
+ORDERS = """\
+[[axis]]
+id = "order"
+[[axis.level]]
+id = "file"
+tier = "core"
+option_order = "file"
+provenance = "a test"
+[[axis.level]]
+id = "shuffled"
+tier = "core"
+option_order = "shuffled:7"
+provenance = "a test"
+
+[[exclude]]
+when = { few_shot = "3" }
+why = "fewer calls"
+[[exclude]]
+when = { template = "T4" }
+why = "fewer calls"
+[[exclude]]
+"""
+
+
+def test_items_are_the_same_in_every_order_of_their_options(tmp_path: Path) -> None:
+    spec = make_study(tmp_path, items=4)
+    spec.write_text(spec.read_text("utf-8").replace("[[exclude]]\n", ORDERS, 1), "utf-8")
+    study = gridc.open(spec)
+    study.run()
+    made = study.export("every-eval-ever", tmp_path / "eee")
+    (row,) = gridc.certify(made).certificate.benchmarks
+    assert (row.items, len(row.configurations), row.warnings) == (4, 6, ())
+    for path in made.rglob("*.jsonl"):
+        for line in rows_of(path):
+            if "scoring=logprob" in line["evaluation_result_id"]:
+                right = line["output"]["raw"] == line["input"]["reference"]
+                assert right == line["evaluation"]["is_correct"], "the chosen text is that of the order shown"
 
 
 def test_repetitions_of_others_have_no_number(tmp_path: Path) -> None:

@@ -74,6 +74,17 @@ def test_how_answers_ended_is_kept(written: Path) -> None:
     assert failed > 0 and (count, without, stated) == (len(log["samples"]), failed, failed)
 
 
+def test_repetitions_and_unreadable_answers_are_told_apart(tmp_path: Path) -> None:
+    rows = ["model,benchmark,item,replicate,state,score", "m,b,1,-1,read,1", "m,b,1,4,unreadable,0"]
+    rows += ["m,b,2,-1,cut,0", "m,b,2,4,read,1"]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    gridc.certify(tmp_path / "t.csv").write(tmp_path / "out")
+    select = "SELECT item, replicate, choice IS NULL, score FROM sample ORDER BY item, replicate"
+    assert query(tmp_path / "out" / "store.sqlite", select) == [
+        ("1", 0, 0, 1), ("1", 1, 1, 0), ("2", 0, 1, 0), ("2", 1, 0, 1)
+    ]  # fmt: skip
+
+
 def test_the_viewer_says_where_answers_come_from(written: Path, tmp_path: Path) -> None:
     pages = gridc.view_pages(tmp_path / "pages", written).folder
     texts = [path.read_text("utf-8") for path in pages.glob("*.html")]

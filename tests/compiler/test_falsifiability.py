@@ -243,6 +243,30 @@ def test_on_the_items_alone_an_order_takes_items_and_not_units(tmp_path: Path) -
     assert "supported" not in orders(hypothesis, PlannedTest(spec, 0.05, False, None), (1,))
 
 
+def test_steps_share_items_that_are_their_own_unit_and_not_units_of_several(tmp_path: Path) -> None:
+    """p is 1/2 to the number of units that all go one way: at 0.001, ten; two steps take other items each."""
+    path = tmp_path / "gridcard.toml"
+    path.write_text((ROOT / "gridcard.toml").read_text())
+    spec = compile_spec(path).spec
+    (three,) = spec.hypothesis
+    assert isinstance(three, RankingHypothesis) and len(three.order) == 3
+    two = three.model_copy(update={"order": three.order[:2]})
+    design = PlannedTest(spec, 0.001, False, None)
+
+    def shown(order: RankingHypothesis, size: int) -> list[int]:
+        """The fewest units, all of this size, by which an order is supported, and refuted."""
+        possible = [orders(order, design, (size,) * units).keys() for units in range(60)]
+        return [
+            next(at for at, each in enumerate(possible) if word in each) for word in ("supported", "refuted")
+        ]
+
+    assert shown(two, 1) == [10, 10] and shown(three, 1) == [20, 10]
+    assert shown(three, 3) == [20, 20], "below 20 units of several items nothing is decided"
+    stricter = PlannedTest(spec, 2.0**-24, False, None)
+    assert "supported" in orders(three, stricter, (3,) * 24)
+    assert "supported" not in orders(three, stricter, (3,) * 23)
+
+
 def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Path) -> None:
     """By bets 11 uneven units are too few and 24 are enough; what each takes is said where it differs."""
     text = (ROOT / "gridcard.toml").read_text().replace('evidence = "supported"', 'evidence = "certified"')

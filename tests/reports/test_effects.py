@@ -101,6 +101,14 @@ def test_nothing_is_decided_while_the_run_is_incomplete() -> None:
     assert any("open while the run is incomplete" in each for each in certify(findings).statements)
 
 
+def test_where_nothing_is_asked_under_both_levels_nothing_is_counted_and_the_reason_is_said() -> None:
+    (finding,) = decided(lambda cell: None).hypotheses
+    effect = finding.effect
+    assert effect is not None and effect.failure is not None and effect.failure.code == "rows"
+    assert (effect.samples, effect.units, effect.left_out, effect.contrasts) == (0, 0, 0, ())
+    assert (effect.support, effect.refute, effect.tested) == (1, 1, False)
+
+
 def test_what_never_changes_is_no_test_and_no_number() -> None:
     findings = decided(lambda cell: 10)
     (row,) = certify(findings).hypotheses

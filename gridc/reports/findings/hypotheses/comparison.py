@@ -162,15 +162,15 @@ class Comparison:
         if self.reading == "itt":
             return None
         counts, _ = self.counted
-        width = len(self.levels)
-        given, read = (
-            np.bincount(self.arms, values, width) for values in (self.rows.counted, self.rows.read_counted)
+        rows = self.rows
+        asked, compared, given, read = (
+            np.bincount(self.arms, values, len(self.levels))
+            for values in (np.ones_like(counts), counts.astype(bool), rows.counted, rows.read_counted)
         )
-        at, against = self.levels.index(level), self.levels.index(reference)
-        here = self.arms == at
+        at, against = self._places(level, reference)
         return PairsRow(
-            compared=int((counts[here] > 0).sum()),
-            asked=int(here.sum()),
+            compared=int(compared[at]),
+            asked=int(asked[at]),
             readable=float(read[at] / given[at]),
             reference_readable=float(read[against] / given[against]),
         )

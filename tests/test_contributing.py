@@ -19,6 +19,7 @@ from tests.replaced import replaced
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
 CERTIFICATE = "gridc/schema/certificate.v1.schema.json"
+FINGERPRINTS = "tests/golden/stamps/fingerprints.json"
 TABLE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 Edit = tuple[str, str]
@@ -42,8 +43,23 @@ def after(line: str, more: str) -> Edit:
 
 
 REGISTRY, EFFECTS = "tests/compiler/test_registry.py", "tests/compiler/test_effects.py"
-PUBLISHED = "tests/schema/test_jsonschema.py"
+PUBLISHED, TRACED = "tests/schema/test_jsonschema.py", "tests/compiler/test_fingerprints.py"
 BEHAVES = "tests/test_added.py"
+BOXED = r'''
+
+
+def boxed(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
+    """The last `\boxed{X}`, X being one of the item's labels."""
+    boxes = list(_BOX.finditer(response))
+    if not boxes:
+        return Extraction(None, "no box" if response.strip() else "empty")
+    known, last = [label.upper() for label in labels], boxes[-1]
+    if last[1].upper() not in known:
+        return Extraction(None, "not one of the answers")
+    return Extraction(known.index(last[1].upper()), "box", "stated", *last.span(1))
+
+
+_BOX = re.compile(r"\\boxed\{\s{0,4}(\w{1,4})\s{0,4}\}")'''
 
 ADDITIONS = {
     "a loader": Addition(
@@ -56,7 +72,7 @@ ADDITIONS = {
             "gridc/compiler/inputs/loaders/news.py": (
                 ("", '"""News."""\n\nfrom gridc.compiler.inputs.loaders.mmlu import load as load\n'),
             ),
-            "docs/benchmarks.md": (("| `mmlu` ", "| `news` | a | b | c | d |\n| `mmlu` "),),
+            "docs/benchmarks.md": (("| `mmlu` | CSV", "| `news` | a | b | c | d |\n| `mmlu` | CSV"),),
         },
         (REGISTRY, "tests/test_docs.py", PUBLISHED),
     ),
@@ -98,7 +114,7 @@ ADDITIONS = {
     "a scoring method": Addition(
         {
             "gridc/schema/effects.py": (
-                ('"refusal_keywords", "judge"]', '"refusal_keywords", "pledge", "judge"]'),
+                after('    "refusal_keywords",\n', '    "pledge",\n'),
                 ("phrases of refusal; judge:", "phrases of refusal; pledge: a pledge; judge:"),
             ),
             "gridc/compiler/instrument/methods.py": (
@@ -118,17 +134,41 @@ ADDITIONS = {
             ),
         },
     ),
+    "a reader of `extract`": Addition(
+        {
+            "gridc/schema/effects.py": (
+                ('"answer_line"]', '"answer_line", "boxed"]'),
+                ("answer_line, the last line `ANSWER: X`.", "answer_line, the last line `ANSWER: X`; boxed."),
+            ),
+            "gridc/compiler/instrument/readers.py": (
+                ("\n\nREADERS:", BOXED + "\n\nREADERS:"),
+                after('    "answer_line": answer_line,\n', '    "boxed": boxed,\n'),
+                after('    "whole_response": AnswerForm(behind_text=False),\n',
+                      '    "boxed": AnswerForm("\\\\boxed{{{}}}", labels_alone=True, behind_text=False),\n'),
+            ),
+            FINGERPRINTS: (),
+            "docs/measurands.md": (("`answer_line` | how", "`answer_line`, `boxed` | how"),),
+        },
+        (REGISTRY, "tests/compiler/test_oracles.py", "tests/compiler/test_measurands.py", TRACED, PUBLISHED),
+        mistakes={
+            "nobody says how it wants its answer": (
+                "gridc/compiler/instrument/readers.py", ("boxed{{{}}}", "boxed {}"),
+            ),
+            "it reads nothing": ("gridc/compiler/instrument/readers.py", ("= boxes[-1]", "= boxes[9:]")),
+        },
+    ),
     "a scaffold kind": Addition(
         {
+            FINGERPRINTS: (),
             "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
             "gridc/compiler/instrument/scaffolds/__init__.py": (
                 after(
-                    '    "cot": Procedure(procedures.cot, "cot"),\n',
+                    '    "cot": Procedure(procedures.cot, "cot", whole=("cot",)),\n',
                     '    "echo": Procedure(procedures.direct),\n',
                 ),
             ),
         },
-        (REGISTRY, PUBLISHED),
+        (REGISTRY, TRACED, PUBLISHED),
     ),
     "a hypothesis kind": Addition(
         {
@@ -211,7 +251,12 @@ def test_its_files_are_those_of_contributing(kind: str) -> None:
     row = re.search(rf"^\| {kind} \|(.*)$", TABLE, re.MULTILINE)
     assert row, f"CONTRIBUTING.md has no row for {kind}"
     listed = set(re.findall(r"`([\w./-]+)`", row[1].split("|")[0]))
+    listed |= {FINGERPRINTS} if "its fingerprint" in row[1] else set()
     made = {file for file in ADDITIONS[kind].edits if not (ROOT / file).exists()}
+    for file in ADDITIONS[kind].edits.keys() - made:
+        text = (ROOT / file).read_text("utf-8")
+        for old, new in ADDITIONS[kind].edits[file]:
+            assert replaced(text, (old, new)) != text
     for file in ADDITIONS[kind].edits.keys() - made:
         assert file in listed or file.startswith("docs/"), f"{file} is not listed"
     code = {file for file in ADDITIONS[kind].edits if not file.startswith(("docs/", "tests/"))}
@@ -256,6 +301,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
         (folder / "docs" / "reference.md").write_text(reference.stdout, "utf-8")
     if CERTIFICATE in addition.edits and without != CERTIFICATE:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
+    if FINGERPRINTS in addition.edits and without != FINGERPRINTS:
+        run(folder, folder, "-m", "pytest", "-q", TRACED, "-k", "committed", "--update-golden")
     if "GC599" in repr(addition) and without is None:
         run(folder, folder, "-m", "pytest", "-q", "tests/golden", "-k", "GC599", "--update-golden")
     return folder

@@ -91,7 +91,7 @@ READ_BY = {
     extract: ("reader:last_answer",),
     mentions: ("reader:last_answer",),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
-    readers: ("reader:answer_line",),
+    readers: tuple(f"reader:{name}" for name in readers.READERS),
     matching: ("match:number", "match:text", "match:contains", "match:exact"),
     numbers: ("match:number",),
     refusal: ("method:refusal_keywords",),

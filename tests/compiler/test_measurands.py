@@ -1,7 +1,10 @@
 """Named measurands: what they set, where they may stand, and that the stamp holds effects and no names."""
 
+import re
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,6 +17,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lock.lock import stamp_of
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import digest_bytes
+from gridc.schema.effects import Candidates, Method, Normalise, ReaderName
 from tests.compiler.edits import Compile, findings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,6 +41,20 @@ def test_the_document_lists_no_other() -> None:
     text = (REPOSITORY / "docs" / "measurands.md").read_text("utf-8")
     rows = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `") and ":" in line[:30]]
     assert rows == list(measurands())
+
+
+def test_the_table_of_keys_has_every_value() -> None:
+    """A row without a key goes on with the one above."""
+    text = (REPOSITORY / "docs" / "measurands.md").read_text("utf-8")
+    table = text.partition("|---|---|---|\n")[2].partition("\n\n")[0]
+    listed, key = defaultdict[str, list[str]](list), ""
+    for _, name, values, *_ in (row.split("|") for row in table.splitlines()):
+        key = name.strip(" `") or key
+        listed[key] += re.findall(r"`(\w+)`", values)
+    closed = {"method": Method, "reader": ReaderName, "candidates": Candidates, "normalise": Normalise}
+    assert {key: sorted(listed[key]) for key in closed} == {
+        key: sorted(get_args(kind)) for key, kind in closed.items()
+    }
 
 
 OPTIONS = "A. He\nB. Unknown\nC. She"

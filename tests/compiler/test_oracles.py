@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Request
@@ -76,8 +77,7 @@ SOUND = {
     "letters": (READ, ITEMS),
     "texts": (replace(READ, options="none"), ITEMS),
     "listed": (replace(READ, options="listed"), ITEMS),
-    "answer line": (replace(READ, reader="answer_line"), ITEMS),
-    "whole response": (replace(READ, reader="whole_response"), ITEMS),
+    **{f"read by {reader}": (replace(READ, reader=reader), ITEMS) for reader in READERS},
     "first token": (replace(READ, method="first_token"), ITEMS),
     "ranked texts": (RANK, ITEMS),
     "ranked letters": (replace(RANK, options="lettered", candidates="letter"), ITEMS),
@@ -141,8 +141,8 @@ THINKING = {
     "a text to the letter": set(),
     "a text within": set(),
     "refusal keywords": set(),
-    "answer line": {"still-thinking"},
-    "whole response": {"thinking"},
+    "read by answer_line": {"still-thinking"},
+    "read by whole_response": {"thinking"},
     "first token": {"thinking"},
 }
 

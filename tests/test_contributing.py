@@ -154,7 +154,7 @@ ADDITIONS = {
             "nobody says how it wants its answer": (
                 "gridc/compiler/instrument/readers.py", ("boxed{{{}}}", "boxed {}"),
             ),
-            "it reads nothing": ("gridc/compiler/instrument/readers.py", ("= boxes[-1]", "= boxes[9:]")),
+            "it reads nothing": ("gridc/compiler/instrument/readers.py", (", boxes[-1]", ", boxes[9:]")),
         },
     ),
     "a scaffold kind": Addition(

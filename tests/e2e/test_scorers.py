@@ -3,6 +3,8 @@
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -369,3 +371,26 @@ def test_an_example_that_the_function_does_not_give_is_a_hazard(
     monkeypatch.setenv("GRIDC_ALLOW", consent(folder))
     with pytest.raises(GridcError, match="GC539 of item i01, 'a, b' gives prompt_strict = 0"):
         gridc.open(folder).validate(check=True)
+
+
+def test_a_package_may_be_installed_from_where_somebody_works(tmp_path: Path) -> None:
+    """`pip install -e .` in the folder of the study: the plug-in is found there, and no file's import is."""
+    (tmp_path / "acme_here.py").write_text("def brief(item, response):\n    return 1\n", "utf-8")
+    program = """
+import sys
+sys.path.append(FOLDER)
+from gridc.compiler.inputs.scorer_host import Host
+try:
+    Host().load_file("scorers.py", "import acme_here")
+except ValueError as error:
+    print("refused" if "ModuleNotFoundError" in str(error) else error)
+sys.path.append(FOLDER)
+host = Host()
+host.load_plugin("brief", "acme_here", "brief")
+print(host.score("brief", {}, "", ()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace("FOLDER", repr(str(tmp_path)))],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["refused", "1"], done.stdout + done.stderr

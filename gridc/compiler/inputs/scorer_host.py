@@ -20,8 +20,9 @@ class Host:
     def __init__(self) -> None:
         for name in set(os.environ) - set(_KEPT):
             del os.environ[name]
+        self._installed = [folder for folder in sys.path if folder]
         # What lies where somebody happens to work is no part of what was hashed.
-        sys.path[:] = [folder for folder in sys.path if folder and Path(folder).resolve() != Path.cwd()]
+        sys.path[:] = [folder for folder in self._installed if Path(folder).resolve() != Path.cwd()]
         self._module: ModuleType | None = None
         self._functions: dict[str, Callable[..., Any]] = {}
 
@@ -33,8 +34,10 @@ class Host:
         _explained(lambda: exec(compile(text, name, "exec"), module.__dict__), name)
 
     def load_plugin(self, name: str, module: str, function: str) -> None:
-        """Take a function of an installed package."""
+        """Take a function of an installed package, which may be installed from the folder of the study."""
         import importlib
+
+        sys.path[:] = self._installed
 
         def load() -> None:
             self._module = importlib.import_module(module)

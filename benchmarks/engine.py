@@ -20,14 +20,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks import lm_eval_tasks, plain, study
+from benchmarks import lm_eval_tasks, plain, radix, study
 from benchmarks.lm_eval_tasks import Task
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.engines.protocol import Call
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import EngineSettings
+from tools.servers.programs import command, free_port, programs
 
 HARNESS = Path(__file__).parent.parent / ".venv-lm-eval" / "bin"
 BATCH_SIZES = (8, 32, 64)
@@ -41,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--tokens", type=int, nargs="+", default=[32, 8], help="Answer lengths.")
+    parser.add_argument("--replicates", type=int, default=5)
     parser.add_argument("--model", choices=list(study.MODELS), default="llama-23m")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sharpness", type=float, default=1.0, help="Factor on the output layer.")
@@ -56,7 +59,7 @@ def main() -> None:
         say("threads_each", asked.threads)
         say("model", asked.model)
         model = study.make_model(folder / "model", asked.sharpness, study.MODELS[asked.model])
-        size = study.Size(items=asked.items, threads=asked.threads)
+        size = study.Size(items=asked.items, threads=asked.threads, replicates=asked.replicates)
         if "harness" in asked.parts:
             best = dict.fromkeys(("logprob", "generate"), asked.batch_size)
             if not asked.batch_size:
@@ -68,6 +71,9 @@ def main() -> None:
             against_plain(folder, few, model, asked.every)
         if "growth" in asked.parts:
             growth(folder, replace(size, items=24, tokens=8), model)
+        if "beside" in asked.parts:
+            for tokens in asked.tokens:
+                beside(folder, replace(size, tokens=tokens), model, asked.batch_size or 8)
         if "lengths" in asked.parts:
             lengths(folder, replace(size, items=min(4, asked.items)), model)
 
@@ -281,14 +287,112 @@ def lengths(folder: Path, size: study.Size, model: Path) -> None:
     for tokens in (8, 32, 128, 256):
         spec = study.write(folder / "study", replace(size, tokens=tokens), model)
         done = study.run(spec, size.threads)
-        store = sqlite3.connect(spec.parent / "results" / "bench" / "store.sqlite")
-        rows = store.execute("SELECT usage, answer FROM call").fetchall()
-        counted = sum(by_itself(json.loads(usage), json.loads(answer)) for usage, answer in rows)
+        counted = alone(spec)
         say(f"length_{tokens}_forward_tokens", done["forward_tokens"])
         say(f"length_{tokens}_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
         say(f"length_{tokens}_plain_loop_forward_tokens", counted)
         say(f"length_{tokens}_ratio_of_forward_tokens", counted / done["forward_tokens"])
         say(f"length_{tokens}_s", done["seconds"])
+
+
+def beside(folder: Path, size: study.Size, model: Path, batch: int) -> None:
+    """The whole grid by every way that is here: gridc, lm-eval, a radix loop, and servers whose programs
+    `GRIDC_SERVERS` names. Of each the tokens that went through the model, CPU seconds (of gridc and the loop
+    without their start-up), and the share of what this processor's matrix product does in them."""
+    about = f"{size.tokens}_tokens"
+    spec = study.write(folder / "study", size, model)
+    done = study.run(spec, size.threads)
+    settings = EngineSettings(device="cpu", threads=size.threads)
+    engine = HfEngine("random", spec.parent / "model", "fp32", settings)
+    batches = engine.batches(_calls(Plan(compile_spec(spec, None).study)))
+    loaded: Any = engine
+    architecture = engine.effective()["architecture"]
+    weights = multiplied(loaded._model)
+    rate = matrix_rate()
+
+    def report(name: str, tokens: float, computing: float) -> None:
+        say(f"{name}_{about}_forward_tokens", tokens)
+        say(f"{name}_{about}_computing_cpu_s", computing)
+        say(f"{name}_{about}_share_of_matrix_rate", 2 * weights * tokens / computing / rate)
+        say(f"{name}_{about}_ratio_of_tokens", tokens / done["forward_tokens"])
+
+    say(f"matrix_rate_{about}_gflop_per_cpu_s", rate / 1e9)
+    say(f"multiplied_weights_of_{architecture}", weights)
+    spent, tokens = time.process_time(), 0.0
+    for each in batches:
+        tokens += engine.answer(each, frozenset(each.calls))[1].work["forward_tokens"]
+    computing = time.process_time() - spent
+    report("gridc", tokens, computing)
+    say(f"gridc_{about}_run_cpu_s", done["cpu"])
+    say(f"gridc_{about}_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
+    members = [member for each in batches for member in each.work.members]
+    for member in members:
+        member.tokens.clear()
+    loop = radix.run(loaded._model, members)
+    report("radix_loop", loop.tokens, loop.cpu)
+    say(f"radix_loop_{about}_ratio_of_computing_cpu", loop.cpu / computing)
+    engine.close()
+    if HARNESS.exists():
+        tasks, _ = prepare(spec, folder / "tasks")
+        chosen = rotation(tasks)
+        kept = evaluate(folder, size, model, chosen, dict.fromkeys(("logprob", "generate"), batch))
+        scaled = len(tasks) / len(chosen) * sum(each["cpu"] for each in kept.values())
+        report("lm_eval_loaded_scaled", alone(spec), scaled)
+        say(f"lm_eval_loaded_scaled_{about}_ratio_of_cpu", scaled / done["cpu"])
+    for dialect, program in programs().items():
+        there = served(study.write(folder / "served", size, model), dialect, program, size.threads)
+        report(dialect, there["computed"], there["cpu"])
+        say(f"{dialect}_{about}_requests", there["requests"])
+        say(f"{dialect}_{about}_ratio_of_cpu", there["cpu"] / done["cpu"])
+
+
+def _calls(plan: Plan) -> list[Call]:
+    requests = (
+        request for cell in plan.cells() for sample in plan.samples(cell) for request in sample.requests
+    )
+    unique = {request.id: request for request in requests}
+    return [Call(each.id, each.kind, each.prompt, each.as_json()) for each in unique.values()]
+
+
+def multiplied(model: Any) -> int:
+    """Numbers of the layers' matrices, without the output layer."""
+    layers = model.model.layers.modules()
+    return sum(layer.weight.numel() for layer in layers if type(layer).__name__ == "Linear")
+
+
+def matrix_rate() -> float:
+    """Floating-point operations in a CPU second of a square product in fp32, the best of some."""
+    import torch
+
+    square, best = torch.randn(1024, 1024), 0.0
+    for _ in range(10):
+        begun = time.process_time()
+        for _ in range(5):
+            square @ square
+        best = max(best, 5 * 2 * 1024**3 / (time.process_time() - begun))
+    return best
+
+
+def served(spec: Path, dialect: str, program: str, threads: int) -> dict[str, Any]:
+    """What `gridc run` of the same study takes with a server of the model that is started for it. `computed`
+    is what the server says that it read and did not have in its cache, and what it wrote."""
+    port = free_port()
+    local = 'engine = "hf"\nsource = "path:model"'
+    there = f'engine = "api"\nsource = "pocket"\nserver = "{dialect}"\nweights = "path:model"\n'
+    there += f'base_url = "http://127.0.0.1:{port}/v1"'
+    text = spec.read_text()
+    spec.write_text(text.replace(local, there).replace('precision = "fp32"\n', ""))
+    started = command(dialect, program, spec.parent / "model", port, threads)
+    done = study.run(spec, threads, "--serve", f"random={started}")
+    cached = done.get("cached_tokens", 0)
+    return {**done, "computed": done["prompt_tokens"] - cached + done["completion_tokens"]}
+
+
+def alone(spec: Path) -> int:
+    """Tokens that the calls of a finished study send through the model where each is made by itself."""
+    store = sqlite3.connect(spec.parent / "results" / "bench" / "store.sqlite")
+    rows = store.execute("SELECT usage, answer FROM call").fetchall()
+    return sum(by_itself(json.loads(usage), json.loads(answer)) for usage, answer in rows)
 
 
 def by_itself(usage: dict[str, int], content: dict[str, Any]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import gridc
 
 PACKAGE = Path(gridc.__file__).parent
-TOKENIZER = PACKAGE / "builtin" / "models" / "pocket-llama"
+TOKENIZERS = PACKAGE / "builtin" / "models"
 KIND = {"greedy": "temperature = 0.0", "moderate": "temperature = 0.3", "diverse": "temperature = 0.7"}
 
 HEAD = """\
@@ -113,6 +113,9 @@ MODELS = {
     "llama-23m": Shape(512, 1408, 7, 8),
     "llama-23m-50k": Shape(512, 1408, 7, 8, vocabulary=50_000),
     "llama-23m-150k": Shape(512, 1408, 7, 8, vocabulary=150_000),
+    "qwen2-23m": Shape(512, 1408, 7, 8, kind="qwen2"),
+    "qwen2-23m-grouped": Shape(512, 1408, 7, 8, 2, kind="qwen2"),
+    "qwen2-110m": Shape(768, 2048, 14, 12, vocabulary=20_000, kind="qwen2"),
     "llama-100m-50k": Shape(768, 2048, 9, 12, vocabulary=50_000),
     "gemma3-50k": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=512),
     "gemma3-50k-128": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=128),
@@ -126,13 +129,15 @@ def make_model(folder: Path, sharpness: float, shape: Shape, dtype: str = "float
     """A model with random weights, and a shipped tokenizer with made-up words up to its vocabulary.
 
     `sharpness` multiplies the output layer. At 1 every token is about as likely as any other, so sampled
-    answers part at once and nothing can be merged: the worst case for gridc.
+    answers part at once and nothing can be merged: the worst case for gridc. What is a part of a character is
+    never the likeliest token: llama.cpp's server says nothing of one.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     torch.manual_seed(0)
-    tokenizer = json.loads((TOKENIZER / "tokenizer.json").read_text())
+    files = TOKENIZERS / ("pocket-qwen2" if shape.kind == "qwen2" else "pocket-llama")
+    tokenizer = json.loads((files / "tokenizer.json").read_text())
     words = tokenizer["model"]["vocab"]
     first = max(words.values()) + 1
     vocabulary = shape.vocabulary or first
@@ -154,11 +159,16 @@ def make_model(folder: Path, sharpness: float, shape: Shape, dtype: str = "float
     make: Any = AutoModelForCausalLM.from_config
     model = make(config, dtype=getattr(torch, dtype))
     model.get_output_embeddings().weight.data.mul_(sharpness)
-    model.save_pretrained(folder)
-    for path in TOKENIZER.iterdir():
+    config.save_pretrained(folder)
+    for path in files.iterdir():
         if path.name not in ("config.json", "model.safetensors", "README.md"):
             shutil.copy(path, folder)
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    own = AutoTokenizer.from_pretrained(folder)
+    own.save_pretrained(folder)
+    parts = [number for number in range(first) if "\ufffd" in own.decode([number])]
+    model.get_output_embeddings().weight.data[parts] = 0
+    model.save_pretrained(folder)
     return folder
 
 
@@ -167,15 +177,18 @@ def environment(threads: int) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-def run(spec: Path, threads: int) -> dict[str, Any]:
+def run(spec: Path, threads: int, *options_of_run: str) -> dict[str, Any]:
     """`gridc stamp` and `gridc run` in processes of their own: what `run` prints, and its `wall` and `cpu`
-    seconds."""
+    seconds, those of a server that it starts included."""
     gridc_ = [sys.executable, "-m", "gridc"]
     options: dict[str, Any] = {"cwd": spec.parent, "env": environment(threads), "check": True}
     subprocess.run([*gridc_, "stamp"], stdout=subprocess.DEVNULL, **options)
     begun, spent = time.perf_counter(), cpu_of_children()
     done = subprocess.run(
-        [*gridc_, "run", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options
+        [*gridc_, "run", "--json", *options_of_run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        **options,
     )
     found: dict[str, Any] = json.loads(done.stdout)
     took = {"wall": time.perf_counter() - begun, "cpu": cpu_of_children() - spent}

@@ -1,7 +1,6 @@
 """A study of a model behind a server whose weights are known, beside the same weights on this machine."""
 
 import json
-import os
 import socket
 import sqlite3
 import sys
@@ -14,8 +13,9 @@ import pytest
 
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
-from tools.servers.gguf import write_gguf
 from tools.servers.http import Asked, Handler, Reply, Server
+from tools.servers.programs import STARTED, free_port, programs
+from tools.servers.programs import command as server_command
 from tools.servers.tokens import TokenServer
 
 ROOT = Path(__file__).parents[2]
@@ -210,12 +210,6 @@ def test_a_reference_in_fp32_says_how_answers_differ(tmp_path: Path) -> None:
     assert noted["mean_moved"] == pytest.approx(sum(moves) / len(moves), abs=1e-4)
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 def crowd_at(folder: Path, port: int, dialect: str = "vllm") -> None:
     make_study(folder, 4)
     model = SERVED.format(dialect, f"http://127.0.0.1:{port}/v1")
@@ -277,28 +271,14 @@ def test_a_server_that_is_there_already_is_not_taken_for_the_one_that_is_started
     assert f"error[GC649]: something answers at http://127.0.0.1:{server.port}/v1 before" in done.stderr
 
 
-REAL = {
-    "llama.cpp": "{} -m {} --port {} -np 8 -c 16384 -t 1",
-    "vllm": "{} serve {} --served-model-name pocket --port {} --dtype float32 --max-model-len 1024 "
-    "--enforce-eager",
-}
-"""How each server that people use is started: the program, the model, the port."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", REAL)
+@pytest.mark.parametrize("dialect", STARTED)
 def test_a_server_that_people_use(dialect: str, tmp_path: Path) -> None:
-    """GRIDC_SERVERS names the programs: `llama.cpp=/path/of/llama-server,vllm=/environment/bin/vllm`."""
-    programs = dict(pair.split("=", 1) for pair in os.environ.get("GRIDC_SERVERS", "").split(",") if pair)
-    if dialect not in programs:
+    if dialect not in programs():
         pytest.skip(f"GRIDC_SERVERS does not name a program of {dialect}")
     make_served(tmp_path, f"http://127.0.0.1:{(port := free_port())}/v1", dialect)
-    model = tmp_path / "models" / "qwen2"
-    if dialect == "llama.cpp":
-        write_gguf(model, model := tmp_path / "model.gguf")
-    started = f"served={REAL[dialect].format(programs[dialect], model, port)}"
-    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
-    done = command("run", "--serve", started, "--reference", "60", cwd=tmp_path, **environment)
+    started = server_command(dialect, programs()[dialect], tmp_path / "models" / "qwen2", port, 1)
+    done = command("run", "--serve", f"served={started}", "--reference", "60", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     here, there = answers(tmp_path, "qwen2"), answers(tmp_path, "served")
     for where, (request, answer) in here.items():

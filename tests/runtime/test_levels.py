@@ -24,3 +24,13 @@ def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> N
         assert tips.held <= sum(rooms) * shape.position_bytes
     kept = tips._layers[1][0, :2, 0, :60, 0]
     assert torch.equal(kept, torch.arange(60.0).expand(2, 60))
+
+
+def test_tips_that_are_full_are_copied_few_times() -> None:
+    shape = levels.Shape(((1, 4),), torch.float32, torch.device("cpu"))
+    tips, rooms = levels.Tips(shape, [256] * 3), set()
+    for tips.length in range(256):
+        tips.take([0] * 3 if tips.length == 0 else [0, 1, 2])
+        rooms.add(tips.held)
+    assert len(rooms) == 5  # 16, 32, 64, 128 and 256 positions
+    assert max(rooms) == 3 * 256 * shape.position_bytes

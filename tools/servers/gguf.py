@@ -21,6 +21,7 @@ ALIGNED = 32
 NAMES = {
     "model.embed_tokens": "token_embd",
     "model.norm": "output_norm",
+    "lm_head": "output",
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
     "self_attn.q_proj": "attn_q",
@@ -59,7 +60,7 @@ def _padded(size: int) -> int:
 def _named(name: str) -> str:
     stem, _, kind = name.rpartition(".")
     parts = stem.split(".", 3)
-    if parts[1] == "layers":
+    if "layers" in parts:
         return f"blk.{parts[2]}.{NAMES[parts[3]]}.{kind}"
     return f"{NAMES[stem]}.{kind}"
 

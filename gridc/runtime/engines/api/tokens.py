@@ -123,7 +123,10 @@ def _of_forced(token: int, document: Mapping[str, Any]) -> list[Score]:
     rows = said.get("content") if isinstance(said, Mapping) else None
     row = rows[0] if isinstance(rows, list) and rows else None
     if not isinstance(row, Mapping) or "logprob" not in row:
-        raise NotProvedError("it returns no log-probability of what it generates")
+        raise NotProvedError(
+            f"it returns no log-probability of the token {token} that it generates (llama.cpp has none of a "
+            "token that is a part of a character)"
+        )
     if row.get("id") != token:
         raise NotProvedError("it does not generate the token that it is told to")
     tops = row.get("top_logprobs")

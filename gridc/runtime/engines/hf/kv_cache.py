@@ -243,11 +243,12 @@ class Tips:
     """The tokens that each row has of its own, all of the same number.
 
     `lengths` says how many positions each member may need. A row that is longer than a member's is none of
-    that member's, so never more is held than the sum of the rooms that members are scheduled with.
+    that member's, so never more is held than the sum of the rooms that members are scheduled with. Within it
+    room is doubled where it is full: what is held is then copied few times, however long answers are.
     """
 
     def __init__(self, shape: Shape, lengths: Sequence[int]) -> None:
-        self._shape, self._lengths = shape, lengths
+        self._shape, self._lengths, self._most = shape, lengths, sum(map(_room, lengths))
         self._layers = shape.room(0, 0)
         self.length = 0
 
@@ -262,17 +263,17 @@ class Tips:
 
     def take(self, sources: Sequence[int]) -> None:
         """Row i becomes what row `sources[i]` was; there is room for one more token of each."""
-        _, rows_held, _, tokens_held, _ = self._layers[0].shape
+        rows_held = self._layers[0].shape[1]
         if len(sources) > rows_held:
             rows_held = max(len(sources), rows_held * 5 // 4)
-            self._resize(rows_held, tokens_held)
+            self._resize(rows_held)
         moved = [(row, source) for row, source in enumerate(sources) if row != source]
         if moved and self.length:
             rows, origins = torch.tensor(moved, device=self._shape.device).unbind(-1)
             for layer in self._layers:
                 layer[:, rows, :, : self.length] = layer[:, origins, :, : self.length]
-        if self.length == tokens_held:
-            self._resize(rows_held, min(tokens_held + ROOM, max(self._lengths)))
+        if self.length == self._layers[0].shape[3]:
+            self._resize(rows_held)
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
@@ -285,12 +286,19 @@ class Tips:
         keys, values = self._layers[layer][:, :rows, :, :end]
         return attention(query, keys, values, softmax)
 
-    def _resize(self, rows: int, tokens: int) -> None:
+    def _resize(self, rows: int) -> None:
         rows = min(rows, sum(length > self.length for length in self._lengths))
+        tokens = max(_room(self.length + 1), min(2 * self.length, self._most // rows))
+        tokens = min(tokens, max(self._lengths))
         for layer, old in enumerate(self._layers):
             kept = min(old.shape[1], rows)
             self._layers[layer] = self._shape.layer_room(layer, rows, tokens)
             self._layers[layer][:, :kept, :, : self.length] = old[:, :kept, :, : self.length]
+
+
+def _room(length: int) -> int:
+    """Positions that are kept for so many."""
+    return -(-length // ROOM) * ROOM
 
 
 def hiding(mask: torch.Tensor) -> torch.Tensor:

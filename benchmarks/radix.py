@@ -1,0 +1,62 @@
+"""A radix loop, as a careful script around transformers would make it: prompts in sorted order, each standing
+on what the one before left in transformers' own cache, and the calls of a prompt decoded side by side."""
+
+import copy
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from benchmarks.plain import Loop
+from gridc.runtime.engines.hf.paths import own_attention, use_attention
+from gridc.runtime.engines.hf.sequences import Member, by_prompt
+from gridc.runtime.engines.hf.trie import Tokens, shared
+
+
+def run(model: Any, members: Sequence[Member]) -> Loop:
+    """What it takes to answer these calls. `tokens` went through the model."""
+    from transformers import DynamicCache
+
+    use_attention(model, own_attention(model))
+    tokens = 0
+    begun, spent = time.perf_counter(), time.process_time()
+    with torch.inference_mode():
+        cache = DynamicCache(config=model.config)
+        held: Tokens = ()
+        for prompt, some in sorted(by_prompt(members).items()):
+            known = min(shared(held, prompt), len(prompt) - 1)
+            cache.crop(known - len(held))
+            out = model(torch.tensor([prompt[known:]]), past_key_values=cache, logits_to_keep=1)
+            tokens, held = tokens + len(prompt) - known, prompt
+            for candidate in (member.given for member in some if member.given):
+                logits = out.logits
+                if len(candidate) > 1:
+                    rest = model(torch.tensor([candidate[:-1]]), past_key_values=cache)
+                    cache.crop(1 - len(candidate))
+                    tokens, logits = tokens + len(candidate) - 1, torch.cat([logits, rest.logits], 1)
+                torch.log_softmax(logits, dim=-1)
+            asked = [member for member in some if not member.given]
+            if asked:
+                tokens += _decode(model, copy.deepcopy(cache), out.logits[0], asked)
+    took = time.perf_counter() - begun, time.process_time() - spent
+    return Loop(len(members), len(members), *took, tokens)
+
+
+def _decode(model: Any, cache: Any, logits: Any, asked: Sequence[Member]) -> int:
+    """Continue the prompt that a cache holds, a row for each call, to the end of the longest. Gives how many
+    tokens went through the model."""
+    cache.batch_repeat_interleave(len(asked))
+    logits = logits.expand(len(asked), -1)
+    warmth = torch.tensor([member.temperature or 1.0 for member in asked])[:, None]
+    top = torch.tensor([member.top_p for member in asked])[:, None]
+    greedy = torch.tensor([not member.temperature for member in asked])
+    steps = max(member.limit for member in asked)
+    for step in range(steps):
+        likely, order = torch.softmax(logits / warmth, -1).sort(descending=True)
+        likely[likely.cumsum(-1) - likely >= top] = 0
+        drawn = order.gather(1, torch.multinomial(likely, 1))[:, 0]
+        chosen = torch.where(greedy, logits.argmax(-1), drawn)
+        if step < steps - 1:
+            logits = model(chosen[:, None], past_key_values=cache).logits[:, -1]
+    return (steps - 1) * len(asked)

@@ -3,8 +3,9 @@
     python -m benchmarks.api [--calls 1024] [--delay 0.2] [--rounds 3]
 
 First every call of a study is asked of a sound server that takes `--delay` seconds for an answer, 64 at once:
-by a loop of httpx that keeps nothing, and by gridc with its store on the disk, where every request is written
-down before it leaves and every answer before it counts. The same requests, in turns, several times. Then the
+by loops of httpx that keep nothing, with one client for all or, which is the best use of httpx, 64 of one
+connection each, and by gridc with its store on the disk, where every request is written down before it leaves
+and every answer before it counts. The same requests, in turns, several times. Then the
 study is asked of a server that fails in a dozen ways, under a budget in money, and everything is counted.
 """
 
@@ -17,7 +18,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,22 +73,26 @@ def study(
         engine.close()
 
 
-def through_gridc(folder: Path, url: str, number: int, slow_start: bool) -> float:
-    """Seconds for all calls, answers on the disk."""
+Took = tuple[float, float]
+"""Seconds, and CPU seconds of this process."""
+
+
+def through_gridc(folder: Path, url: str, number: int, slow_start: bool) -> Took:
+    """What all calls take, answers on the disk."""
     with study(folder, url, number, Budget()) as (engine, store, _, calls):
         if not slow_start:
             engine.pace = Pace(WIDE, WIDE)
         tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
-        begun = time.perf_counter()
+        begun, spent = time.perf_counter(), time.process_time()
         for done in engine.answers(tasks, lambda task: True):
             if done.answers:
                 store.answer(done.answers, done.spending)
         store.flush()
-        return time.perf_counter() - begun
+        return time.perf_counter() - begun, time.process_time() - spent
 
 
-def through_httpx(folder: Path, url: str, number: int) -> float:
-    """Seconds for the same requests by a bare loop."""
+def through_httpx(folder: Path, url: str, number: int, clients: int) -> Took:
+    """What the same requests take by a bare loop with so many clients."""
     with study(folder, url, number, Budget()) as (_, _, _, calls):
         bodies = [
             wire.body_of(
@@ -99,22 +105,26 @@ def through_httpx(folder: Path, url: str, number: int) -> float:
             for each in calls
         ]
 
-    async def loop() -> float:
-        places, limits = (
-            asyncio.Semaphore(WIDE),
-            httpx.Limits(max_connections=WIDE, max_keepalive_connections=WIDE),
-        )
-        async with httpx.AsyncClient(limits=limits, timeout=None) as client:
+    async def loop() -> Took:
+        lanes = WIDE // clients
+        limits = httpx.Limits(max_connections=lanes, max_keepalive_connections=lanes)
+        free: asyncio.Queue[httpx.AsyncClient] = asyncio.Queue()
+        async with AsyncExitStack() as stack:
+            for _ in range(clients):
+                client = await stack.enter_async_context(httpx.AsyncClient(limits=limits, timeout=None))
+                for _ in range(lanes):
+                    free.put_nowait(client)
 
             async def one(body: dict[str, Any]) -> str:
-                async with places:
-                    response = await client.post(f"{url}/chat/completions", json=body)
-                    text: str = response.json()["choices"][0]["message"]["content"]
-                    return text
+                client = await free.get()
+                response = await client.post(f"{url}/chat/completions", json=body)
+                text: str = response.json()["choices"][0]["message"]["content"]
+                free.put_nowait(client)
+                return text
 
-            begun = time.perf_counter()
+            begun, spent = time.perf_counter(), time.process_time()
             await asyncio.gather(*map(one, bodies))
-            return time.perf_counter() - begun
+            return time.perf_counter() - begun, time.process_time() - spent
 
     return asyncio.run(loop())
 
@@ -173,19 +183,25 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.2)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    took: dict[str, list[float]] = {"httpx": [], "gridc": [], "gridc with slow start": []}
+    took: dict[str, list[Took]] = {}
     with tempfile.TemporaryDirectory() as name, apart(given.delay) as url:
         root = Path(name)
         for turn in range(given.rounds):
-            took["httpx"].append(through_httpx(root / f"a{turn}", url, given.calls))
-            took["gridc"].append(through_gridc(root / f"b{turn}", url, given.calls, False))
-            took["gridc with slow start"].append(through_gridc(root / f"c{turn}", url, given.calls, True))
+            ways = {
+                "httpx, 64 clients": partial(through_httpx, clients=WIDE),
+                "httpx, one client": partial(through_httpx, clients=1),
+                "gridc": partial(through_gridc, slow_start=False),
+                "gridc with slow start": partial(through_gridc, slow_start=True),
+            }
+            for number, (way, work) in enumerate(ways.items()):
+                took.setdefault(way, []).append(work(root / f"{number}-{turn}", url, given.calls))
+        best = [statistics.median(column) for column in zip(*took["httpx, 64 clients"], strict=True)]
         for way, times in took.items():
-            middle = statistics.median(times)
-            each = 1000 * middle / given.calls
-            ratio = middle / statistics.median(took["httpx"])
-            shown = ", ".join(f"{one:.2f}" for one in times)
-            print(f"{way}: {each:.2f} ms a call, {ratio:.3f} x httpx (seconds for {given.calls:,}: {shown})")
+            middle = [statistics.median(column) for column in zip(*times, strict=True)]
+            wall, cpu = (1000 * seconds / given.calls for seconds in middle)
+            ratios = [one / other for one, other in zip(middle, best, strict=True)]
+            print(f"{way}: {wall:.2f} ms a call, {cpu:.2f} of the processor", end=" ")
+            print(f"({ratios[0]:.2f} and {ratios[1]:.2f} x 64 clients of httpx)", flush=True)
         print(json.dumps(under_faults(root / "faults", given.calls), indent=1))
 
 

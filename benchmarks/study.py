@@ -115,7 +115,7 @@ MODELS = {
     "llama-23m-150k": Shape(512, 1408, 7, 8, vocabulary=150_000),
     "qwen2-23m": Shape(512, 1408, 7, 8, kind="qwen2"),
     "qwen2-23m-grouped": Shape(512, 1408, 7, 8, 2, kind="qwen2"),
-    "qwen2-110m": Shape(768, 2048, 14, 12, vocabulary=20_000, kind="qwen2"),
+    "qwen2-110m": Shape(768, 2048, 15, 12, kind="qwen2"),
     "llama-100m-50k": Shape(768, 2048, 9, 12, vocabulary=50_000),
     "gemma3-50k": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=512),
     "gemma3-50k-128": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=128),

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -49,6 +49,11 @@ slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs results/site
 	cp results/site/tutorial.html results/site/index.html
+
+# Real reports with their studies, results/gallery, which `make docs` takes into the site.
+GALLERY := gridcard.toml specs/scaffold_pocket.toml specs/judged_pocket.toml specs/languages.toml specs/cross_package.toml
+gallery: run scaffolds judged
+	$(BIN)/python -m tools.site.gallery $(GALLERY)
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
 mutants: .venv/installed

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from tools.site.gallery import GALLERY, INDEX
+
 ROOT = Path(__file__).resolve().parents[2]
 FOR_TESTS = re.compile(r"^<!-- test:.*?-->\n", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
@@ -28,12 +30,15 @@ html_title = "gridc"
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
+html_extra_path = [str(GALLERY)] if GALLERY.is_dir() else []
 suppress_warnings = ["misc.highlighting_failure"]  # a `console` block shows what a command prints
 
 
 def _site_only(_: Sphinx, name: str, source: list[str]) -> None:
     """A page as readers of the site see it: without marks for tests; other files are named, not linked."""
     source[0] = OUTSIDE.sub(_named, FOR_TESTS.sub("", source[0]))
+    if name == "studies" and GALLERY.is_dir():
+        source[0] += f'\n<p><a href="{INDEX}">Reports with their studies</a></p>\n'
     if name == "tutorial":
         for caption, pages in CONTENTS.items():
             names = "\n".join(pages.split()).replace(name, "self")

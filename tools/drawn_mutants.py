@@ -84,7 +84,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
                 yield (*span(node), str(value + 1))
             case ast.Constant(value=str(value)) if value.strip():
                 yield (*span(node), repr(f"{value}~"))
-            case ast.Return(value=ast.expr() as value):
+            case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield (*span(value), "None")
 
     for node in ast.walk(tree):
@@ -97,7 +97,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _silent(node: ast.AST) -> Iterator[ast.AST]:
-    """What of a node decides nothing: docstrings, annotations, and the pieces of an f-string."""
+    """What of a node decides nothing: docstrings, annotations, slots, and the pieces of an f-string."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         yield node
     if isinstance(node, ast.JoinedStr):
@@ -107,6 +107,8 @@ def _silent(node: ast.AST) -> Iterator[ast.AST]:
             for part in node.values
             if isinstance(part, ast.FormattedValue) and part.format_spec
         )
+    if isinstance(node, ast.keyword) and node.arg == "slots":
+        yield node.value
     for name in ("annotation", "returns"):
         part = getattr(node, name, None)
         if part is not None:

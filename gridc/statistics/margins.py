@@ -8,7 +8,8 @@ S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by
 beyond the bound b, and the sum of y is above 0 exactly where the difference is above b. None can be lower
 than that of a unit as large as the largest that lost every answer. So Gaffke's test (`bounded_means`) of a
 mean above 0 decides: it needs no spread between units, no symmetry and no unit that changes, and assumes that
-units are independent. Of n units of one size of which none changes, p of a difference above -m is (1 - m)^n.
+units are independent and that how large they are does not go with how much they change. Of n units of one
+size of which none changes, p of a difference above -m is (1 - m)^n.
 p falls with every answer that is gained and rises with every one that is lost.
 
 The answers of a unit are counted under both arms alike (blocks); where their numbers differ, w is between.

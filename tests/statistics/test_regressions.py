@@ -211,3 +211,15 @@ def test_units_of_several_items_and_scores_between_0_and_1_hold_the_level(world:
         wrong["not worse"] += p_not_worse(study, margin) <= ALPHA
     for count in wrong.values():
         assert count <= 400 * ALPHA + 3 * np.sqrt(400 * ALPHA * (1 - ALPHA))
+
+
+def test_a_large_unit_that_was_not_drawn_is_seen_by_no_test() -> None:
+    """One unit in a hundred holds 60 items and loses .83 of each, the others hold one and gain: all in all a
+    loss. Twelve units are without a large one in .99^12 of studies, and not worse then (docs/sizes.md)."""
+    share, sizes, change = np.array([0.01, 0.88, 0.11]), np.array([60, 1, 1]), np.array([-0.83, 0.42, 0.01])
+    truth = float(share @ (sizes * change) / (share @ sizes))
+    gained = np.repeat([0.42, 0.01], [10, 2])[:, np.newaxis].repeat(2, axis=1)
+    small = PairedUnits(np.ones(12, np.int64), np.zeros((12, 2)), gained)
+    assert truth < 0
+    assert p_not_worse(small, -truth) <= 0.05
+    assert round(0.99**12, 2) == 0.89

@@ -393,4 +393,4 @@ print(host.score("brief", {}, "", ()))
         [sys.executable, "-c", program.replace("FOLDER", repr(str(tmp_path)))],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.split() == ["refused", "1"], done.stdout + done.stderr
+    assert done.stdout.split() == ["refused", "1.0"], done.stdout + done.stderr

@@ -4,7 +4,7 @@
 bytes and SHA-256, `stamps` gives the stamp of each spec beside it and the canonical text that it is the
 digest of. Never rewrite it to make a test pass: a stamp that moves breaks every lock there is. The
 stamps were written anew when they began to cover what gridc's own code does (gridc-lock/3), and when the
-rule of `reader:last_answer` changed (options that are taken up in turn).
+rules of `reader:last_answer` changed (options that are taken up in turn, more forms of a thought).
 """
 
 import hashlib

@@ -35,10 +35,11 @@ _TAGS = re.compile(
     rf"</[A-Za-z][\w-]*+>|<(?!(?:final_?)?answer\b)(?:[a-z]|[A-Za-z][\w-]++){_ATTRIBUTES}\s*+/?>"
     r"|<\|[^<>|\n]{1,40}\|>"
 )
-THOUGHT = r"(?:think|thinking|thought|reasoning|scratchpad)"
-"""The name of a tag that a block of reasoning stands in."""
-_END_OF_THOUGHT = re.compile(rf"</{THOUGHT}>", re.IGNORECASE)
-_OPEN_THOUGHT = re.compile(rf"\s*+<{THOUGHT}>", re.IGNORECASE)
+_THOUGHT = r"(?:seed:)?(?:think|thinking|thought|reasoning|scratchpad)"
+OPENS_THOUGHT = rf"(?:<{_THOUGHT}>|\[THINK\]|◁think▷)"
+"""What a block of reasoning begins with, as models write it."""
+_END_OF_THOUGHT = re.compile(rf"</{_THOUGHT}\s?>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(rf"\s*+{OPENS_THOUGHT}", re.IGNORECASE)
 
 
 def fold(text: str) -> str:
@@ -51,8 +52,6 @@ def fold(text: str) -> str:
 
 def answer_begins(response: str) -> int | None:
     """Where the answer begins: behind a block of reasoning that the response opens with, else at 0.
-    None when that block never ends: the answer was not reached."""
-    ends = [match.end() for match in _END_OF_THOUGHT.finditer(response)]
-    if ends:
-        return ends[-1]
-    return None if _OPEN_THOUGHT.match(response) else 0
+    None when that block, or another one behind it, never ends: the answer was not reached."""
+    begin = max((match.end() for match in _END_OF_THOUGHT.finditer(response)), default=0)
+    return None if _OPEN_THOUGHT.match(response, begin) else begin

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.instrument.plain_text import THOUGHT
+from gridc.compiler.instrument.plain_text import OPENS_THOUGHT
 from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
@@ -29,7 +29,7 @@ how much (gpt-oss)."""
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
 
-_OPENED = re.compile(rf"<{THOUGHT}>(?=\s*+\Z)", re.IGNORECASE)
+_OPENED = re.compile(rf"{OPENS_THOUGHT}(?=\s*+\Z)", re.IGNORECASE)
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import gridc
+from gridc.compiler.instrument.plain_text import answer_begins
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call
@@ -176,6 +177,25 @@ def test_a_stop_string_may_be_a_special_token(tmp_path: Path) -> None:
     assert not prompts.holds([longer], tokens[:until])
     assert prompts.holds([longer], tokens)
     assert prompts.text(tokens, [longer]) == "Not known"
+
+
+def test_special_tokens_that_tell_a_thought_from_the_answer_stay(tmp_path: Path) -> None:
+    """Of gpt-oss they are special, and so no part of what transformers decodes by default."""
+    llama = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
+    folder = Path(shutil.copytree(llama, tmp_path / "m"))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        text = (folder / name).read_text("utf-8")
+        for own, mark in (("<|start_header_id|>", "<|channel|>"), ("<|end_header_id|>", "<|message|>")):
+            text = text.replace(own, mark)
+        (folder / name).write_text(text, "utf-8")
+    prompts = engine(folder).prompts
+    thought = "<|channel|>analysis<|message|>Not known"
+    (tokens,) = prompts.tokenizer.encode([f"{thought}<|eot_id|><|channel|>final<|message|>A"], special=False)
+    assert prompts.text(tokens) == f"{thought}<|channel|>final<|message|>A"
+    assert prompts.text(tokens, ["<|eot_id|>"]) == thought
+    assert answer_begins(thought) is None
+    (tokens,) = prompts.tokenizer.encode(["Not known<|eot_id|>"], special=False)
+    assert prompts.text(tokens) == "Not known"
 
 
 def test_an_answer_ends_with_a_special_token_that_is_a_stop_string(tmp_path: Path) -> None:

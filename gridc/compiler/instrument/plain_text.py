@@ -36,9 +36,13 @@ _TAGS = re.compile(
     r"|<\|[^<>|\n]{1,40}\|>"
 )
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thought|reasoning|scratchpad)"
-OPENS_THOUGHT = rf"(?:<{_THOUGHT}>|\[THINK\]|◁think▷)"
-"""What a block of reasoning begins with, as models write it."""
-_END_OF_THOUGHT = re.compile(rf"</{_THOUGHT}\s?>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+OPENS_THOUGHT = rf"(?:<{_THOUGHT}>|\[THINK\]|◁think▷|<\|channel\|>(?!final))"
+"""What a block of reasoning begins with, as models write it; gpt-oss begins every channel but the last so."""
+MARKS_THOUGHT = rf"</?{_THOUGHT}>|\[/?THINK\]|◁/?think▷|<\|(?:channel|message)\|>"
+"""A token by which a block of reasoning is told from the answer."""
+_END_OF_THOUGHT = re.compile(
+    rf"</{_THOUGHT}\s?>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>", re.IGNORECASE
+)
 _OPEN_THOUGHT = re.compile(rf"\s*+{OPENS_THOUGHT}", re.IGNORECASE)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.instrument.plain_text import OPENS_THOUGHT
+from gridc.compiler.instrument.plain_text import MARKS_THOUGHT, OPENS_THOUGHT
 from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
@@ -29,6 +29,7 @@ how much (gpt-oss)."""
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
 
+_MARK = re.compile(MARKS_THOUGHT, re.IGNORECASE)
 _OPENED = re.compile(rf"{OPENS_THOUGHT}(?=\s*+\Z)", re.IGNORECASE)
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
@@ -214,17 +215,19 @@ class Prompts:
         return self._render(messages, {} if prompt.thinking is None else self._switched(prompt.thinking))
 
     def text(self, tokens: Sequence[int], stops: Sequence[str] = ()) -> str:
-        """What an answer says: without special tokens, and up to the first stop string that has one."""
+        """What an answer says: up to the first stop string that has a special token, and without special
+        tokens but those that tell a thought from the answer."""
         spelled = [stop for stop in stops if self._is_special(stop)]
-        if spelled:
-            whole = self.tokenizer.decode(tokens)
-            ends = [at for stop in spelled if (at := whole.find(stop)) >= 0]
-            if ends:
-                whole = whole[: min(ends)]
-                for special in self.tokenizer.special_texts:
-                    whole = whole.replace(special, "")
-                return whole
-        return self.tokenizer.decode(tokens, skip_special=True)
+        marks = [special for special in self.tokenizer.special_texts if _MARK.fullmatch(special)]
+        whole = self.tokenizer.decode(tokens) if spelled or marks else ""
+        ends = [at for stop in spelled if (at := whole.find(stop)) >= 0]
+        if not ends and not any(mark in whole for mark in marks):
+            return self.tokenizer.decode(tokens, skip_special=True)
+        whole = whole[: min(ends, default=None)]
+        for special in self.tokenizer.special_texts:
+            if special not in marks:
+                whole = whole.replace(special, "")
+        return whole
 
     def _is_special(self, stop: str) -> bool:
         return any(special in stop for special in self.tokenizer.special_texts)

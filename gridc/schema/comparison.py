@@ -58,11 +58,6 @@ class StateCounts(Part):
     unscored: Count = 0
 
     @property
-    def not_read(self) -> int:
-        """Answers that nothing could be read from."""
-        return self.unreadable + self.cut + self.refused
-
-    @property
     def missing(self) -> int:
         return self.failed + self.unscored
 

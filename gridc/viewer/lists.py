@@ -7,7 +7,7 @@ its time is over: then the list goes on from the place that it reached.
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,6 @@ def state(choice: int | None, score: int | None) -> str:
 
 
 FoundSample = tuple[StoredCell, str, int, int | None, int | None, str | None]
-SampleScan = Callable[[ListPosition | None, bool], Iterator[FoundSample | ListPosition]]
 
 
 def listed(

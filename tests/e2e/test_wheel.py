@@ -62,7 +62,7 @@ def test_a_study_begins_and_is_reported_from_the_wheel_alone(installed: Path, tm
 def test_every_page_of_the_documentation_is_in_the_wheel(installed: Path, tmp_path: Path) -> None:
     listed = gridc(installed, tmp_path, "docs")
     names = [line.split()[0] for line in listed.stdout.splitlines()]
-    assert names == [path.stem for path in sorted((ROOT / "docs").glob("*.md"))]
+    assert names == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
     shown = gridc(installed, tmp_path, "docs", "language")
     assert shown.stdout.startswith("# The language\n")
     assert "<!-- test:" not in shown.stdout

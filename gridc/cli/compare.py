@@ -46,6 +46,16 @@ class MarginParameter(click.ParamType[float]):
     help="What the runs may differ in, because it is what you compare. Model, environment and seed may.",
 )
 @click.option(
+    "--common-only",
+    is_flag=True,
+    help="Compare the items that all runs have. Else an item that one run lacks has failed there.",
+)
+@click.option(
+    "--total",
+    type=click.IntRange(min=1),
+    help="How many items the benchmark has, where lists of what was resolved leave out the rest.",
+)
+@click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
     default="gridc",
@@ -64,6 +74,8 @@ def compare(
     policy: Path | None,
     may_differ: "tuple[Aspect, ...]",
     exit_codes: "ExitCodes",
+    common_only: bool,
+    total: int | None,
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -75,7 +87,7 @@ def compare(
     for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not comparable.
     """
     firsts, second = _sides(runs, baselines)
-    report = study.compare(firsts, second, margin, policy, may_differ, exit_codes)
+    report = study.compare(firsts, second, margin, policy, may_differ, exit_codes, common_only, total)
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)
     if as_json:

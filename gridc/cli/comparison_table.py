@@ -61,7 +61,8 @@ def _cells(row: ComparedBenchmark) -> Iterator[str]:
     if score is None:
         yield from ("", "", "", "")
     else:
-        yield from (words.score(score.a), words.score(score.b), words.moved(score), words.interval(score))
+        yield from (words.score(score.a, score.a_bounds), words.score(score.b, score.b_bounds))
+        yield from (words.moved(score), words.interval(score))
     margin = "" if row.margin is None else f"{row.margin:g} pp: "
     yield from (f"{row.lost:,} / {row.won:,}", f"{margin}{words.answer(row)}")
 

@@ -48,7 +48,8 @@ class InstrumentRow(Part):
 
 
 class StateCounts(Part):
-    """How the answers to the matched items ended. `failed` and `unscored` ones have no score."""
+    """How the answers to the items that are compared ended. `failed` and `unscored` ones have no score, and
+    `absent` is what the other run has and this one does not."""
 
     read: Count = 0
     unreadable: Count = 0
@@ -56,18 +57,23 @@ class StateCounts(Part):
     refused: Count = 0
     failed: Count = 0
     unscored: Count = 0
+    absent: Count = 0
 
     @property
     def missing(self) -> int:
-        return self.failed + self.unscored
+        return self.failed + self.unscored + self.absent
 
 
 class ChangeEstimate(Part):
-    """Both scores on the items that have one in both runs, and b - a, in the score's own direction."""
+    """Both scores and b - a, in the score's own direction. An answer that is missing counts as wrong; the
+    bounds are the scores where all that is missing earned nothing, and where it earned all. Where a score is
+    best at a target, of the items that have all their answers."""
 
     items: Count
     a: InPoints
     b: InPoints
+    a_bounds: tuple[InPoints, InPoints]
+    b_bounds: tuple[InPoints, InPoints]
     change: InPoints
     low: InPoints | None
     high: InPoints | None
@@ -111,9 +117,20 @@ class ComparedBenchmark(Part):
     family: str | None
     unit: Annotated[str, Field(description="What is independent: `item`, or what items were made from.")]
     units: Count
-    matched: Annotated[Count, Field(description="Items that both runs asked, by content.")]
-    only_a: Count
-    only_b: Count
+    items: Annotated[Count, Field(description="Items that are compared.")]
+    matched: Annotated[Count, Field(description="Items that all runs have.")]
+    only_a: Annotated[Count, Field(description="Items that b lacks.")]
+    only_b: Annotated[Count, Field(description="Items of b that some baseline lacks.")]
+    unnamed: Annotated[
+        Count, Field(description="Items that no run names, of as many as the benchmark is said to have.")
+    ]
+    left_out: Annotated[
+        Count,
+        Field(
+            description="Items that some run lacks and that are not compared: its plan did not have them, or "
+            "the author asked for common items alone."
+        ),
+    ]
     other_question: Annotated[
         tuple[str, ...], Field(description="Ids that name another question in b, which a did not ask.")
     ]
@@ -133,7 +150,9 @@ class ComparedBenchmark(Part):
     baselines: Annotated[
         tuple[InPoints, ...], Field(description="The score of each baseline, where there are several.")
     ] = ()
-    lost: Annotated[Count, Field(description="Items whose score is the worse one in b.")]
+    lost: Annotated[
+        Count, Field(description="Items, with all their answers in both, whose score is the worse one in b.")
+    ]
     won: Count
     readable: Annotated[
         ChangeEstimate | None, Field(description="Where both answers were read: beside it, not instead.")
@@ -156,6 +175,16 @@ class ComparedBenchmark(Part):
     def name(self) -> str:
         return f"{self.model}/{self.benchmark}"
 
+    @property
+    def every(self) -> int:
+        """Items that some run has, or that the benchmark is said to have."""
+        return self.matched + self.only_a + self.only_b + self.unnamed
+
+    @property
+    def complete(self) -> bool:
+        """Whether every answer is there, with a score."""
+        return not (self.states_a.missing or self.states_b.missing)
+
 
 class RunComparison(Part):
     """Two runs, compared."""
@@ -171,6 +200,7 @@ class RunComparison(Part):
     warnings: tuple[str, ...]
     alpha: Share
     changing: Share
+    common_only: Annotated[bool, Field(description="Whether items that some run lacks are left out.")]
     policy: str | None
     benchmarks: tuple[ComparedBenchmark, ...]
 

@@ -16,6 +16,7 @@ CHANGING = 0.1
 
 MarginPoints = Annotated[float, Field(ge=0, lt=100)]
 AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
+Total = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class ReleaseFamily(Table):
@@ -44,6 +45,9 @@ class ReleaseBenchmark(Table):
         Field(description="A gate decides the verdict; what is watched is shown and decides nothing."),
     ] = "gate"
     family: Annotated[Id | None, Field(description="Default: one of all that name none.")] = None
+    total: Annotated[
+        Total | None, Field(description="How many items it has. Default: the policy's.", examples=[500])
+    ] = None
 
 
 class Policy(Table):
@@ -78,5 +82,24 @@ class Policy(Table):
             examples=[["model", "environment", "seed", "prompt"]],
         ),
     ] = MAY_DIFFER
+    common_only: Annotated[
+        bool,
+        Field(
+            description="Compare the items that all runs have, and no other. Else an item that one run has "
+            "and another one lacks has failed there."
+        ),
+    ] = False
+    total: Annotated[
+        Total | None,
+        Field(
+            description="How many items a benchmark has that states no number itself, where logs do not say: "
+            "lists of what was resolved leave out the rest.",
+            examples=[500],
+        ),
+    ] = None
     benchmark: Annotated[tuple[ReleaseBenchmark, ...], Field(description="One entry each.")] = ()
     family: Annotated[tuple[ReleaseFamily, ...], Field(description="Those that benchmarks name.")] = ()
+
+    def total_of(self, benchmark: str) -> int | None:
+        """How many items a benchmark has, where the policy says."""
+        return next((one.total for one in self.benchmark if one.id == benchmark and one.total), self.total)

@@ -500,19 +500,24 @@ def compare(
     policy: AnyPath | None = None,
     may_differ: "Sequence[Aspect]" = (),
     exit_codes: "ExitCodes" = "gridc",
+    common_only: bool = False,
+    total: int | None = None,
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
     they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
 
     `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
-    none of; `may_differ` is what the runs may differ in beside model, environment and seed. Raises
+    none of; `may_differ` is what the runs may differ in beside model, environment and seed. An item that one
+    run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Raises
     `StoreError` for what is no run, and `SpecError` for a policy that cannot be.
     """
     from gridc.study.gate import compare
 
     several = [a] if isinstance(a, str | PathLike) else a
     stated = None if policy is None else Path(policy)
-    return compare([str(one) for one in several], str(b), margin, stated, may_differ, exit_codes)
+    return compare(
+        [str(one) for one in several], str(b), margin, stated, may_differ, exit_codes, common_only, total
+    )
 
 
 @coded()

@@ -98,9 +98,11 @@ def compare(
     policy: Path | None,
     may_differ: Sequence[Aspect],
     exit_codes: ExitCodes,
+    common_only: bool,
+    total: int | None,
 ) -> ReleaseReport:
-    """`margin`, in points, stands in the place of the policy's, `may_differ` beside it. Raises `UsageError`
-    for what is no run, and `SpecError` for a policy that cannot be."""
+    """`margin`, in points, stands in the place of the policy's, as `common_only` and `total` do; `may_differ`
+    beside. Raises `UsageError` for what is no run, and `SpecError` for a policy that cannot be."""
     stated, source = Policy(policy=1), None
     if policy is not None:
         source = read(policy)
@@ -108,6 +110,10 @@ def compare(
     changes: dict[str, Any] = {}
     if margin is not None:
         changes["margin"] = margin
+    if total is not None:
+        changes["total"] = total
+    if common_only:
+        changes["common_only"] = True
     if may_differ:
         kept = stated.may_differ if policy is not None else MAY_DIFFER
         changes["may_differ"] = tuple(dict.fromkeys([*kept, *may_differ]))

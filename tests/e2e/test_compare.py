@@ -1,11 +1,13 @@
 """`gridc compare` of real runs: a model that was exchanged, a prompt that was changed, and what cannot be."""
 
 import json
+import re
 import shutil
 import sqlite3
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from importlib import resources
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -171,3 +173,68 @@ def test_a_store_without_units_is_refused(runs: Path, tmp_path: Path) -> None:
     done = compare("base", old, "--margin", "5", cwd=runs)
     assert done.returncode == 6
     assert "error[GC754]" in done.stderr
+
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+
+
+def test_what_a_log_lacks_is_no_go(tmp_path: Path) -> None:
+    """Lists of what was resolved, of 60 tasks; and a candidate that crashed on 40 items and left no row."""
+    lists = ["resolved/base", "resolved/candidate", "--margin", "5pp"]
+    done = compare(*lists, "--total", "60", cwd=CASES / "compare")
+    assert done.returncode == 1
+    assert re.search(r"66\.7 % +30\.0 % +-36\.7", done.stdout)
+    policy = tmp_path / "release.toml"
+    policy.write_text('policy = 1\nmargin = 5\n[[benchmark]]\nid = "resolved"\ntotal = 60\n')
+    assert "66.7 %" in compare(*lists[:2], "--policy", policy, cwd=CASES / "compare").stdout
+    done = compare(*lists, "--total", "39", cwd=CASES / "compare")
+    assert (done.returncode, "GC766" in done.stderr) == (2, True)
+    rows = ["absent_base.csv", "absent_candidate.csv", "--margin", "5pp"]
+    done = compare(*rows, cwd=CASES / "compare")
+    assert done.returncode == 10
+    assert "33.3 % [33.3, 66.7]" in done.stdout and "absent 40" in done.stdout
+    done = compare(*rows, "--common-only", cwd=CASES / "compare")
+    assert done.returncode == 0
+    assert "80 of 120 items are compared, because the author asked for common items alone" in done.stdout
+    policy.write_text("policy = 1\nmargin = 5\ncommon_only = true\n")
+    assert compare(*rows[:2], "--policy", policy, cwd=CASES / "compare").returncode == 0
+
+
+def test_a_killed_run_of_inspect_is_no_go_ahead(tmp_path: Path) -> None:
+    """100 right answers, of which the log of the run that was killed has 40."""
+    asked = [f"q{number}" for number in range(100)]
+    for name, count in (("whole", 100), ("killed", 40)):
+        made = {"model": "m", "task": "t", "eval_id": name, "dataset": {"sample_ids": asked}}
+        samples = [
+            {"id": id, "epoch": 1, "input": id, "target": "x", "scores": {"match": {"value": "C"}}}
+            for id in asked[:count]
+        ]
+        log = {
+            "version": 2, "status": "success" if count == 100 else "cancelled", "eval": made,
+            "results": {"total_samples": 100, "scores": [{"name": "match", "metrics": {}}]},
+            "samples": samples,
+        }  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(json.dumps(log))
+    verdicts = {}
+    for pair in product(("whole", "killed"), repeat=2):
+        report = gridc.compare(*(tmp_path / f"{name}.json" for name in pair), margin=5)
+        verdicts[pair] = report.verdict
+        assert report.comparison.benchmarks[0].items == 100
+    assert verdicts == {
+        ("whole", "whole"): "GO",
+        ("whole", "killed"): "INCONCLUSIVE",
+        ("killed", "killed"): "INCONCLUSIVE",
+        # No answer that is missing in the baseline can make a candidate worse that has all of them right.
+        ("killed", "whole"): "GO",
+    }
+
+
+def test_an_item_that_a_store_did_not_plan_is_left_out(runs: Path, tmp_path: Path) -> None:
+    """And its absence in a log of other items is a failure there, which nothing here turns into a GO."""
+    fewer = shutil.copytree(runs / "base", tmp_path / "fewer")
+    with sqlite3.connect(fewer / "store.sqlite") as db:
+        db.execute("DELETE FROM sample WHERE item = (SELECT min(item) FROM sample)")
+    report = gridc.compare(runs / "base", fewer, margin=99)
+    assert report.verdict == "GO"
+    assert all((row.left_out, row.states_b.absent) == (1, 0) for row in report.comparison.benchmarks)
+    assert any("a plan did not have the others" in reason for reason in report.comparison.reasons)

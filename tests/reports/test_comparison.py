@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from gridc.compiler.frontend.source import parse
 from gridc.compiler.frontend.validate import typed_as
-from gridc.diagnostics.errors import SpecError
+from gridc.diagnostics.errors import SpecError, UsageError
 from gridc.diagnostics.sarif import sarif
 from gridc.reports.comparison import decision, words, written
 from gridc.reports.comparison.document import compare
@@ -115,17 +115,125 @@ def test_items_of_a_unit_are_no_independent_evidence() -> None:
 
 def test_a_failed_answer_counts_against_both_claims() -> None:
     """70 items without a flip are a GO; with 6 failures in b they no longer are, and no NO-GO either. The
-    printed score is of the others."""
+    printed score has them as wrong, between what it can be."""
     a = right([1.0] * 70)
     b = right([None] * 6 + [1.0] * 64)
     result = compared(run("a", a), run("b", b))
     (row,) = result.benchmarks
     assert result.verdict == "INCONCLUSIVE"
     assert row.states_b.failed == 6 and row.states_b.read == 64
-    assert row.score is not None and (row.score.items, row.score.b) == (64, 100.0)
+    assert row.score is not None and row.score.items == 70
+    assert row.score.b == pytest.approx(6400 / 70) and row.score.b_bounds == pytest.approx((6400 / 70, 100))
     assert row.score.low is not None and row.score.low < -6
     assert compared(run("a", a), run("b", right([1.0] * 70))).verdict == "GO"
     assert compared(run("a", a), run("b", right([None] * 70))).verdict == "INCONCLUSIVE"
+
+
+def without(one: RunBenchmark, *numbers: int, **fields: Any) -> RunBenchmark:
+    """A run that lacks these items."""
+    left_out = {f"d{number}" for number in numbers}
+    kept = {key: held for key, held in one.items.items() if key not in left_out}
+    return replace(one, items=kept, **fields)
+
+
+@pytest.mark.parametrize("lower", [False, True], ids=["higher", "lower"])
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_an_item_that_one_run_lacks_failed_there(side: str, lower: bool) -> None:
+    """Absent and failed are one to every number, in either run and either direction."""
+    direction = "lower_is_better" if lower else "higher_is_better"
+    scores: list[Score] = [1.0] * 50 + [0.0] * 30
+    gone = range(40, 60)
+    whole = right(scores, direction=direction)
+    failed = right([None if n in gone else score for n, score in enumerate(scores)], direction=direction)
+    absent = without(whole, *gone)
+    rows = []
+    for missing in (failed, absent):
+        a, b = (missing, whole) if side == "a" else (whole, missing)
+        result = compared(run("a", a), run("b", b))
+        assert result.verdict == "INCONCLUSIVE"
+        rows.append(result.benchmarks[0])
+    failing, lacking = rows
+    assert lacking.score == failing.score and lacking.score is not None
+    assert (lacking.p_worse, lacking.p_not_worse) == (failing.p_worse, failing.p_not_worse)
+    assert (lacking.items, lacking.matched, lacking.lost, lacking.won) == (80, 60, 0, 0)
+    counts = lacking.states_a if side == "a" else lacking.states_b
+    assert (counts.absent, counts.failed) == (20, 0)
+    assert (lacking.only_a, lacking.only_b) == ((0, 20) if side == "a" else (20, 0))
+    wrong = 100 * (60 if lower else 40) / 80
+    bounds = lacking.score.a_bounds if side == "a" else lacking.score.b_bounds
+    assert bounds == pytest.approx((50, 75))
+    assert (lacking.score.a if side == "a" else lacking.score.b) == pytest.approx(75 if lower else wrong)
+    said = " ".join(words.notes(lacking))
+    assert f"absent in {side}: 20 answers that count as failed" in said
+    assert 'is not "no change"' not in said
+
+
+def test_common_items_alone_are_compared_where_the_author_says_so_and_the_verdict_has_it() -> None:
+    whole = right([1.0] * 120)
+    result = compared(run("a", whole), run("b", without(whole, *range(40))), common_only=True)
+    (row,) = result.benchmarks
+    assert result.verdict == "GO"
+    assert (row.items, row.left_out, row.states_b.absent) == (80, 40, 0)
+    assert "m/b: 80 of 120 items are compared, because the author asked for common items alone" in (
+        result.reasons
+    )
+
+
+def test_what_a_plan_did_not_have_did_not_fail() -> None:
+    """A stamped plan of fewer items chose none by its answer: the others are left out, and that is said. What
+    the plan had and the other run lacks failed there."""
+    whole = right([1.0] * 120)
+    planned = without(whole, *range(40), planned=True)
+    for a, b in ((whole, planned), (planned, whole)):
+        result = compared(run("a", a), run("b", b))
+        assert (result.verdict, result.benchmarks[0].left_out) == ("GO", 40)
+        assert any("because a plan did not have the others" in reason for reason in result.reasons)
+    result = compared(run("a", replace(whole, planned=True)), run("b", without(whole, *range(40))))
+    assert (result.verdict, result.benchmarks[0].left_out) == ("INCONCLUSIVE", 0)
+
+
+def test_an_item_that_no_run_names_is_counted() -> None:
+    """Of 60 items: what a list leaves out it did not resolve; what another log leaves out failed."""
+    names = {f"d{n}": item(f"q{n}", [1.0]) for n in range(40)}
+    listed = replace(benchmark(names), unlisted=0.0)
+    fewer = without(listed, *range(18, 40))
+    result = compared(run("a", listed), run("b", fewer), total=60)
+    (row,) = result.benchmarks
+    assert result.verdict == "NO-GO"
+    assert row.score is not None
+    assert (row.score.a, row.score.b) == pytest.approx((100 * 40 / 60, 100 * 18 / 60))
+    assert row.score.a_bounds == pytest.approx((200 / 3, 200 / 3))
+    assert (row.items, row.matched, row.unnamed) == (60, 40, 20)
+    assert not any("--total" in warning for warning in result.warnings)
+    (row,) = (unsaid := compared(run("a", listed), run("b", fewer))).benchmarks
+    assert row.score is not None and (row.score.a, row.score.b) == (100.0, 45.0)
+    assert any("--total N" in warning for warning in unsaid.warnings)
+    logged = replace(benchmark(names), total=60)
+    (row,) = compared(run("a", logged), run("b", logged)).benchmarks
+    assert row.score is not None and row.score.b_bounds == pytest.approx((200 / 3, 100))
+    (row,) = compared(run("a", logged), run("b", logged), common_only=True).benchmarks
+    assert (row.items, row.left_out) == (40, 20)
+    with pytest.raises(UsageError, match="more than the 39 that are stated"):
+        compared(run("a", listed), run("b", fewer), total=39)
+
+
+def test_an_item_that_one_baseline_lacks_failed_in_that_one() -> None:
+    whole = right([1.0] * 60)
+    result = compared([run("a1", whole), run("a2", without(whole, 0, 1, 2))], run("b", whole))
+    (row,) = result.benchmarks
+    assert (row.matched, row.only_a, row.only_b, row.items) == (57, 0, 3, 60)
+    assert row.baselines == pytest.approx((100, 95))
+    assert row.score is not None and row.score.a_bounds == pytest.approx((97.5, 100))
+
+
+def test_runs_without_a_common_item_are_not_compared() -> None:
+    a, b = (
+        right([1.0] * 60),
+        {f"e{n}": item(f"z{n}", [1.0]) for n in range(60)},
+    )
+    result = compared(run("a", a), run("b", benchmark(b)))
+    assert result.verdict == "NOT COMPARABLE"
+    assert result.benchmarks[0].score is None
 
 
 def test_five_ways_of_having_no_point_are_five_things() -> None:
@@ -138,7 +246,8 @@ def test_five_ways_of_having_no_point_are_five_things() -> None:
     (row,) = compared(run("a", right([1.0] * 6)), run("b", benchmark(items))).benchmarks
     counts = row.states_b
     assert [getattr(counts, state) for state in states] == [1] * 6
-    assert row.score is not None and row.score.items == 4
+    assert row.score is not None and (row.score.items, row.score.b) == (6, 0.0)
+    assert row.score.b_bounds == pytest.approx((0.0, 100 / 3))
     assert row.readable is not None and (row.readable.items, row.readable.b) == (1, 0.0)
 
 

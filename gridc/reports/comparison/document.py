@@ -34,7 +34,7 @@ def compare(
     texts: bool = True,
 ) -> RunComparison:
     """The candidate `second` against one baseline or several, whose seeds count as replicates."""
-    pairs = paired(firsts, second)
+    pairs = paired(firsts, second, policy)
     measured = instrument(firsts, second, pairs, policy.may_differ)
     gates = decision.gates(policy, _benchmarks([*firsts, second]))
     weighed, parts = [], []
@@ -61,13 +61,14 @@ def compare(
         gridc=__version__,
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
-        reasons=tuple(reasons or _reasons(rows, absent)),
+        reasons=tuple(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
         a=tuple(map(_run, firsts)),
         b=_run(second),
         instrument=measured,
         warnings=tuple(_warnings(firsts, second, pairs)),
         alpha=policy.alpha,
         changing=policy.changing,
+        common_only=policy.common_only,
         policy=policy_file,
         benchmarks=tuple(rows),
     )
@@ -79,11 +80,8 @@ class _GatedBenchmark:
     def __init__(self, pair: PairedBenchmark, gate: Gate, policy: Policy) -> None:
         self._pair, self._policy = pair, policy
         self._sign = pair.second.direction.sign
-        self._scores = evidence.item_scores(pair) if pair.configurations else None
-        if self._scores is None or not pair.items:
-            self._units = None
-        else:
-            self._units = evidence.paired_units(self._scores, self._sign or 1)
+        self._scores = evidence.item_scores(pair) if pair.configurations and pair.matched else None
+        self._units = None if self._scores is None else evidence.paired_units(self._scores, self._sign or 1)
         testable = self._units is not None and gate.margin is not None and self._sign != 0
         p_worse, p_not_worse = (
             evidence.tests(self._units, gate.margin)
@@ -116,9 +114,12 @@ class _GatedBenchmark:
             family=gate.family or None,
             unit=pair.unit,
             units=0 if self._units is None else len(self._units.items),
-            matched=len(pair.items),
+            items=len(pair.items),
+            matched=pair.matched,
             only_a=pair.only_first,
             only_b=pair.only_second,
+            unnamed=pair.unnamed,
+            left_out=pair.left_out,
             other_question=pair.other_question,
             renumbered=pair.renumbered,
             configurations=len(pair.configurations),
@@ -131,10 +132,10 @@ class _GatedBenchmark:
             direction=_direction(pair),
             score=score,
             improved=evidence.improved(score, self._sign),
-            baselines=evidence.baseline_scores(pair),
+            baselines=evidence.baseline_scores(pair, self._sign),
             lost=len(lost),
             won=len(won),
-            readable=evidence.readable(pair, self._sign, alpha) if pair.items else None,
+            readable=None if scores is None else evidence.readable(pair, self._sign, alpha),
             p_mcnemar=None if scores is None else evidence.mcnemar(scores),
             margin=gate.margin,
             p_worse=self.weighed.p_worse,
@@ -150,7 +151,7 @@ class _GatedBenchmark:
     def _why(self, gate: Gate) -> str | None:
         if not self._pair.configurations:
             return "the runs have no configuration in common"
-        if not self._pair.items:
+        if not self._pair.matched:
             return "the runs have no item in common"
         if self._sign == 0:
             return "its score is best at a target, so that no change is simply worse"
@@ -263,6 +264,14 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[s
     return reasons
 
 
+def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[str]:
+    """What the verdict is not of."""
+    why = "the author asked for common items alone" if common_only else "a plan did not have the others"
+    for row in rows:
+        if row.left_out and row.tier == "gate":
+            yield f"{row.name}: {row.items:,} of {row.every:,} items are compared, because {why}"
+
+
 def _warnings(
     firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
 ) -> Iterable[str]:
@@ -286,6 +295,12 @@ def _warnings(
     for pair in pairs:
         if pair.matching is not None:
             yield f"{pair.benchmark}: {pair.matching}"
+        runs = (*pair.firsts, pair.second)
+        if any(run.unlisted is not None for run in runs) and not any(run.total for run in runs):
+            yield (
+                f"{pair.benchmark}: no list says how many items there are: those that a run names count "
+                "(--total N says how many there are)"
+            )
         if pair.renumbered:
             yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
         if pair.model != pair.model_b:

@@ -88,17 +88,37 @@ def paired_units(scores: ItemScores, sign: int) -> PairedUnits:
 
 
 def change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None:
-    """Both scores on the items that are complete, and the change with its limits, in points. None where no
-    item is complete. Under a target (`sign` 0) there are no limits."""
-    whole = scores.of_items(scores.complete)
-    if not len(whole.units):
+    """Both scores, what is missing being wrong, and the change with its limits, in points. Under a target
+    (`sign` 0), where no score is simply wrong, of the items that are complete and without limits; None where
+    there are none."""
+    counted = scores if sign else scores.of_items(scores.complete)
+    if not len(counted.units):
         return None
     limits = change_limits(paired_units(scores, sign), alpha) if sign else None
     if limits is not None and sign < 0:
         limits = -limits[1], -limits[0]
-    a, b = 100 * float(whole.first[:, 0].mean()), 100 * float(whole.second[:, 0].mean())
+    a_bounds, b_bounds = (_points(side) for side in (counted.first, counted.second))
+    a, b = a_bounds[_wrong(sign)], b_bounds[_wrong(sign)]
     low, high = (None, None) if limits is None else (100 * limits[0], 100 * limits[1])
-    return ChangeEstimate(items=len(whole.units), a=a, b=b, change=b - a, low=low, high=high)
+    return ChangeEstimate(
+        items=len(counted.units),
+        a=a,
+        b=b,
+        a_bounds=a_bounds,
+        b_bounds=b_bounds,
+        change=b - a,
+        low=low,
+        high=high,
+    )
+
+
+def _points(ends: Floats) -> tuple[float, float]:
+    return 100 * float(ends[:, 0].mean()), 100 * float(ends[:, 1].mean())
+
+
+def _wrong(sign: int) -> int:
+    """Which end of a score an answer has that is missing and counts as wrong."""
+    return 1 if sign < 0 else 0
 
 
 def improved(estimate: ChangeEstimate | None, sign: int) -> bool:
@@ -177,12 +197,12 @@ def states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
 
 
 def _states(answers: Sequence[RunAnswer]) -> Iterator[str]:
-    return (answer.state for answer in answers) if answers else iter(("unscored",))
+    return (answer.state for answer in answers) if answers else iter(("absent",))
 
 
 def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
-    """In how many configurations the score of the items that are complete in it is the worse one in the
-    candidate, and in how many the better one."""
+    """In how many configurations the score, what is missing being wrong, is the worse one in the candidate,
+    and in how many the better one; under a target of the items that are complete in it."""
     worse = better = 0
     for configuration in pair.configurations:
         moved = 0.0
@@ -192,23 +212,23 @@ def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
                 axis=0,
             )
             second = _ends(item.second, [configuration.second])
-            if first[0] == first[1] and second[0] == second[1]:
-                moved += (second[0] - first[0]) * (sign or 1)
+            if sign or (first[0] == first[1] and second[0] == second[1]):
+                moved += (second[_wrong(sign)] - first[_wrong(sign)]) * (sign or 1)
         moved = round(moved, DIGITS - 3)
         worse, better = worse + (moved < 0), better + (moved > 0)
     return worse, better
 
 
-def baseline_scores(pair: PairedBenchmark) -> tuple[float, ...]:
-    """The score of each baseline on the items that have all its answers, in points; of several alone."""
+def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
+    """The score of each baseline, in points, what is missing being wrong (under a target 0); of several
+    alone."""
     if len(pair.firsts) < 2:
         return ()
     scores = []
     for number in range(len(pair.firsts)):
         names = [configuration.firsts[number] for configuration in pair.configurations]
         ends = [_ends(item.firsts[number], names) for item in pair.items]
-        whole = [least for least, most in ends if least == most]
-        scores.append(100 * float(np.mean(whole)) if whole else 0.0)
+        scores.append(_points(np.array(ends))[_wrong(sign)] if ends else 0.0)
     return tuple(scores)
 
 

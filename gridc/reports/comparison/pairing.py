@@ -1,11 +1,13 @@
 """Which benchmarks, configurations and items of two runs are the same ones."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
-from gridc.schema.policy import Aspect
+from gridc.schema.policy import Aspect, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class PairedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class PairedItem:
-    """An item that every run asked, by content."""
+    """An item in every run, by content. It has no answer where it is absent."""
 
     firsts: tuple[RunItem, ...]
     second: RunItem
@@ -27,8 +29,10 @@ class PairedItem:
 @dataclass(frozen=True, slots=True)
 class PairedBenchmark:
     """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
-    and what all of them have. `other_question` names ids that stand for a question that only one of them has,
-    and `renumbered` counts those that stand for another one of the common questions. `matching` says how the
+    and the items that are compared. All of them have `matched` items; the candidate lacks `only_first`, and
+    some baseline `only_second`; `unnamed` are those of the benchmark that no run names. Of these `left_out`
+    are not compared. `other_question` names ids that stand for a question that only one of them has, and
+    `renumbered` counts those that stand for another one of the common questions. `matching` says how the
     items of different packages were matched; None where one package asked all."""
 
     model: str
@@ -38,8 +42,11 @@ class PairedBenchmark:
     second: RunBenchmark
     configurations: tuple[PairedConfiguration, ...]
     items: tuple[PairedItem, ...]
+    matched: int
     only_first: int
     only_second: int
+    unnamed: int
+    left_out: int
     other_question: tuple[str, ...]
     renumbered: int
     matching: str | None = None
@@ -51,9 +58,10 @@ class PairedBenchmark:
         return next((unit for unit in stated if unit != "item"), "item")
 
 
-def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBenchmark]:
-    """What all runs have, in the order of the candidate. A run's only model is compared with another run's
-    only model, whatever their names."""
+def paired(firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy) -> list[PairedBenchmark]:
+    """What all runs have, in the order of the candidate; of items that some run lacks those that it failed,
+    unless the policy is of common ones alone. A run's only model is compared with another run's only model,
+    whatever their names. Raises `UsageError` (GC766) where a run has more items than the policy says."""
     names = _names(firsts, second)
     packages = [run.package for run in (*firsts, second)]
     crossing = crossed(firsts, second)
@@ -65,17 +73,24 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBen
         ):
             continue
         several = tuple(run.benchmarks[one, benchmark] for one, run in zip(here, firsts, strict=True))
+        stated = policy.total_of(benchmark)
+        most = max(len(run.items) for run in (*several, there))
+        if stated is not None:
+            if stated < most:
+                message = f"{benchmark} has {most:,} items in a run, more than the {stated:,} that are stated"
+                raise UsageError([Diagnostic("GC766", message, help=f"write {most} or more, or nothing")])
+            there = replace(there, total=stated)
         if crossing:
             runs = [*several, there]
             found = matched([[item.question for item in run.items.values()] for run in runs])
             *others, candidate = _by_question(runs, found)
-            pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate)
-            alone = [len(run.items) - len(pair.items) for run in runs]
-            words = matching_words(packages, found, len(pair.items), alone)
+            pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate, policy.common_only)
+            alone = [len(run.items) - pair.matched for run in runs]
+            words = matching_words(packages, found, pair.matched, alone)
             # Every package has ids of its own, so that one id may well name two questions.
             pairs.append(replace(pair, other_question=(), renumbered=0, matching=words))
             continue
-        pairs.append(_benchmark(here[0], model_b, benchmark, several, there))
+        pairs.append(_benchmark(here[0], model_b, benchmark, several, there, policy.common_only))
     return pairs
 
 
@@ -119,13 +134,19 @@ def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tupl
 
 
 def _benchmark(
-    model: str, model_b: str, benchmark: str, firsts: tuple[RunBenchmark, ...], second: RunBenchmark
+    model: str,
+    model_b: str,
+    benchmark: str,
+    firsts: tuple[RunBenchmark, ...],
+    second: RunBenchmark,
+    common_only: bool,
 ) -> PairedBenchmark:
     common = [key for key in second.items if all(key in one.items for one in firsts)]
     ids = {item.id: key for key, item in firsts[0].items.items()}
     other = [(item.id, key) for key, item in second.items.items() if ids.get(item.id, key) != key]
     both = set(common)
     replaced = [id for id, key in other if key not in both or ids[id] not in both]
+    items, counts = _items((second, *firsts), common_only)
     return PairedBenchmark(
         model,
         model_b,
@@ -133,12 +154,47 @@ def _benchmark(
         firsts,
         second,
         _configurations(firsts, second),
-        tuple(PairedItem(tuple(one.items[key] for one in firsts), second.items[key]) for key in common),
-        len(firsts[0].items) - len(common),
-        len(second.items) - len(common),
+        tuple(items),
+        counts["matched"],
+        counts["only_first"],
+        counts["only_second"],
+        counts["unnamed"],
+        counts["left_out"],
         tuple(sorted(replaced)),
         len(other) - len(replaced),
     )
+
+
+def _items(runs: Sequence[RunBenchmark], common_only: bool) -> tuple[list[PairedItem], Counter[str]]:
+    """The items that are compared, the candidate being the first of `runs`, and how many there are of each
+    kind."""
+    named = dict.fromkeys(key for run in runs for key in run.items)
+    every = {key: next(run.items[key] for run in runs if key in run.items) for key in named}
+    counts = Counter[str]()
+    for number in range(len(every), max(run.total or 0 for run in runs)):
+        every[f"unnamed {number}"] = RunItem("", f"unnamed {number}", {})
+        counts["unnamed"] += 1
+    items = []
+    for key, shown in every.items():
+        sides = [_side(run, key, shown) for run in runs]
+        lacking = [run for run, side in zip(runs, sides, strict=True) if side is None]
+        if key in named:
+            kind = "matched" if not lacking else "only_first" if sides[0] is None else "only_second"
+            counts[kind] += 1
+        if lacking and (common_only or any(run.planned for run in lacking)):
+            counts["left_out"] += 1
+            continue
+        absent = RunItem(shown.id, shown.unit, {})
+        second, *firsts = (side or absent for side in sides)
+        items.append(PairedItem(tuple(firsts), second))
+    return items, counts
+
+
+def _side(run: RunBenchmark, key: str, shown: RunItem) -> RunItem | None:
+    """An item in a run; None where it is absent."""
+    if key in run.items or run.unlisted is None:
+        return run.items.get(key)
+    return RunItem(shown.id, shown.unit, dict.fromkeys(asked(run), (RunAnswer(run.unlisted, "read"),)))
 
 
 def _configurations(

@@ -35,13 +35,20 @@ class RunBenchmark:
     """One model on one benchmark. `items` are by content: a digest of what is asked, equal in two runs where
     the same is asked by one package. `unit` names what is independent: `item`, or what several items were
     made from. `settings` are by configuration, and of each by (aspect, key). `prompt_texts` gives the digest
-    of each prompt's text by the digest that its answers have, where those are of something else."""
+    of each prompt's text by the digest that its answers have, where those are of something else.
+
+    An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
+    whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
+    benchmark has, where the run says."""
 
     direction: Direction
     unit: str
     items: Mapping[str, RunItem]
     settings: Mapping[str, Mapping[tuple[Aspect, str], object]] = field(default_factory=dict)
     prompt_texts: Callable[[], Mapping[str, str]] | None = None
+    planned: bool = False
+    unlisted: float | None = None
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ def _benchmarks(
             items,
             settings,
             partial(_prompt_texts, path),
+            planned=True,
         )
     return run
 

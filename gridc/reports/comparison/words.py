@@ -6,12 +6,13 @@ from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunCompar
 from gridc.statistics.power import POWER
 
 METHOD = (
-    "Items are paired by content, and units are what is independent.",
+    "Items are paired by content, or by id where a log has no content; units are what is independent.",
     '"Worse by more than the margin" and "not worse by as much" are two tests (Gaffke\'s, of a mean of '
     "units): neither follows from the other's failure.",
     "Worse: Holm over the gates of a family. Not worse: every gate by itself. A build is refused, or passed, "
     "falsely with a chance of at most {alpha:g}.",
-    "An answer that is missing counts against either claim.",
+    "An answer that is missing counts as wrong in the scores, and against either claim in the tests. What a "
+    "run lacks and another one has is missing.",
     "Each limit of an interval is missed with a chance of at most {alpha:g}: the interval lies above minus "
     'the margin exactly where "not worse" is shown.',
 )
@@ -64,23 +65,28 @@ def difference(path: str, a: str | None, b: str | None) -> str:
 
 
 def items(row: ComparedBenchmark) -> str:
-    """`60 of 60 matched by content (0 only in a, 0 only in b, 0 ids that name another question)`."""
+    """`60 of 60 items in both (0 only in a, 0 only in b, 0 ids that name another question)`."""
     other = len(row.other_question) + row.renumbered
+    unnamed = f", {row.unnamed:,} that no run names" if row.unnamed else ""
     return (
-        f"{row.matched:,} of {row.matched + row.only_a:,} matched by content ({row.only_a:,} only in a, "
-        f"{row.only_b:,} only in b, {other:,} ids that name another question)"
+        f"{row.matched:,} of {row.every:,} items in both ({row.only_a:,} only in a, {row.only_b:,} only in b"
+        f"{unnamed}, {other:,} ids that name another question)"
     )
 
 
 def states(counts: StateCounts) -> str:
     """`unreadable 9`, and what else is neither right nor wrong."""
     shown = [("unreadable", counts.unreadable), ("cut off", counts.cut), ("refused", counts.refused)]
-    shown += [("failed", counts.failed), ("unscored", counts.unscored)]
+    shown += [("failed", counts.failed), ("unscored", counts.unscored), ("absent", counts.absent)]
     return ", ".join(f"{name} {count:,}" for name, count in shown if count) or "all read"
 
 
-def score(value: float) -> str:
-    return f"{value:.1f} %"
+def score(value: float, bounds: tuple[float, float] | None = None) -> str:
+    """`66.7 %`, and where answers are missing between what it can be: `30.0 % [30.0, 66.7]`."""
+    text = f"{value:.1f} %"
+    if bounds is None or bounds[0] == bounds[1]:
+        return text
+    return f"{text} [{bounds[0]:.1f}, {bounds[1]:.1f}]"
 
 
 def moved(estimate: ChangeEstimate) -> str:
@@ -100,12 +106,12 @@ def level(comparison: RunComparison) -> str:
 
 def size(row: ComparedBenchmark) -> str:
     """`60`, or `60 in 15 families`."""
-    return f"{row.matched:,}" if row.units == row.matched else f"{row.matched:,} ({units(row, row.units)})"
+    return f"{row.items:,}" if row.units == row.items else f"{row.items:,} ({units(row, row.units)})"
 
 
 def units(row: ComparedBenchmark, count: int) -> str:
     """`15 families`, `1 item`."""
-    name = row.unit if row.units != row.matched else "item"
+    name = row.unit if row.units != row.items else "item"
     plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
     return f"{count:,} {name if count == 1 else plural}"
 
@@ -118,7 +124,7 @@ def answer(row: ComparedBenchmark) -> str:
         return f"yes (p = {p_value(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
         return f"no (p = {p_value(row.p_not_worse)})"
-    needed = row.sight.units_needed if row.sight is not None else None
+    needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
     return f"cannot tell{f'; needs about {units(row, needed)}' if needed and needed > row.units else ''}"
@@ -149,12 +155,14 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     if not parts:
         return f"{count} show nothing"
     often = f"{100 * POWER:g} % of the time where {100 * changing:g} % of answers change for no reason"
+    if not row.complete:
+        often += " and none is missing"
     return f"{', and '.join(parts)}, {often}"
 
 
 def notes(row: ComparedBenchmark) -> Iterator[str]:
     """What stands below a benchmark's line."""
-    if row.regression == "cannot tell" and not row.why and not row.lost and not row.won:
+    if row.regression == "cannot tell" and row.complete and not row.why and not row.lost and not row.won:
         yield f'no flip in {units(row, row.units)} is not "no change"'
     if row.readable is not None:
         one = row.readable
@@ -181,4 +189,13 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
     missing = row.states_a.missing, row.states_b.missing
     if any(missing):
         counts = f"{missing[0]:,} answers in a, {missing[1]:,} in b"
-        yield f"without a score: {counts}; they count against either claim"
+        scored = "are left out" if row.direction.startswith("best") else "count as wrong in the score"
+        yield f"without a score: {counts}; they {scored}, and count against either claim in a test"
+    for side, absent in (("a", row.states_a.absent), ("b", row.states_b.absent)):
+        if absent:
+            yield (
+                f"absent in {side}: {absent:,} answers that count as failed; --common-only compares what all "
+                "runs have"
+            )
+    if row.left_out:
+        yield f"{row.left_out:,} items that some run lacks are not compared"

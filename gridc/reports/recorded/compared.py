@@ -72,7 +72,14 @@ def _benchmark(runs: list[GatheredRun], items: LogItems, reading: str | None) ->
         for number, by_configuration in sorted(answers.items())
     }
     alone = len({item.unit for item in held.values()}) == len(held)
-    return RunBenchmark(Direction(lower=lower), "item" if alone else "unit", held, settings)
+    return RunBenchmark(
+        Direction(lower=lower),
+        "item" if alone else "unit",
+        held,
+        settings,
+        unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
+        total=max((one.run.total for one in runs if one.run.total is not None), default=None),
+    )
 
 
 def configuration_of(run: LogRun) -> str:

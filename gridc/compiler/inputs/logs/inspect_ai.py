@@ -123,6 +123,7 @@ def _run(
         shared_seed=None if seed is None or decoding.get("temperature") == 0 else str(seed),
         printed=printed,
         expected=len(asked) * epochs if asked is not None and status != "success" else expected,
+        total=None if asked is None else len(asked),
         finished=status == "success",
         unknown=UNKNOWN if count else (*UNKNOWN, "items (the log has none)"),
     )

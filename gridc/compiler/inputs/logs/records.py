@@ -71,11 +71,12 @@ class LogRun:
 
     `readings` name the ways in which the answers count (a metric under a filter, a scorer): the first is the
     one that the package prints first. `samples` streams the answers, and is None where the log has scores and
-    no items. `unlisted` is the score of an item that another run has and this one does not list. `expected`
-    is how many answers the log says it has. `attempt_of` is what several attempts have in common where a
-    package asks again what failed, of which the last begun has what the others had; `asked_again` counts the
-    answers that the log holds in the place of earlier ones. `shared_seed` is a seed that went out with every
-    request of a sampled run, so that all items share one draw. `unknown` is what the log does not record.
+    no items. `unlisted` is the score of an item that another run has and this one does not list. `total` is
+    how many items the log says there are to ask, `expected` how many answers it says it has. `attempt_of` is
+    what several attempts have in common where a package asks again what failed, of which the last begun has
+    what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
+    `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
+    draw. `unknown` is what the log does not record.
     """
 
     path: Path
@@ -99,12 +100,14 @@ class LogRun:
     asked_again: int = 0
     finished: bool = True
     unlisted: float | None = None
+    total: int | None = None
     unknown: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):
             _check(name, getattr(self, name), str)
         _check("a number of answers", self.expected, int | None)
+        _check("a number of items", self.total, int | None)
         for reading in self.readings:
             _check("a reading", reading, str)
 

@@ -1,5 +1,8 @@
 """Lists of what was resolved, in SWE-bench's style: `report.json` with `resolved_ids`, or `results.json` with
-`resolved`. Items are instance ids; the lists have no content."""
+`resolved`. Items are instance ids; the lists have no content.
+
+A list that names only what was resolved leaves the rest out: an instance that another list or another run
+names, or that there are more of by `total_instances`, it did not resolve."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -18,6 +21,10 @@ SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "no_generation": (0.0, "unreadable"),
     "error_ids": (None, "failed"),
     "incomplete_ids": (None, "unscored"),
+    "completed_ids": (0.0, "read"),
+    "submitted_ids": (0.0, "read"),
+    "generated": (0.0, "read"),
+    "no_logs": (0.0, "read"),
 }
 """What an id in a list earns. An id in several lists earns what the first of them says."""
 UNKNOWN = ("what is asked: items match by id", "prompts", "decoding", "answers", "versions")
@@ -44,10 +51,13 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     if isinstance(stated, int) and stated != len(resolved):
         message = f"it counts {stated:,} resolved instances, and lists {len(resolved):,}"
         raise log_error("GC674", message, file.path)
+    total = document.get("total_instances")
+    total = total if isinstance(total, int) else None
+    named = len({id for ids in lists.values() for id in ids})
+    if total is not None and total < named:
+        raise log_error("GC674", f"it counts {total:,} instances, and names {named:,}", file.path)
     every = "unresolved_ids" in document
-    unknown = (
-        UNKNOWN if every else (*UNKNOWN, "items that no run lists: what one does not list it did not resolve")
-    )
+    unknown = UNKNOWN if every else (*UNKNOWN, "what is not resolved, but by leaving it out")
     model, benchmark = _names(file)
     yield LogRun(
         path=file.path,
@@ -59,8 +69,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         axes={"task": axis("prompt", benchmark)},
         readings=("resolved",),
         samples=partial(_answers, lists),
-        printed={"resolved": PrintedScore(None, document.get("total_instances"))},
+        printed={"resolved": PrintedScore(None, total)},
         unlisted=None if every else 0.0,
+        total=total,
         unknown=unknown,
     )
 

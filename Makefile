@@ -13,6 +13,7 @@ run: .venv/installed
 	$(BIN)/gridc plan
 	$(BIN)/gridc run
 	$(BIN)/gridc report
+	$(BIN)/gridc verify
 
 # Six procedures around three pocket models, and what reached each of their steps.
 SCAFFOLDS := specs/scaffold_pocket.toml --out results/scaffold_pocket

@@ -1,5 +1,5 @@
-"""What gridc's own code is traced on: items here, texts in `inputs.json`. Neither is edited, since another input
-moves a trace as a change of the code does. Further responses are lines of `cases`."""
+"""What gridc's own code is traced on: items here, texts in `inputs.json`. Neither is edited, since another
+input moves a trace as a change of the code does. Further responses are lines of `cases`."""
 
 import json
 from functools import cache

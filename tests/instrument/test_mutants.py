@@ -1,4 +1,4 @@
-"""Every rule of the instrument that is changed or taken away is seen, by a trace or by a response of the corpus."""
+"""A rule of the instrument that is changed or taken away is seen, by a trace or in the corpus."""
 
 import inspect
 import re

@@ -231,12 +231,12 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
 
 
 def _moved(departure: Departure) -> str:
-    """How a part of gridc's own code differs; of a fingerprint, as gridc held them before, nobody can tell."""
+    """How a part of gridc's own code differs; of a fingerprint, as stamps held before, nobody can tell."""
     before, now = departure.registered, departure.implemented
     if isinstance(before, str) and now is not ABSENT:
         return (
-            f"`{departure.path}` is version {now}, and the stamp holds a fingerprint of it ({before[:12]}) of "
-            "before gridc numbered the versions of its parts: whether it does the same is not known"
+            f"`{departure.path}` is version {now}, and the stamp holds a fingerprint of it ({before[:12]}) "
+            "of before gridc numbered the versions of its parts: whether it does the same is not known"
         )
     sides = ("absent" if side is ABSENT else f"version {side}" for side in (before, now))
     moved = "`{}` was {} and is {}".format(departure.path, *sides)

@@ -108,6 +108,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
     PATTERNS,
@@ -155,6 +156,7 @@ ALTERNATIVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name", "number"), ALTERNATIVES)
 def test_an_alternative_of_a_rule_that_is_taken_away_moves_a_fingerprint(
     module: ModuleType, name: str, number: int, monkeypatch: MonkeyPatch
@@ -229,6 +231,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
     return pytest.param(part, source_changed(function, old, new), id=f"{part}: {old[:30]} -> {new[:30]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "change"),
     [

@@ -76,6 +76,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
     PATTERNS,
@@ -121,6 +122,7 @@ ALTERNATIVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name", "number"), ALTERNATIVES)
 def test_an_alternative_of_a_rule_that_is_taken_away_is_seen(
     module: ModuleType, name: str, number: int, monkeypatch: MonkeyPatch
@@ -195,6 +197,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
     return pytest.param(part, source_changed(function, old, new), id=f"{part}: {old[:30]} -> {new[:30]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "change"),
     [

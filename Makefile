@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Compiled code is kept: each worker and each process that a test starts would compile all of it again.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
@@ -13,6 +15,7 @@ run: .venv/installed
 	$(BIN)/gridc plan
 	$(BIN)/gridc run
 	$(BIN)/gridc report
+	$(BIN)/gridc verify
 
 # Six procedures around three pocket models, and what reached each of their steps.
 SCAFFOLDS := specs/scaffold_pocket.toml --out results/scaffold_pocket

@@ -19,7 +19,7 @@ from tests.replaced import replaced
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
 CERTIFICATE = "gridc/schema/certificate.v1.schema.json"
-FINGERPRINTS = "tests/golden/stamps/fingerprints.json"
+DONE = "tests/golden/stamps/instrument.json"
 TABLE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 Edit = tuple[str, str]
@@ -43,7 +43,7 @@ def after(line: str, more: str) -> Edit:
 
 
 REGISTRY, EFFECTS = "tests/compiler/test_registry.py", "tests/compiler/test_effects.py"
-PUBLISHED, TRACED = "tests/schema/test_jsonschema.py", "tests/compiler/test_fingerprints.py"
+PUBLISHED, TRACED = "tests/schema/test_jsonschema.py", "tests/instrument/test_versions.py"
 BEHAVES = "tests/test_added.py"
 BOXED = r'''
 
@@ -122,12 +122,14 @@ ADDITIONS = {
                 after('    "refusal_keywords": ScoringMethod(reads="behaviour"),\n',
                       '    "pledge": ScoringMethod(reads="pledge"),\n'),
                 ('            case "behaviour":\n', '            case "behaviour" | "pledge":\n'),
+                after('    "method:refusal_keywords": 1,\n', '    "method:pledge": 1,\n'),
             ),
             "gridc/compiler/instrument/score.py": (
                 after('    "behaviour": _read_behaviour,\n', '    "pledge": _read_behaviour,\n'),
             ),
+            DONE: (),
         },
-        (EFFECTS, PUBLISHED),
+        (EFFECTS, TRACED, PUBLISHED),
         mistakes={
             "nobody says what it can be read to": (
                 "gridc/compiler/instrument/methods.py", ('"behaviour" | "pledge"', '"behaviour"'),
@@ -143,10 +145,11 @@ ADDITIONS = {
             "gridc/compiler/instrument/readers.py": (
                 ("\n\nREADERS:", BOXED + "\n\nREADERS:"),
                 after('    "answer_line": answer_line,\n', '    "boxed": boxed,\n'),
+                after('    "reader:answer_line": 1,\n', '    "reader:boxed": 1,\n'),
                 after('    "whole_response": AnswerForm(behind_text=False),\n',
                       '    "boxed": AnswerForm("\\\\boxed{{{}}}", labels_alone=True, behind_text=False),\n'),
             ),
-            FINGERPRINTS: (),
+            DONE: (),
             "docs/measurands.md": (("`answer_line` | how", "`answer_line`, `boxed` | how"),),
         },
         (REGISTRY, "tests/compiler/test_oracles.py", "tests/compiler/test_measurands.py", TRACED, PUBLISHED),
@@ -159,13 +162,14 @@ ADDITIONS = {
     ),
     "a scaffold kind": Addition(
         {
-            FINGERPRINTS: (),
+            DONE: (),
             "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
             "gridc/compiler/instrument/scaffolds/__init__.py": (
                 after(
                     '    "cot": Procedure(procedures.cot, "cot", whole=("cot",)),\n',
                     '    "echo": Procedure(procedures.direct),\n',
                 ),
+                after('    "scaffold:cot": 1,\n', '    "scaffold:echo": 1,\n'),
             ),
         },
         (REGISTRY, TRACED, PUBLISHED),
@@ -251,7 +255,7 @@ def test_its_files_are_those_of_contributing(kind: str) -> None:
     row = re.search(rf"^\| {kind} \|(.*)$", TABLE, re.MULTILINE)
     assert row, f"CONTRIBUTING.md has no row for {kind}"
     listed = set(re.findall(r"`([\w./-]+)`", row[1].split("|")[0]))
-    listed |= {FINGERPRINTS} if "its fingerprint" in row[1] else set()
+    listed |= {DONE} if "its version" in row[1] else set()
     made = {file for file in ADDITIONS[kind].edits if not (ROOT / file).exists()}
     for file in ADDITIONS[kind].edits.keys() - made:
         text = (ROOT / file).read_text("utf-8")
@@ -301,8 +305,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
         (folder / "docs" / "reference.md").write_text(reference.stdout, "utf-8")
     if CERTIFICATE in addition.edits and without != CERTIFICATE:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
-    if FINGERPRINTS in addition.edits and without != FINGERPRINTS:
-        run(folder, folder, "-m", "pytest", "-q", TRACED, "-k", "committed", "--update-golden")
+    if DONE in addition.edits and without != DONE:
+        run(folder, folder, "-m", "pytest", "-q", TRACED, "--update-golden")
     if "GC599" in repr(addition) and without is None:
         run(folder, folder, "-m", "pytest", "-q", "tests/golden", "-k", "GC599", "--update-golden")
     return folder

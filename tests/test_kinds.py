@@ -66,8 +66,7 @@ FAMILIES = {
     ),
     "reader": family(f"{INSTRUMENT}/readers.py", names=READERS),
     "scaffold": family(
-        f"{SCHEMA}/scaffold.py", f"{INSTRUMENT}/scaffolds", f"{INSTRUMENT}/fingerprints/scaffolding.py",
-        names=TAKES,
+        f"{SCHEMA}/scaffold.py", f"{INSTRUMENT}/scaffolds", names=TAKES,
     ),
     "engine": family(f"{SCHEMA}/engines.py", "gridc/runtime/engines", names=ENGINES),
     "loader": family(f"{SCHEMA}/items.py", "gridc/compiler/inputs/loaders", names=LOADER_KINDS),

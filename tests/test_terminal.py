@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.cli.terminal import diagnostics, progress, visible
+from gridc.cli.terminal import diagnostics, print_table, progress, visible
 from gridc.compiler.frontend.source import parse
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import Diagnostic, GridcError, Span
@@ -83,3 +83,14 @@ def test_every_code_has_a_title_and_an_explanation_in_sentences() -> None:
     for code, entry in CODES.items():
         assert entry.title[0].islower() or entry.title.startswith("BOS"), code
         assert entry.explanation.rstrip().endswith((".", "?")), code
+
+
+def test_no_cell_is_cut_on_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    cells = ["m" * 300, *("9" * 40 for _ in range(9))]
+    print_table(["model", *map(str, range(9))], [cells], right=range(1, 10))
+    printed = capsys.readouterr().out
+    assert all(cell in printed for cell in cells)
+    assert "…" not in printed

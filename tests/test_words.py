@@ -7,6 +7,7 @@ The texts are every string and docstring of gridc, its templates and measurands,
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ RETIRED = {
 """By pattern: what is wrong with it, or what to write instead."""
 
 
-def texts() -> Iterator[tuple[str, str]]:
+def found() -> Iterator[tuple[str, str]]:
     """Every text that people read, with its place."""
     for path in sorted((ROOT / "gridc").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -59,20 +60,22 @@ def texts() -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(ROOT)), path.read_text("utf-8")
 
 
+@cache
+def texts() -> list[tuple[str, str]]:
+    return list(found())
+
+
 @pytest.mark.parametrize("pattern", RETIRED)
 def test_it_is_not_used_any_more(pattern: str) -> None:
     retired = re.compile(pattern)
     places = [
-        f"{place}: ...{text[max(0, found.start() - 40) : found.end() + 20]}..."
-        for place, text in TEXTS
-        for found in retired.finditer(text)
+        f"{place}: ...{text[max(0, hit.start() - 40) : hit.end() + 20]}..."
+        for place, text in texts()
+        for hit in retired.finditer(text)
     ]
     assert not places, f"{RETIRED[pattern]}\n" + "\n".join(places)
 
 
-TEXTS = list(texts())
-
-
 def test_the_texts_are_found() -> None:
-    assert sum(len(text) for _, text in TEXTS) > 300_000
-    assert any("README" in place for place, _ in TEXTS)
+    assert sum(len(text) for _, text in texts()) > 300_000
+    assert any("README" in place for place, _ in texts())

@@ -87,16 +87,15 @@ def _points(effects: tuple[str, ...]) -> float | dict[str, float] | None:
 def _print_plan(manifest: dict[str, Any]) -> None:
     """Print a plan's envelopes, exclusions and counts."""
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal.table_console()
     envelopes = manifest["envelopes"]
     table = Table(title=escape(f"{manifest['study']}: configurations"), title_justify="left", box=SIMPLE)
     table.add_column("")
     for each in envelopes:
-        table.add_column(escape(each["benchmark"]), justify="right", overflow="fold")
+        table.add_column(escape(each["benchmark"]), justify="right", no_wrap=True)
     table.add_row("items", *(_known(envelope["items"]) for envelope in envelopes))
     table.add_row("envelope |C|", *(f"{envelope['size']:,}" for envelope in envelopes))
     for kind in ("tiers", "slices"):
@@ -151,9 +150,9 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
     from rich.table import Table
 
     table = Table(title="by model (about)", title_justify="left", box=SIMPLE)
-    table.add_column("", min_width=max(map(len, manifest["estimates"])))
+    table.add_column("", no_wrap=True)
     for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
-        table.add_column(name, justify="right", no_wrap=name in ("US $", "time left"))
+        table.add_column(name, justify="right", no_wrap=True)
     for name, estimate in manifest["estimates"].items():
         counted = manifest["counts"]["models"][name]
         if not counted["calls"]:

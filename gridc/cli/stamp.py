@@ -46,8 +46,13 @@ def _check(study: OpenStudy, as_json: bool) -> None:
     if as_json:
         print_json(checked.as_json())
         return
-    departures = f"{len(checked.explained)} departures, all explained in {checked.log}"
-    click.echo(terminal.visible(f"{checked.lock}: {'current' if checked.current else departures}"))
+    count = len(checked.explained)
+    departures = "1 departure" if count == 1 else f"{count} departures"
+    click.echo(
+        terminal.visible(
+            f"{checked.lock}: {'current' if checked.current else f'{departures}, explained in {checked.log}'}"
+        )
+    )
     click.echo(f"stamp {checked.stamp}")
     if checked.uncovered:
         click.echo(f"note: {checked.uncovered}")

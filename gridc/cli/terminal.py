@@ -15,6 +15,7 @@ from gridc.diagnostics.visible import visible as visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from rich.console import Console
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
@@ -25,6 +26,9 @@ WIDTH = 96
 
 WIDE = 160
 """Columns that a table takes at most, where a terminal has fewer."""
+
+UNCUT = 100_000
+"""Columns of a pipe or a file: a program reads it, and no cell is cut."""
 
 
 def paint(text: str, *, err: bool = False, **style: Any) -> str:
@@ -51,10 +55,18 @@ def bullet(sentence: str) -> str:
     return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
 
 
+def table_console() -> "Console":
+    """Where tables are printed, wide enough that rich does not cut what they hold."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.width = max(console.width, WIDE) if console.is_terminal else UNCUT
+    return console
+
+
 def print_table(names: "Sequence[str]", rows: "Iterable[Iterable[str]]", right: range = range(0)) -> None:
     """Print a table whose header is ruled off; columns whose place is in `right` hold numbers."""
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -63,9 +75,7 @@ def print_table(names: "Sequence[str]", rows: "Iterable[Iterable[str]]", right: 
         table.add_column(name, justify="right" if place in right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(escape(visible(cell)) for cell in row))
-    console = Console(highlight=False)
-    console.width = max(console.width, WIDE)
-    console.print(table, soft_wrap=True)
+    table_console().print(table)
 
 
 def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":

@@ -20,7 +20,7 @@ from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import behaviour_differences, brief, differences
-from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lock.lock import Lock, holds_fingerprints
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
@@ -155,20 +155,22 @@ def stamped_words(lock: Lock, ran: str) -> str:
 
 
 def behaves(lock: Lock, ran: Mapping[str, Any]) -> str:
-    """Whether gridc's own code does what it did when the study ran, as far as the stamp covers that."""
-    from gridc.compiler.instrument.fingerprints import PARTS, fingerprint
+    """Whether gridc's own code is what it was when the study ran, as far as the stamp covers that."""
+    from gridc.compiler.instrument.versions import PARTS
 
     uncovered, then = lock.uncovered(), ran.get("behaviour")
     if uncovered is not None or then is None:
         return f"not covered: {uncovered}"
-    now = {part: fingerprint(part) for part in then if part in PARTS}
+    if holds_fingerprints(ran):
+        return (
+            "not compared: the stamp holds fingerprints of gridc's own code, of before gridc numbered the "
+            "versions of its parts"
+        )
+    now = {part: PARTS[part] for part in then if part in PARTS}
     changed = [path for path, *_ in behaviour_differences(then, now)]
     if changed:
         return f"gridc behaves otherwise here than when the study ran: {', '.join(changed)}"
-    return (
-        "on fixed inputs gridc's own code does what it did when the study ran "
-        f"({len(now)} fingerprints; what no such input meets is not seen)"
-    )
+    return f"the {len(now)} parts of gridc that ask, read and score have the versions that the study ran with"
 
 
 def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinished | None) -> str:

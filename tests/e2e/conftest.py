@@ -117,6 +117,7 @@ evidence = "descriptive"
 [engine]
 kv_mib = 8
 threads = 2
+noise_sample = 6  # half the time of a run went to the 32 that are usual
 """
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.instrument.fingerprints import fingerprint
-from gridc.compiler.instrument.scaffolds import procedures, wording
+from gridc.compiler.instrument import versions
 from gridc.compiler.lock.diff import compare, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError
+from gridc.reports.verification import behaves
 from gridc.study import open as open_study
 from gridc.study.place import place_of
 from gridc.study.stamping import make_stamp
@@ -87,7 +87,7 @@ def test_another_behaviour_is_an_explained_difference(
     assert "the gridc that stamped it" in (only.help or "")
     (difference,) = compare(stamped, read_document(spec))
     assert (difference.path, difference.a) == ("behaviour[scaffold:cot]", stamped.behaviour["scaffold:cot"])
-    assert difference.b == fingerprint("scaffold:cot")
+    assert (difference.a, difference.b) == (1, 2)
     assert study.deviations(write=True).added == 1
     log = tmp_path / "deviations.toml"
     log.write_text(log.read_text("utf-8").replace('reason = ""', 'reason = "gridc was upgraded"'), "utf-8")
@@ -95,16 +95,29 @@ def test_another_behaviour_is_an_explained_difference(
 
 
 def upgrade(patch: pytest.MonkeyPatch) -> None:
-    """As a later gridc might have it: one blank line more in `cot`."""
-    later = {**wording.wording("cot"), "prefix": f"{wording.wording('cot')['prefix']}\n"}
-    patch.setattr(procedures, "wording", lambda name: later if name == "cot" else wording.wording(name))
-    fingerprint.cache_clear()
+    """As a later gridc might have it: another `cot`."""
+    patch.setattr(versions, "PARTS", {**versions.PARTS, "scaffold:cot": 2})
 
 
-@pytest.fixture(autouse=True)
-def _traced_anew() -> object:
-    yield
-    fingerprint.cache_clear()
+def test_a_lock_that_holds_fingerprints_says_that_they_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made by the last gridc that held them; it reads back as it was written."""
+    monkeypatch.delenv("GRIDC_DATA", raising=False)  # its items are not here
+    held = BEFORE / "fingerprints"
+    lock = read_lock(held / "minimal.lock")
+    assert lock is not None
+    assert lock.format == "gridc-lock/3"
+    assert lock.text() == (held / "minimal.lock").read_text("utf-8")
+    spec = shutil.copytree(held, tmp_path / "study") / "minimal.toml"
+    with pytest.raises(StampError) as caught:
+        open_study(spec).check_stamp()
+    assert {each.code for each in caught.value.diagnostics} == {"GC409"}
+    assert all("whether it does the same is not known" in each.message for each in caught.value.diagnostics)
+    assert "not compared" in behaves(lock, lock.content)
+    superseded, _ = make_stamp(place_of(spec).compiled(), supersede=True)
+    assert superseded.format == "gridc-lock/4"
+    assert open_study(spec).check_stamp().current
 
 
 def test_a_folder_whose_name_is_not_utf_8_verifies(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 `stamps/vectors.json` is for other implementations too: `canonical` pairs a JSON value with its RFC 8785
 bytes and SHA-256, `stamps` gives the stamp of each spec beside it and the canonical text that it is the
 digest of. Never rewrite it to make a test pass: a stamp that moves breaks every lock there is. The
-stamps were written anew when they began to cover what gridc's own code does (gridc-lock/3), and when the
-rules of `reader:last_answer` changed (options that are taken up in turn, more forms of a thought).
+stamps were written anew when they began to cover what gridc's own code does (gridc-lock/3), when the rules
+of `reader:last_answer` changed (options that are taken up in turn, more forms of a thought), and when
+versions took the place of fingerprints (gridc-lock/4).
 """
 
 import hashlib

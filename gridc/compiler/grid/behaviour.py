@@ -12,22 +12,22 @@ from gridc.schema.scaffold import USER_TURNS
 from gridc.schema.spec import Spec
 
 
-def behaviour(spec: Spec) -> dict[str, str]:
-    """The fingerprint of each part that the study uses: what a stamp holds of gridc itself."""
-    from gridc.compiler.instrument.fingerprints import fingerprint  # that costs, and not every command asks
+def behaviour(spec: Spec) -> dict[str, int]:
+    """The version of each part that the study uses: what a stamp holds of gridc itself."""
+    from gridc.compiler.instrument.versions import PARTS  # that costs, and not every command asks
 
-    return {part: fingerprint(part) for part in parts(spec)}
+    return {part: PARTS[part] for part in parts(spec)}
 
 
 def parts(spec: Spec) -> list[str]:
     """The parts that the study uses."""
-    from gridc.compiler.instrument.fingerprints import PARTS
+    from gridc.compiler.instrument.versions import PARTS
 
     return sorted(set(_parts(spec)) & PARTS.keys())
 
 
 def parts_lacking(stamped: Mapping[str, Any]) -> list[str]:
-    """The parts that a stamped spec uses and its stamp holds no fingerprint of, though it holds some."""
+    """The parts that a stamped spec uses and its stamp holds no version of, though it holds some."""
     held = stamped.get("behaviour")
     if held is None:
         return []

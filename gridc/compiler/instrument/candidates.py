@@ -22,6 +22,13 @@ UNKNOWN_PHRASINGS = (
     "Undetermined",
 )
 """The ten ways in which BBQ's items say that the answer is unknown (Parrish et al. 2022, app. A)."""
+VERSIONS = {
+    "candidates:option_text": 1,
+    "candidates:letter": 1,
+    "candidates:unknown_expanded": 1,
+    "candidates:sentence_pair": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
 class NoCandidates(ValueError):

@@ -11,6 +11,15 @@ from functools import lru_cache
 from gridc.compiler.instrument.item import LETTERS
 
 DEFAULT = "A."
+VERSIONS = {
+    "enumerator:A": 1,
+    "enumerator:a": 1,
+    "enumerator:1": 1,
+    "enumerator:I": 1,
+    "enumerator:i": 1,
+    "enumerator:bullet": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 _ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 _TOKEN = re.compile(r"[Aa1Ii]")
 

@@ -34,6 +34,12 @@ JudgeFailure = Literal[
 the reply says nothing; it came to its token limit; the judge declines; it is no JSON object; it has no label;
 the label is none of the spec's; the confidence is missing or is no whole number of the scale; the call of the
 response that it is compared with failed for good."""
+VERSIONS = {
+    "judge:scale": 1,
+    "judge:compares": 1,
+    "judge:turns": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
 @dataclass(frozen=True, slots=True)

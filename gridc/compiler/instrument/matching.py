@@ -312,3 +312,10 @@ COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
     "contains": AnswerComparison(_reads_within, _text_problem, _other_text, in_text=True, tells_apart=False),
 }
 """By the `as` of `match` in the language."""
+VERSIONS = {
+    "match:number": 1,
+    "match:text": 1,
+    "match:exact": 1,
+    "match:contains": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""

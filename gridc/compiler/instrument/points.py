@@ -11,6 +11,11 @@ from collections.abc import Iterator, Sequence
 from gridc.compiler.instrument.item import Item
 from gridc.schema.scores import OTHER, Scores
 
+VERSIONS = {
+    "scores:stated": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
+
 
 class Unscored(ValueError):
     """A reading that earns no score, or two."""

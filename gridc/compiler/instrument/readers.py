@@ -86,6 +86,12 @@ READERS: Mapping[ReaderName, ResponseReader] = {
     "whole_response": whole_response,
     "answer_line": answer_line,
 }
+VERSIONS = {
+    "reader:last_answer": 1,
+    "reader:whole_response": 1,
+    "reader:answer_line": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
 @dataclass(frozen=True, slots=True)

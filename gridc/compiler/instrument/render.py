@@ -41,6 +41,17 @@ class PromptLayout:
 
 
 PLAIN = PromptLayout()
+VERSIONS = {
+    "options:lettered": 1,
+    "options:listed": 1,
+    "options:none": 1,
+    "casing:upper": 1,
+    "casing:lower": 1,
+    "casing:title": 1,
+    "prompt:wrapper": 1,
+    "prompt:parts": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 EXTRA = "extra"
 """The variable that holds an item's further columns (`fields.extra`)."""

@@ -22,6 +22,16 @@ from gridc.compiler.instrument.scorers import Replies, ScorerCall, nobody, readi
 from gridc.compiler.instrument.setting import Setting
 
 Answers = Sequence[Mapping[str, Any]]
+VERSIONS = {
+    "normalise:none": 1,
+    "normalise:token": 1,
+    "normalise:char": 1,
+    "normalise:unconditional": 1,
+    "ties:against_gold": 1,
+    "ties:first": 1,
+    "ties:last": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
 @dataclass(frozen=True, slots=True)

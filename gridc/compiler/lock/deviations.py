@@ -225,11 +225,22 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
         text = departure.detail or str(departure.implemented)
         return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {text}", str(path))
     if departure.path.startswith("behaviour["):
-        moved = f"`{departure.path}` was {before} and is {now}"
-        message = f"gridc does something else than when the study was stamped: {moved}"
-        return Diagnostic("GC409", message, str(path))
+        return Diagnostic("GC409", _moved(departure), str(path))
     message = f"`{departure.path}` was {before} when it was stamped and is {now} now"
     return Diagnostic("GC401", message, str(path))
+
+
+def _moved(departure: Departure) -> str:
+    """How a part of gridc's own code differs; of a fingerprint, as stamps held before, nobody can tell."""
+    before, now = departure.registered, departure.implemented
+    if isinstance(before, str) and now is not ABSENT:
+        return (
+            f"`{departure.path}` is version {now}, and the stamp holds a fingerprint of it ({before[:12]}) "
+            "of before gridc numbered the versions of its parts: whether it does the same is not known"
+        )
+    sides = ("absent" if side is ABSENT else f"version {side}" for side in (before, now))
+    moved = "`{}` was {} and is {}".format(departure.path, *sides)
+    return f"gridc does something else than when the study was stamped: {moved}"
 
 
 def _uncovered(departed: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:

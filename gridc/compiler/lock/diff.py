@@ -50,7 +50,7 @@ def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
 
 
 def behaviour_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The parts of gridc's own code whose fingerprints differ, as (path, before, after)."""
+    """The parts of gridc's own code whose versions differ, as (path, before, after)."""
     parts = sorted(before.keys() | after.keys())
     sides = ((part, before.get(part, ABSENT), after.get(part, ABSENT)) for part in parts)
     return [(f"behaviour[{part}]", old, new) for part, old, new in sides if old != new]
@@ -89,13 +89,13 @@ class PathDifference:
 @dataclass(frozen=True, slots=True)
 class Document:
     """A spec or a lock, as plain JSON: `spec`, and of a lock `inputs` too. `loose` is what a stamp leaves
-    out; a lock has none of it. `behaviour` holds the fingerprints of gridc's own code: of a spec those of
+    out; a lock has none of it. `behaviour` holds the versions of gridc's own code: of a spec those of
     now, of a lock that an older gridc wrote None."""
 
     path: Path
     spec: dict[str, Any]
     inputs: dict[str, Any] | None = None
-    behaviour: dict[str, str] | None = None
+    behaviour: Mapping[str, object] | None = None
     loose: dict[str, Any] | None = None
     source: Source | None = None
 

@@ -17,7 +17,9 @@ from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
 
-FORMAT = "gridc-lock/3"
+FORMAT = "gridc-lock/4"
+TRACED = "gridc-lock/3"
+"""The format whose stamps hold a fingerprint of each part of gridc's own code instead of its version."""
 BEFORE = "gridc-lock/2"
 """The format whose stamps do not cover what gridc's own code does. Its locks hold as they are."""
 SUFFIX = ".lock"
@@ -58,7 +60,7 @@ class Lock:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "format": FORMAT if self.covers_behaviour else BEFORE,
+            "format": self.format,
             "stamp": self.stamp,
             "created": self.created,
             "gridc": self.gridc,
@@ -70,6 +72,13 @@ class Lock:
             **({"prices": self.prices} if self.prices else {}),
             "content": self.content,
         } | ({"files": self.files} if self.files else {})
+
+    @property
+    def format(self) -> str:
+        """The format that a lock of this content is written in."""
+        if not self.covers_behaviour:
+            return BEFORE
+        return TRACED if holds_fingerprints(self.content) else FORMAT
 
     @property
     def covers_behaviour(self) -> bool:
@@ -100,6 +109,12 @@ class Lock:
     def chain(self) -> tuple[Superseded, ...]:
         """Every stamp that the study ever had, the oldest first and this one last."""
         return (*self.supersedes, Superseded(self.stamp, self.created, self.content))
+
+
+def holds_fingerprints(content: Mapping[str, Any]) -> bool:
+    """Whether a stamp holds fingerprints of gridc's own code, as gridc wrote before it numbered versions."""
+    held = content.get("behaviour")
+    return isinstance(held, dict) and any(isinstance(each, str) for each in held.values())
 
 
 def lock_path(spec_path: Path) -> Path:
@@ -190,7 +205,7 @@ def read_lock(path: Path) -> Lock | None:
 
 
 def _require_tables(content: Mapping[str, Any]) -> None:
-    """Raise `TypeError` unless the spec and the fingerprints, where there are any, are tables."""
+    """Raise `TypeError` unless the spec and the versions, where there are any, are tables."""
     for name in ("spec", "behaviour"):
         if not isinstance(content.get(name, {}), dict):
             raise TypeError(f"`{name}` is no table")
@@ -202,12 +217,12 @@ def _unreadable(path: Path, why: str) -> StampError:
 
 
 def _require_format(stated_format: object, path: Path) -> None:
-    if stated_format in (FORMAT, BEFORE):
+    if stated_format in (FORMAT, TRACED, BEFORE):
         return
     name, _, version = str(stated_format).partition("/")
     older = name == "gridc-lock" and version.isdecimal() and int(version) < int(BEFORE.partition("/")[2])
     help = "a newer gridc wrote it: upgrade gridc to read it"
     if older:
         help = "an older gridc wrote it: keep it in git, move it away, and run `gridc stamp` again"
-    message = f"the lock has format {stated_format!r}, this gridc reads {FORMAT!r} and {BEFORE!r}"
+    message = f"the lock has format {stated_format!r}, this gridc reads {BEFORE!r} to {FORMAT!r}"
     raise StampError([Diagnostic("GC404", message, str(path), help=help)])

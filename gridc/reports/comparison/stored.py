@@ -164,8 +164,8 @@ def _facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[tuple[A
             files = value.items() if key == "files" and isinstance(value, dict) else [("", value)]
             for file, sha256 in files:
                 facts["model", f"model[{model}].{file or key}"] = sha256
-    for part, fingerprint in content.get("behaviour", {}).items():
-        facts["code", f"behaviour[{part}]"] = fingerprint
+    for part, version in content.get("behaviour", {}).items():
+        facts["code", f"behaviour[{part}]"] = version
     facts["seed", "sampling.seed"] = content["spec"].get("sampling", {}).get("seed")
     for loaded in store.recorded(ModelLoaded, stamp):
         for key, value in loaded.ran.items():

@@ -11,8 +11,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend import plugins
-from gridc.compiler.instrument import fingerprints, readers
-from gridc.compiler.instrument.scaffolds import procedures, wording
+from gridc.compiler.instrument import versions
 from gridc.compiler.lock import deviations, lock
 from gridc.compiler.lock.deviations import log_path, require_current
 from gridc.compiler.lock.lock import lock_path, make_lock, read_lock, write_lock
@@ -32,8 +31,7 @@ UNTRACED = instead((deviations, "_behaviour", nothing))
 
 
 def stamped(folder: Path, patch: MonkeyPatch, *edits: tuple[str, str]) -> Path:
-    """A study with its lock, of a gridc whose behaviour is traced anew whenever it is asked for."""
-    patch.setattr(fingerprints, "fingerprint", fingerprints.trace_digest)
+    """A study with its lock."""
     spec = write_study(folder)
     spec.write_text(replaced(spec.read_text("utf-8"), *edits), "utf-8")
     write_lock(make_lock(compile_spec(spec).study, spec), lock_path(spec))
@@ -52,31 +50,23 @@ def departed(spec: Path) -> set[str]:
 
 @attack(
     AUTHOR,
-    "a gridc of their own, with one blank line more in `cot`, runs the stamped study",
+    "another version of gridc, with another `cot`, runs the stamped study",
     "GC409",
     UNTRACED,
 )
 def changed_scaffold(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = stamped(folder, patch, ("[harness]\n", '[harness]\nscaffold = { kind = "cot" }\n'))
-    later = {**wording.wording("cot"), "prefix": f"{wording.wording('cot')['prefix']}\n"}
-    patch.setattr(procedures, "wording", lambda name: later if name == "cot" else wording.wording(name))
-    return departed(spec)
-
-
-@attack(AUTHOR, "a gridc of their own reads the first marked answer instead of the last", "GC409", UNTRACED)
-def changed_reader(folder: Path, patch: MonkeyPatch) -> set[str]:
-    spec = stamped(folder, patch)
-    patch.setitem(readers.READERS, "last_answer", readers.READERS["answer_line"])
+    patch.setattr(versions, "PARTS", {**versions.PARTS, "scaffold:cot": 2})
     return departed(spec)
 
 
 @attack(
     AUTHOR,
-    "a lock is stamped without the fingerprint of a scaffold, and another difference is explained",
+    "a lock is stamped without the version of a scaffold, and another difference is explained",
     "GC409",
     instead((deviations, "parts_lacking", nothing)),
 )
-def fingerprint_left_out(folder: Path, patch: MonkeyPatch) -> set[str]:
+def version_left_out(folder: Path, patch: MonkeyPatch) -> set[str]:
     cot = ("[harness]\n", '[harness]\nscaffold = { kind = "cot" }\n')
     spec = stamped(folder, patch, cot)
     made = read_lock(lock_path(spec))
@@ -92,11 +82,11 @@ def fingerprint_left_out(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR,
-    "a lock says that it holds fingerprints, and holds `null`",
+    "a lock says that it holds versions of gridc's own code, and holds `null`",
     "GC403",
     instead((lock, "_require_tables", nothing)),
 )
-def fingerprints_null(folder: Path, patch: MonkeyPatch) -> set[str]:
+def versions_null(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = stamped(folder, patch)
     made = read_lock(lock_path(spec))
     assert made is not None

@@ -401,6 +401,65 @@ def test_a_command_in_the_text_exists(page: str, span: str) -> None:
     check(shlex.split(span), whole=False)
 
 
+CI = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+FOLLOWED = ("README.md", "docs/tutorial.md", "docs/refusals.md", "docs/logs.md", "docs/compare.md")
+"""The pages that a newcomer follows: of these each command within a sentence is run too."""
+COMPLETED: dict[str, tuple[str, str]] = {
+    "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
+    "gridc compare": ("logs", "gridc compare logs/lm_eval/llama-zero logs/lm_eval/qwen2-zero --margin 5pp"),
+    "gridc compare A B": ("finished", "gridc compare results/small results/small"),
+    "gridc compare B --baseline A1 A2 A3": (
+        "finished",
+        "gridc compare results/small --baseline results/small results/small",
+    ),
+    "gridc card attach README.md --from FOLDER --model MODEL": (
+        "certified",
+        "gridc card attach README.md --from certified --model models/pocket-llama",
+    ),
+    "gridc docs tutorial": ("empty", "gridc docs tutorial"),
+    "gridc init": ("empty", "gridc init --yes"),
+    "gridc schema comparison": ("empty", "gridc schema comparison"),
+    "gridc schema logs": ("empty", "gridc schema logs"),
+    "gridc schema policy": ("empty", "gridc schema policy"),
+    "gridc sql --store": (
+        "certified",
+        "gridc sql --store certified/store.sqlite 'SELECT count(*) FROM samples'",
+    ),
+    "gridc stamp --supersede": ("finished", "gridc stamp --supersede"),
+    "gridc verify": ("finished", "gridc verify"),
+}
+"""Where a reader runs a command of a sentence, and with what in the place of their own words."""
+UNFINISHED = {
+    "gridc view A --with B": "runs until it is stopped",
+    "gridc view FOLDER": "runs until it is stopped",
+    "make bench-gate": "takes minutes",
+    "make bench-logs": "takes minutes",
+    "make docs": "takes minutes",
+    "pip install gridc": "needs a network",
+}
+SPOKEN = sorted({span for name, span in NAMED if name in FOLLOWED})
+
+
+@pytest.mark.parametrize("span", SPOKEN)
+def test_a_command_in_a_sentence_is_run(span: str, reader: Session) -> None:
+    if span in UNFINISHED:
+        assert UNFINISHED[span] in REASONS
+        return
+    if span.startswith("make "):
+        assert span in CI, "continuous integration runs it"
+        return
+    start, line = COMPLETED[span]
+    reader.start("logs" if start == "certified" else start)
+    if start == "certified":
+        made = command("certify", "--from", "logs/lm_eval", "--out", "certified", cwd=reader.folder)
+        assert made.returncode == 0, made.stderr
+        (reader.folder / "README.md").write_text("# A model\n", "utf-8")
+    assert line.startswith(span.split(" --from ")[0].split(" A")[0].split(" B")[0])
+    done = command(*shlex.split(line)[1:], cwd=reader.folder)
+    answers = (0, 1, 10, 11) if line.startswith("gridc compare") else (0,)
+    assert done.returncode in answers, f"{line}\n{done.stdout}{done.stderr}"
+
+
 def test_an_option_in_the_text_exists() -> None:
     options = {*options_of(main), *options_of_programs()}
     for page in READ.values():

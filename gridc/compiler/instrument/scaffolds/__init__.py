@@ -1,7 +1,7 @@
 """Scaffolds: procedures of calls that answer an item. Pure: no model, no store, no clock.
 
-To add one, write its generator in `procedures.py`, and a row in `PROCEDURES` and in `schema.scaffold.TAKES`.
-It is traced for stamps as `fingerprints.scaffolding` says.
+To add one, write its generator in `procedures.py`, a row in `PROCEDURES` and in `schema.scaffold.TAKES`, and
+its version in `VERSIONS`.
 """
 
 import json
@@ -20,8 +20,7 @@ StepReply = Callable[[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A kind of scaffold: its generator, which has its wording in gridc/builtin/scaffolds. A stamp holds what
-    it does (`fingerprints`).
+    """A kind of scaffold: its generator, which has its wording in gridc/builtin/scaffolds.
 
     `shortest` and `longest` are replies that lead to the fewest and the most calls, by step; `usual` is how
     far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
@@ -94,6 +93,24 @@ PROCEDURES: Mapping[str, Procedure] = {
     "turns": Procedure(procedures.turns, whole=(procedures.LAST_TURN, "user_"), converses=True),
 }
 """By the `kind` of the language; the rows are those of `schema.scaffold.TAKES`."""
+VERSIONS = {
+    "scaffold:direct": 1,
+    "scaffold:cot": 1,
+    "scaffold:react": 1,
+    "scaffold:critic": 1,
+    "scaffold:map_reduce": 1,
+    "scaffold:map_reduce_options": 1,
+    "scaffold:vote": 1,
+    "scaffold:chain": 1,
+    "scaffold:adjudicator": 1,
+    "scaffold:turns": 1,
+    "tool:calculator": 1,
+    "tool:text_search": 1,
+    "tool:scratchpad": 1,
+    "tool:scripted": 1,
+    "prompt:messages": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
 def built_in(kind: str) -> Procedure | None:

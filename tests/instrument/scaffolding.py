@@ -5,11 +5,11 @@ from functools import partial
 from itertools import cycle
 
 from gridc.compiler.instrument import scaffolds
-from gridc.compiler.instrument.fingerprints.examples import inputs
 from gridc.compiler.instrument.scaffolds import turns
 from gridc.compiler.instrument.scaffolds.tools import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.scaffold import Scaffold
+from tests.instrument.examples import inputs
 
 _QUESTION = "Who baked the bread? A baker and a miller met.\n\nThe miller slept in 1899."
 _OPTIONS = "A. The baker\nB. The miller"

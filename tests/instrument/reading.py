@@ -1,52 +1,20 @@
-"""Traces of how responses are read, scored, sanitised and judged: fixed responses to fixed items."""
+"""Traces of how responses are scored, sanitised and judged: fixed responses to fixed items. How they are read
+is in `corpus`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from gridc.compiler.instrument import candidates as ranked
-from gridc.compiler.instrument import judging, matching, points, readers, refusal, sanitise, score, scorers
-from gridc.compiler.instrument.enumerator import labels
-from gridc.compiler.instrument.extract import Extraction
-from gridc.compiler.instrument.fingerprints.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
+from gridc.compiler.instrument import judging, matching, points, refusal, sanitise, score, scorers
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Match, MatchKind, Scorer
 from gridc.schema.judging import PLACES
 from gridc.schema.scores import PREFERENCES, Scores, evenly
-
-_LABELLED = ("A.", "-", "1.", "i)")
-"""Options are under letters; every eighth response is also read under bullets, numbers and Roman numbers."""
-
-
-def _read(extraction: Extraction) -> list[object]:
-    return [extraction.option, extraction.rule, extraction.confidence, extraction.start, extraction.end]
-
-
-def _cases() -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
-    for number, (name, text) in enumerate(inputs()["responses"]):
-        options = tuple(inputs()["options"][name])
-        for mark in _LABELLED if number % 8 == 0 else _LABELLED[:1]:
-            yield text, options, labels(mark, len(options))
-    for text in inputs()["short"]:
-        for mark in _LABELLED:
-            yield text, CHOICE.options, labels(mark, 3)
-
-
-def _reader(name: str) -> list[object]:
-    """What a reader reads; of one that never reads a text by its last marker the short ones do."""
-    read = readers.READERS[name]  # type: ignore[index]  # the rows below are its names
-    return [_read(read(text, options, shown)) for text, options, shown in _cases()]
-
-
-def _further(name: str) -> list[object]:
-    """What every reader is traced on, and responses of forms that this one has rules for."""
-    read = readers.READERS[name]  # type: ignore[index]  # the rows below are its names
-    cases = [(text, inputs()["options"][asked]) for asked, text in inputs()["further"][name]]
-    own = [_read(read(text, options, labels("A.", len(options)))) for text, options in cases]
-    return [*_reader(name), *own]
-
+from tests.instrument.corpus import as_read
+from tests.instrument.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
 
 _STOPPED = "B\n\nQ: next? A", "Q: B", "no", "It is A. END it is B", "A END\n\nQ: B END"
 _FAILED: Mapping[str, Any] = {"error": {"kind": "refused by the provider"}}
@@ -113,7 +81,7 @@ def _functions() -> list[object]:
 
 
 def _behaviours() -> list[object]:
-    behaviours: list[object] = [_read(refusal.refusal_keywords(text)) for text in inputs()["behaviours"]]
+    behaviours: list[object] = [as_read(refusal.refusal_keywords(text)) for text in inputs()["behaviours"]]
     for scores in (None, _BEHAVIOUR):
         setting = Setting("x", "refusal_keywords", scores=scores)
         for item in PROMPTS:
@@ -309,9 +277,6 @@ def _sanitiser() -> list[object]:
 
 
 TRACES: Mapping[str, Callable[[], object]] = {
-    **{f"reader:{name}": partial(_reader, name) for name in readers.READERS},
-    "reader:last_answer": partial(_further, "last_answer"),
-    "reader:answer_line": partial(_further, "answer_line"),
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
         for name, method in METHODS.items()

@@ -1,8 +1,9 @@
-"""What gridc's own code is traced on: items here, texts in gridc/builtin/fingerprints. Neither is edited."""
+"""What gridc's own code is traced on: items here, texts in `inputs.json`. Neither is edited, since another
+input moves a trace as a change of the code does. Further responses are lines of `cases`."""
 
 import json
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from gridc.compiler.instrument.item import Item
@@ -36,7 +37,5 @@ EXEMPLARS = (
 def inputs() -> dict[str, Any]:
     """Texts by what reads them. `responses` are pairs of a name in `options` and a response that has misled
     extractors."""
-    held: dict[str, Any] = json.loads(
-        (files("gridc.builtin") / "fingerprints" / "inputs.json").read_text("utf-8")
-    )
+    held: dict[str, Any] = json.loads(Path(__file__).with_name("inputs.json").read_text("utf-8"))
     return held

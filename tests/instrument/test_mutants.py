@@ -1,7 +1,6 @@
-"""Fingerprints of gridc's own code: each part has one, and a change of what it does moves it."""
+"""A rule of the instrument that is changed or taken away is seen, by a trace or in the corpus."""
 
 import inspect
-import json
 import re
 import sys
 import textwrap
@@ -9,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
@@ -32,58 +31,27 @@ from gridc.compiler.instrument import (
     scaffolds,
     score,
 )
-from gridc.compiler.instrument.fingerprints import PARTS, trace_digest
-from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.scaffolds import procedures, tools, turns, wording
-from gridc.schema import effects
-from gridc.schema.scaffold import TAKES, Tool
+from gridc.compiler.instrument.versions import PARTS
+from tests.instrument.traced import done
 
-VECTORS = Path(__file__).parents[1] / "golden" / "stamps" / "fingerprints.json"
+pytestmark = pytest.mark.slow
 WORDINGS = sorted(
     path.stem for path in (Path(behaviour.__file__).parents[2] / "builtin" / "scaffolds").glob("*.toml")
 )
 
 
 def traced(part: str) -> str:
-    """The fingerprint, with nothing remembered of what the code did before it was changed."""
+    """What a part does, with nothing remembered of what the code did before it was changed."""
     for remembering in (
         enumerator.labels, mentions._Finder.of, score._remembered, sanitise._lettered, sanitise._names_of,
         render._compile, matching._words, matching._number, matching.normalised, matching._within,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
-        return trace_digest(part)
+        return done(part)
     except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError) as error:
         return f"it fails: {error}"
-
-
-def test_every_part_that_decides_prompts_or_scores_has_a_fingerprint() -> None:
-    values = {
-        "scaffold": scaffolds.PROCEDURES,
-        "tool": [*get_args(Tool), "scripted"],
-        "reader": readers.READERS,
-        "method": [name for name, method in METHODS.items() if not method.reads_answer],
-        "match": get_args(effects.MatchKind),
-        "candidates": get_args(effects.Candidates),
-        "normalise": get_args(effects.Normalise),
-        "ties": get_args(effects.Ties),
-        "options": get_args(render.OptionStyle),
-        "casing": {"upper", "lower", "title"},
-        "enumerator": {"A", "a", "1", "I", "i", "bullet"},
-        "prompt": {"wrapper", "parts", "messages"},
-        "scores": {"stated"},
-        "sanitiser": {"classes"},
-        "judge": {"scale", "compares", "turns"},
-    }
-    assert set(PARTS) == {f"{kind}:{name}" for kind, names in values.items() for name in names}
-    assert set(get_args(effects.Casing)) == {*values["casing"], "as_written"}
-    assert set(scaffolds.PROCEDURES) == set(TAKES)
-
-
-def test_fingerprints_are_the_committed_ones(golden: Any) -> None:
-    """On every machine and version of Python. One that moves is a change of what gridc does, and moves the
-    stamps of the studies that use the part."""
-    golden.check(VECTORS, json.dumps({part: trace_digest(part) for part in sorted(PARTS)}, indent=1) + "\n")
 
 
 NEVER = re.compile(r"(?!)")
@@ -108,14 +76,13 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
     PATTERNS,
     ids=[f"{module.__name__.split('.')[-1]}.{name}" for module, name in PATTERNS],
 )
-def test_a_rule_that_is_taken_away_moves_a_fingerprint(
-    module: ModuleType, name: str, monkeypatch: MonkeyPatch
-) -> None:
+def test_a_rule_that_is_taken_away_is_seen(module: ModuleType, name: str, monkeypatch: MonkeyPatch) -> None:
     before = {part: traced(part) for part in READ_BY[module]}
     monkeypatch.setattr(module, name, NEVER)
     assert {part: traced(part) for part in before} != before
@@ -155,8 +122,9 @@ ALTERNATIVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name", "number"), ALTERNATIVES)
-def test_an_alternative_of_a_rule_that_is_taken_away_moves_a_fingerprint(
+def test_an_alternative_of_a_rule_that_is_taken_away_is_seen(
     module: ModuleType, name: str, number: int, monkeypatch: MonkeyPatch
 ) -> None:
     before = {part: traced(part) for part in READ_BY[module]}
@@ -180,7 +148,7 @@ def reworded(value: Any, path: tuple[str | int, ...], change: Callable[[str], st
 
 
 @pytest.mark.parametrize("name", WORDINGS)
-def test_a_blank_line_anywhere_in_the_wording_of_a_scaffold_moves_its_fingerprint(
+def test_a_blank_line_anywhere_in_the_wording_of_a_scaffold_is_seen(
     name: str, monkeypatch: MonkeyPatch
 ) -> None:
     written = wording.wording(name)
@@ -229,6 +197,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
     return pytest.param(part, source_changed(function, old, new), id=f"{part}: {old[:30]} -> {new[:30]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "change"),
     [
@@ -341,7 +310,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("sanitiser:classes", sanitise._blocks, "stack.pop()", "stack.pop(0)"),
     ],
 )  # fmt: skip
-def test_a_mutant_moves_the_fingerprint_of_its_part(
+def test_a_mutant_of_a_part_is_seen(
     part: str, change: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch
 ) -> None:
     before = traced(part)

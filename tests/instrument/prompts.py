@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from gridc.compiler.instrument import enumerator, render
-from gridc.compiler.instrument.fingerprints.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import Casing
+from tests.instrument.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
 
 _TEMPLATES = (
     "{{ question }}\nAnswer:{% if answer %} {{ answer }}{% endif %}",

@@ -1,0 +1,39 @@
+"""The version of each part of gridc's own instrument, by `KIND:NAME`: what a stamp holds of gridc itself.
+
+A stamp covers the words of a study; what becomes of them is decided by code: how a scaffold asks, how an
+answer is read and scored, what a sanitiser takes out. Each such part has a version, beside its code. Whoever
+changes what a part does raises its version, and says in CHANGELOG.md what moved: `tests/instrument` traces
+every part and fails where one does something else under the same version. A refactoring moves nothing.
+
+To add a part, add its version beside it and say in `grid.behaviour` which studies use it.
+"""
+
+from collections.abc import Mapping
+
+from gridc.compiler.instrument import (
+    candidates,
+    enumerator,
+    judging,
+    matching,
+    methods,
+    points,
+    readers,
+    render,
+    sanitise,
+    scaffolds,
+    score,
+)
+
+PARTS: Mapping[str, int] = {
+    **scaffolds.VERSIONS,
+    **render.VERSIONS,
+    **enumerator.VERSIONS,
+    **readers.VERSIONS,
+    **methods.VERSIONS,
+    **matching.VERSIONS,
+    **candidates.VERSIONS,
+    **score.VERSIONS,
+    **points.VERSIONS,
+    **judging.VERSIONS,
+    **sanitise.VERSIONS,
+}

@@ -217,7 +217,8 @@ def test_a_killed_run_of_inspect_is_no_go_ahead(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(log))
     verdicts = {}
     for pair in product(("whole", "killed"), repeat=2):
-        report = gridc.compare(*(tmp_path / f"{name}.json" for name in pair), margin=5)
+        a, b = (tmp_path / f"{name}.json" for name in pair)
+        report = gridc.compare(a, b, margin=5)
         verdicts[pair] = report.verdict
         assert report.comparison.benchmarks[0].items == 100
     assert verdicts == {

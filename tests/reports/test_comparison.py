@@ -141,7 +141,7 @@ def without(one: RunBenchmark, *numbers: int, **fields: Any) -> RunBenchmark:
 def test_an_item_that_one_run_lacks_failed_there(side: str, lower: bool) -> None:
     """Absent and failed are one to every number, in either run and either direction."""
     direction = "lower_is_better" if lower else "higher_is_better"
-    scores: list[Score] = [1.0] * 50 + [0.0] * 30
+    scores: list[Score] = [*[1.0] * 50, *[0.0] * 30]
     gone = range(40, 60)
     whole = right(scores, direction=direction)
     failed = right([None if n in gone else score for n, score in enumerate(scores)], direction=direction)

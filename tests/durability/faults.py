@@ -61,9 +61,10 @@ def main() -> None:
     given = parser.parse_args()
     begun, chance, seen = time.monotonic(), random.Random(given.seed), Counter[str]()
     with tempfile.TemporaryDirectory(dir=in_memory()) as name:
-        life = Life(Path(name))
-        for step in LIFE:
-            for fault in given.fault or FAULTS if step.name in (given.command or [step.name]) else ():
+        steps = [step for step in LIFE if step.name in (given.command or [step.name])]
+        life = Life(Path(name), [step.name for step in steps])
+        for step in steps:
+            for fault in given.fault or FAULTS:
                 folder = Path(name) / f"{step.name}-{fault}"
                 folder.mkdir()
                 found = places(life, step, FAULTS[fault][0])

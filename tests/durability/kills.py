@@ -19,7 +19,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import mkdtemp
@@ -43,9 +43,10 @@ TRACED = 5
 
 
 class Life:
-    """A life that nothing disturbs: a folder for each command, all before it done, and what it comes to."""
+    """A life that nothing disturbs, until all that is named is done: a folder for each command, all before it
+    done, and what it comes to."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: Collection[str]) -> None:
         self.folder = folder
         self.notes = folder / "notes"
         write_engine(folder / "engine")
@@ -54,11 +55,12 @@ class Life:
         self.before: dict[str, Path] = {}
         self.seconds: dict[str, float] = {}
         self.expected: dict[str, Mapping[str, str]] = {}
+        lived = LIFE[: 1 + max(n for n, step in enumerate(LIFE) if step.name in names)]
         write_study(folder / "warm")
-        warm([step.arguments for step in LIFE], folder / "warm")
+        warm([step.arguments for step in lived], folder / "warm")
         study = folder / "life"
         write_study(study)
-        for step in LIFE:
+        for step in lived:
             self.before[step.name] = copy(study, folder / f"before-{step.name}")
             ended = command(step.arguments, study)
             assert ended.code == 0, (step.name, ended)
@@ -166,16 +168,18 @@ def asked(life: Life) -> Counter[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--command", choices=[step.name for step in LIFE], action="append")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     chance, seen = random.Random(given.seed), Counter[str]()
     traced = shutil.which("strace") is not None
     with tempfile.TemporaryDirectory(dir=in_memory()) as folder:
-        life = Life(Path(folder))
-        calls = {step.name: places(life, step, (*WRITES, *SYNCS, *NAMES)) for step in LIFE if traced}
+        steps = [step for step in LIFE if step.name in (given.command or [step.name])]
+        life = Life(Path(folder), [step.name for step in steps])
+        calls = {step.name: places(life, step, (*WRITES, *SYNCS, *NAMES)) for step in steps if traced}
         for number in range(given.kills):
-            (step,) = chance.choices(LIFE, [step.weight for step in LIFE])
+            (step,) = chance.choices(steps, [step.weight for step in steps])
             at = chance.choice(calls[step.name]) if traced and number % TRACED == 0 else chance.random()
             trial = Path(folder) / f"trial-{number}"
             trial.mkdir()

@@ -20,14 +20,14 @@ def ran(*arguments: str) -> dict[str, Any]:
     return seen
 
 
-def test_some_kills() -> None:
-    ran("tests.durability.kills", "--kills", "12", "--seed", "12")
+def test_a_kill_at_a_system_call_and_one_at_an_instant() -> None:
+    ran("tests.durability.kills", "--command", "run", "--kills", "2", "--seed", "12")
 
 
 @strace
-def test_a_full_disk_and_kills_at_system_calls_of_a_run() -> None:
-    arguments = ("--command", "run", "--fault", "ENOSPC", "--fault", "SIGKILL", "--most", "3")
-    assert ran("tests.durability.faults", *arguments)["run SIGKILL: places"] > 3
+def test_the_disk_is_full_from_one_write_of_a_run_on() -> None:
+    arguments = ("--command", "run", "--fault", "ENOSPC", "--most", "1")
+    assert ran("tests.durability.faults", *arguments)["run ENOSPC: places"] > 3
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import make_study
+from tests.e2e.conftest import command, make_study
 
 STORE = Path("results/small/store.sqlite")
 Finished = dict[str, tuple[str, str]]
@@ -52,11 +52,15 @@ def kill_and_resume(study: Path, folder: Path, after: float) -> tuple[str, int]:
     shutil.copytree(study, folder)
     running = start(folder)
     time.sleep(after)
+    return resumed(folder, running)
+
+
+def resumed(folder: Path, running: "subprocess.Popen[bytes]") -> tuple[str, int]:
+    """Kill a run and resume it here; the results digest, and how many calls were finished at the kill."""
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
     before = finished_calls(folder)
-    out, _ = start(folder).communicate()
-    done = json.loads(out)
+    done = json.loads(command("run", "--json", cwd=folder).stdout)
     after_calls = finished_calls(folder)
     assert done["executed"] == len(after_calls) - len(before)
     assert before.items() <= after_calls.items(), "a finished call was executed again"
@@ -78,8 +82,14 @@ def kills(folder: Path, items: int, count: int, seed: int) -> None:
     print("calls finished at each kill:", [finished for _, finished in found])
 
 
-def test_two_kills(tmp_path: Path) -> None:
-    kills(tmp_path, items=8, count=2, seed=5)
+def test_a_kill_after_the_first_answers(study: Path) -> None:
+    """The study is one that was finished here: only its store is taken away."""
+    expected = json.loads(command("run", "--json", cwd=study).stdout)["results"]
+    (study / STORE).unlink()
+    running = start(study)
+    while running.poll() is None and not finished_calls(study):
+        time.sleep(0.02)
+    assert resumed(study, running)[0] == expected
 
 
 @pytest.mark.slow

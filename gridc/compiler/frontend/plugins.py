@@ -8,6 +8,7 @@ is measured, and a digest of its files, which its author may change under the sa
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -159,7 +160,7 @@ def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
 def _content(plugin: Plugin, loaded: Any) -> dict[str, Any]:
     """What decides beside a version what a plug-in does: its code, with whatever lies in the same package and
     was installed with it, and of a scaffold the frameworks that drive it."""
-    from importlib.metadata import packages_distributions, version
+    from importlib.metadata import PackageNotFoundError, version
 
     module = sys.modules[plugin.entry.module.partition(".")[0]]
     folders = [Path(folder) for folder in getattr(module, "__path__", ())]
@@ -174,8 +175,10 @@ def _content(plugin: Plugin, loaded: Any) -> dict[str, Any]:
     others = dict(_installed_with(plugin, module))
     code |= {f"/{name}": digest_bytes(path.read_bytes()) for name, path in others.items()}
     code |= _compiled([*files.values(), *others.values()])
-    here = {name for names in packages_distributions().values() for name in names}
-    packages = {name: version(name) for name in getattr(loaded, "packages", ()) if name in here}
+    packages = {}
+    for name in getattr(loaded, "packages", ()):
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     return {"code": digest(code), **({"packages": packages} if packages else {})}
 
 

@@ -16,7 +16,6 @@ from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.families import Claim, rate_of, step_down
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.pair_evidence import digits
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.printed import Printed, as_markdown
 from gridc.reports.scorecard.methodology import since_when, stamped_first
@@ -36,6 +35,7 @@ from gridc.schema.studies import (
     StudySample,
 )
 from gridc.statistics.contrasts import pair_stores
+from gridc.statistics.digits import digits
 from gridc.statistics.direction import Direction
 
 ASKED = ("model", "benchmark", "harness", "axis", "judge", "sampling", "outcome")

@@ -91,12 +91,12 @@ def with_sign(value: float | Fraction, digits: int = 1) -> str:
 
 def percent(value: float | Fraction | None, digits: int = 1) -> str:
     """`0.333` as `33.3 %`, and what is not defined as a dash."""
-    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
+    return "–" if value is None else f"{number(100 * float(value), digits)} %"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """`0.3333` as `0.333`, and what is not defined as a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    """`0.3333` as `0.333`, what is not defined as a dash, and nothing as `0.000`, not `-0.000`."""
+    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def points(value: float | Fraction) -> str:

@@ -9,7 +9,7 @@ from gridc.schema.certificate import FalsificationRow, FloorRow, UncomputedRow
 from gridc.schema.evidence import Claimed
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Count, Digest, Part, Share
+from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 from gridc.schema.scopes import ScopeKind
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
@@ -47,11 +47,11 @@ class PointScore(Part):
     correct: Annotated[int | float, Field(ge=0, description="Sum of the scores.")]
     trials: Count
     parse_rate: Annotated[
-        float | None, Field(description="Share of readable answers; null where nothing is read from text.")
+        Rounded | None, Field(description="Share of readable answers; null where nothing is read from text.")
     ]
-    standard_error: Annotated[float | None, Field(description="Over items, robust to their units.")]
+    standard_error: Annotated[Rounded | None, Field(description="Over items, robust to their units.")]
     interval: Annotated[
-        tuple[float, float] | None, Field(description="95 %, by resampling units, as in the certificate.")
+        tuple[Rounded, Rounded] | None, Field(description="95 %, by resampling units, as in the certificate.")
     ]
     rows: Digest
 
@@ -61,11 +61,11 @@ class CardRate(Part):
 
     name: str
     what: str
-    value: float | None
+    value: Rounded | None
     counts: dict[str, Count]
-    interval: tuple[float, float] | None
-    least: float | None
-    greatest: float | None
+    interval: tuple[Rounded, Rounded] | None
+    least: Rounded | None
+    greatest: Rounded | None
 
 
 class Neighbourhood(Part):
@@ -77,9 +77,9 @@ class Neighbourhood(Part):
     least: Share
     mean: Share
     greatest: Share
-    sdi: Annotated[float | None, Field(description="(max - min) / mean; null when the mean is 0.")]
+    sdi: Annotated[Rounded | None, Field(description="(max - min) / mean; null when the mean is 0.")]
     sdi_range: Annotated[
-        tuple[float, float] | None,
+        tuple[Rounded, Rounded] | None,
         Field(description="95 % of resamples of the configurations; null outside the full envelope."),
     ]
     unstable: Annotated[bool, Field(description="The mean is so small that the SDI says little.")]
@@ -93,11 +93,11 @@ class VerdictStability(Part):
     source: str
     passing: Count
     configurations: Count
-    flip_rate: float | None
+    flip_rate: Rounded | None
     flip_rate_range: Annotated[
-        tuple[float, float] | None, Field(description="95 % of resamples of the configurations.")
+        tuple[Rounded, Rounded] | None, Field(description="95 % of resamples of the configurations.")
     ]
-    ceiling: float | None
+    ceiling: Rounded | None
 
 
 class ModelPairRow(Part):
@@ -142,9 +142,9 @@ class RankingStability(Part):
 
     roster: tuple[str, ...]
     inclusion: str | None
-    tau_r: float | None
+    tau_r: Rounded | None
     tau_r_range: Annotated[
-        tuple[float, float] | None, Field(description="95 % of resamples of the configurations.")
+        tuple[Rounded, Rounded] | None, Field(description="95 % of resamples of the configurations.")
     ]
     tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]
     pairs: tuple[ModelPairRow, ...]

@@ -31,11 +31,11 @@ class Tally(Part):
     scale: Annotated[int, Field(ge=1, description="Scores are whole numbers of 1 / scale.")]
     credit: Annotated[Count, Field(description="What an unreadable answer earned, in the same unit.")]
     standard_error: Annotated[
-        float | None,
+        Rounded | None,
         Field(description="Of the score, over items, robust to the dependence of items of one unit."),
     ]
     interval: Annotated[
-        tuple[float, float] | None,
+        tuple[Rounded, Rounded] | None,
         Field(description="Of the score, by resampling units: see `intervals` of the benchmark."),
     ]
     rows: Annotated[Digest, Field(description="Digest of the item outcomes behind the counts.")]
@@ -44,8 +44,8 @@ class Tally(Part):
 class GapRow(Part):
     """The score of a minus the score of b, with its interval; null where no unit differs from another."""
 
-    value: float
-    interval: tuple[float, float] | None
+    value: Rounded
+    interval: tuple[Rounded, Rounded] | None
 
 
 class PairGapsRow(Part):
@@ -93,7 +93,7 @@ class Floor(Part):
     texts: Annotated[Count, Field(description="Generated texts that were repeated.")]
     texts_changed: Count
     max_moved: Annotated[
-        float | None,
+        Rounded | None,
         Field(description="Largest move of a log-likelihood, nats; null where none was repeated."),
     ]
 
@@ -112,7 +112,7 @@ class RateCell(Part):
     value: Annotated[Rounded | None, Field(description="Null where it is not defined: nothing to divide by.")]
     counts: dict[str, Count]
     interval: Annotated[
-        tuple[float, float] | None, Field(description="By resampling units, as that of a score.")
+        tuple[Rounded, Rounded] | None, Field(description="By resampling units, as that of a score.")
     ]
 
 

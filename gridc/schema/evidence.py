@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridc.schema.rows import Count, Part, Share
+from gridc.schema.rows import Count, Part, Rounded, Share
 
 Tier = Literal["certified", "supported", "descriptive"]
 Claimed = Literal["reversal", "order"]
@@ -120,7 +120,7 @@ class EvidenceRow(Part):
     identical: IdenticalRow
     same_model: SameModelRow
     smallest_gap: Annotated[
-        float | None,
+        Rounded | None,
         Field(
             description="The smallest gap in one configuration that could certify a direction here, by the "
             "certified test, at the median share of units that differ."

@@ -6,9 +6,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from gridc.statistics.digits import digits
+
 
 def _ratio(value: object) -> object:
     return value.as_integer_ratio() if isinstance(value, Fraction) else value
+
+
+def _digits(value: object) -> object:
+    return digits(float(value)) if isinstance(value, float | Fraction) else value
 
 
 def _rounded(value: object) -> object:
@@ -17,11 +23,12 @@ def _rounded(value: object) -> object:
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, hexadecimal.")]
 Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_digits)]
+"""Ten digits, as of a p-value: no last bits of a machine, so that a report is the same file everywhere."""
 Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]
 """An exact score as [numerator, denominator]."""
 Rounded = Annotated[float, BeforeValidator(_rounded)]
-"""Ten decimals: no machine's last bits, so that a report is the same file everywhere."""
+"""Ten decimals, for the same reason."""
 
 
 def _finite(value: object) -> object:

@@ -7,7 +7,7 @@ from pydantic import Field
 from gridc.schema.base import Declared
 from gridc.schema.evidence import EvidenceRow
 from gridc.schema.hypotheses import Standing
-from gridc.schema.rows import Count, Digest, Part, Ratio, Share
+from gridc.schema.rows import Count, Digest, Part, Ratio, Rounded, Share
 
 ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
 
@@ -61,7 +61,7 @@ class PairRow(Part):
     ties: Annotated[int, Field(ge=0, description="N0")]
     rho_flip: Annotated[Share, Field(description="min(N+, N-) / |C|")]
     ceiling: Annotated[Share, Field(description="floor((|C| - N0) / 2) / |C|")]
-    disagreement: Annotated[float | None, Field(description="2 N+ N- / (|C| (|C| - 1))")]
+    disagreement: Annotated[Rounded | None, Field(description="2 N+ N- / (|C| (|C| - 1))")]
     d1: Annotated[
         bool | None, Field(description="No strict reversal; null while the envelope is incomplete.")
     ]
@@ -76,7 +76,7 @@ class PairRow(Part):
         ),
     ]
     until_both: Annotated[
-        float | None,
+        Rounded | None,
         Field(
             description="Expected number of configurations, asked in random order, until both signs are "
             "seen; null without a reversal or while incomplete."
@@ -122,10 +122,10 @@ class ScopeRow(Part):
     pairs: tuple[PairRow, ...]
     orderings: OrderingCounts
     mismatch: Annotated[
-        float | None, Field(description="Share of pairs of configurations with different total orders.")
+        Rounded | None, Field(description="Share of pairs of configurations with different total orders.")
     ]
     mismatch_by_name: Annotated[
-        float | None, Field(description="The same after breaking ties by name, as the paper counts.")
+        Rounded | None, Field(description="The same after breaking ties by name, as the paper counts.")
     ]
-    tau_r: Annotated[float | None, Field(description="Mean Kendall tau-b over pairs of configurations.")]
+    tau_r: Annotated[Rounded | None, Field(description="Mean Kendall tau-b over pairs of configurations.")]
     tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]

@@ -12,10 +12,10 @@ class ChangeRow(Part):
     a - b."""
 
     cells: Annotated[int, Field(ge=1)]
-    mean: float
-    median_absolute: float
-    mean_absolute: float
-    max_absolute: float
+    mean: Rounded
+    median_absolute: Rounded
+    mean_absolute: Rounded
+    max_absolute: Rounded
     over_5: Annotated[Count, Field(description="Cells that move by more than 5 points.")]
     over_10: Annotated[Count, Field(description="Cells that move by more than 10 points.")]
 
@@ -64,8 +64,8 @@ class BetweenRow(Part):
     change: ChangeRow
     range_a: Share
     range_b: Share
-    sdi_a: float | None
-    sdi_b: float | None
+    sdi_a: Rounded | None
+    sdi_b: Rounded | None
 
 
 class AgreementRow(Part):
@@ -82,11 +82,11 @@ class AgreementRow(Part):
     right_only: Count
     neither: Count
     kappa: Annotated[
-        float | None,
+        Rounded | None,
         Field(description="Cohen's; null where both rules give every item the same score."),
     ]
-    least: Annotated[float | None, Field(description="Kappa of the configuration where it is least.")]
-    greatest: float | None
+    least: Annotated[Rounded | None, Field(description="Kappa of the configuration where it is least.")]
+    greatest: Rounded | None
     rows: Digest
 
 
@@ -139,9 +139,9 @@ class LevelGapRow(Part):
 class IntervalRow(Part):
     """A statistic and its central 95 % over resamples of the configurations; `dropped` are undefined."""
 
-    point: float | None
-    low: float | None
-    high: float | None
+    point: Rounded | None
+    low: Rounded | None
+    high: Rounded | None
     dropped: Count
 
 

@@ -18,6 +18,7 @@ from math import log, log2
 import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import digits
 
 PLACES = np.arange(1, 40, 2) / 40
 LEAST = 1e-300
@@ -89,4 +90,4 @@ def smallest_gap(differences: Whole, span: int, level: float, staked: Floats) ->
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if certified(middle) else (middle, high)
-    return float(f"{moved(high) @ counts / counts.sum():.10g}")
+    return digits(float(moved(high) @ counts / counts.sum()))

@@ -185,9 +185,9 @@ def extremes(log_odds: Floats, p: Floats, alpha: float) -> tuple[Floats, Floats]
 
 
 def permutation_p(observed: float, shuffled: Floats) -> float:
-    """(1 + shuffles whose statistic is `observed` or more) / (1 + shuffles); one that is not a number counts
-    among them."""
-    reached = int((~(shuffled < observed - 1e-12)).sum())
+    """(1 + shuffles whose statistic is `observed` or more, to nine decimals) / (1 + shuffles); one that is
+    not a number counts among them."""
+    reached = int((~(shuffled < observed - 1e-9)).sum())
     return (1 + reached) / (1 + len(shuffled))
 
 

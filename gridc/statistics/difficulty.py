@@ -15,6 +15,7 @@ from math import comb
 import numpy as np
 
 from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.digits import digits
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Ends
 from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
@@ -86,7 +87,7 @@ def difficulty_effect(reference: Floats, arm: Floats, units: Whole, seed: int) -
         len(sides),
         _mean_correlation(rates, changes, units, random),
         raw,
-        _digits(float(np.mean(defined))) if defined else None,
+        digits(float(np.mean(defined))) if defined else None,
         tuple(_stratum(rates, changes, units, *ends) for ends in STRATA),
     )
 
@@ -98,7 +99,7 @@ def spearman(one: Floats, other: Floats) -> float | None:
     ranks = [rankdata(np.round(values, 10)) for values in (one, other)]
     left, right = (rank - rank.mean() for rank in ranks)
     size = float(np.sqrt((left @ left) * (right @ right)))
-    return _digits(float(left @ right) / size) if size > 0 else None
+    return digits(float(left @ right) / size) if size > 0 else None
 
 
 def _splits(models: int, seed: int) -> Iterator[Flags]:
@@ -135,13 +136,13 @@ def _mean_correlation(
     if error < 1e-12:
         return RankCorrelation(value, None)
     half = float(stdtrit(groups - 1, (1 + LEVEL) / 2)) * error
-    return RankCorrelation(value, (_digits(max(value - half, -1.0)), _digits(min(value + half, 1.0))))
+    return RankCorrelation(value, (digits(max(value - half, -1.0)), digits(min(value + half, 1.0))))
 
 
 def _mean(rates: Floats, changes: Floats) -> float | None:
     values = [spearman(*sides) for sides in zip(rates, changes, strict=True)]
     defined = [value for value in values if value is not None]
-    return _digits(float(np.mean(defined))) if defined else None
+    return digits(float(np.mean(defined))) if defined else None
 
 
 def _stratum(rates: Floats, changes: Floats, units: Whole, low: float, high: float) -> DifficultyStratum:
@@ -149,7 +150,3 @@ def _stratum(rates: Floats, changes: Floats, units: Whole, low: float, high: flo
     columns = np.column_stack([inside.sum(axis=0), (inside * changes).sum(axis=0)]) / len(rates)
     totals = unit_totals(units, columns)
     return DifficultyStratum(low, high, float(totals[:, 0].sum()), estimate(totals, ratio(1, 0)))
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.10g}")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridc.statistics.arrays import Floats
+from gridc.statistics.variance import ROUNDING
 
 FACETS = ("first", "second")
 
@@ -93,7 +94,7 @@ def coefficient(
         i * j
     )
     total = universe + error
-    return Generalizability(None if total == 0 else universe / total, tuple(sorted(fixed)))
+    return Generalizability(universe / total if total > ROUNDING else None, tuple(sorted(fixed)))
 
 
 def resampled(scores: ArrayLike, fixed: Collection[str], resamples: int, seed: int) -> Floats:

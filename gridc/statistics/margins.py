@@ -23,6 +23,7 @@ import numpy as np
 from gridc.statistics.arrays import Floats
 from gridc.statistics.bounded_means import LEAST, mean_above_zero, means_above_zero
 from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.digits import decimals
 
 METHOD = "Gaffke's test of a mean of units"
 """What decides, in words: plans and reports say the same."""
@@ -99,6 +100,6 @@ def limits(units: CaseTable, level: int, reference: int, alpha: float) -> tuple[
         ends = -1.0 + 1e-9, 1.0
         if excess(ends[0]) >= 0:
             return -1.0
-        return float(brentq(excess, *ends, xtol=1e-10))
+        return decimals(float(brentq(excess, *ends, xtol=1e-13)))
 
     return limit(level, reference), -limit(reference, level)

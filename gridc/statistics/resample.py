@@ -14,6 +14,7 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from gridc.statistics.digits import digits
 from gridc.statistics.orderings import sign_vectors
 from gridc.statistics.pairs import ScoreByModel
 
@@ -80,7 +81,7 @@ def interval(point: float | None, values: NDArray[np.float64], level: float = LE
     if point is None or not len(defined):
         return ResampledStatistic(point, None, None, len(values) - len(defined))
     low, high = (float(defined[min(int(tail * len(defined)), len(defined) - 1)]) for tail in _tails(level))
-    return ResampledStatistic(_round(point), _round(low), _round(high), len(values) - len(defined))
+    return ResampledStatistic(digits(point), digits(low), digits(high), len(values) - len(defined))
 
 
 def max_statistic(slices: Sequence[NDArray[np.float64]], points: Sequence[float]) -> ResampledStatistic:
@@ -153,8 +154,3 @@ def _quantile(rates: Sequence[tuple[Fraction, int]], tail: Fraction) -> Fraction
 def _tails(level: float) -> tuple[float, float]:
     tail = round((1 - level) / 2, 6)
     return tail, round(1 - tail, 6)
-
-
-def _round(value: float) -> float:
-    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
-    return float(f"{value:.10g}")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import distinct, numbered
+from gridc.statistics.digits import decimals
 from gridc.statistics.unit_bootstrap import tail_of
 
 Rounding = Literal["ceil", "round"]
@@ -53,7 +54,7 @@ class Interval:
 
     @property
     def holds_zero(self) -> bool:
-        return self.low <= 0 <= self.high
+        return decimals(self.low) <= 0 <= decimals(self.high)
 
 
 def arm_sums(
@@ -137,7 +138,7 @@ def percentile_interval(values: Floats, cases: int, level: float) -> Interval | 
     """The central interval of resampled values, (B,), with the tails of `tail_of`. Its ends are the k-th from
     each side, k = floor(tail (B + 1)). None with fewer than two cases, with a value that is not a number,
     without any spread, or where the tail is smaller than one resample."""
-    if cases < 2 or np.isnan(values).any() or values.min() == values.max():
+    if cases < 2 or np.isnan(values).any() or not decimals(float(values.max() - values.min())):
         return None
     ordered = np.sort(values)
     skipped = floor(tail_of(cases, level) * (len(values) + 1) + 1e-9)
@@ -173,7 +174,7 @@ def number_needed(
     if isfinite(number):
         displayed = round(number) if rounding == "round" else ceil(number - 1e-9)
     kind: Literal["harm", "benefit", "none"] = (
-        "harm" if difference < 0 else "benefit" if difference > 0 else "none"
+        "none" if not decimals(difference) else "harm" if difference < 0 else "benefit"
     )
     needed = NumberNeededEstimate(kind, number, displayed)
     if interval is None:
@@ -186,7 +187,7 @@ def number_needed(
 
 
 def _inverse(difference: float) -> float:
-    return 1 / abs(difference) if difference else inf
+    return 1 / abs(difference) if decimals(difference) else inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,4 +234,4 @@ def recovery(
 
 def _rates(sums: Floats, rows: NDArray[np.int64] | Floats) -> Floats:
     rates: Floats = np.divide(sums, rows, out=np.full(np.shape(sums), np.nan), where=np.asarray(rows) > 0)
-    return rates
+    return np.round(rates, 12)  # so that equal rates are equal, in whatever order they were added up

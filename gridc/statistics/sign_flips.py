@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import digits
 from gridc.statistics.jackknife import effective_number, enough
 
 Signs = NDArray[np.int8]
@@ -142,9 +143,9 @@ def identical(sums: Floats, observed: Fraction) -> Identical:
     reached = int((least * observed.denominator >= observed.numerator * size).sum())
     return Identical(
         number,
-        _digits(int(least.sum()) / number / size),
-        _digits(int(ordered[min(number - 1, int(0.95 * number))]) / size),
-        _digits((reached + 1) / (number + 1)),
+        digits(int(least.sum()) / number / size),
+        digits(int(ordered[min(number - 1, int(0.95 * number))]) / size),
+        digits((reached + 1) / (number + 1)),
     )
 
 
@@ -163,7 +164,7 @@ def same_model(sampled: int, size: int) -> SameModel:
     weights = [comb(sampled, k) for k in range(sampled + 1)]
     least = [min(k, sampled - k) for k in range(sampled + 1)]
     mean = Fraction(sum(w * k for w, k in zip(weights, least, strict=True)), (1 << sampled) * size)
-    return SameModel(sampled, _digits(float(mean)), _digits(_upper(weights, least) / size))
+    return SameModel(sampled, digits(float(mean)), digits(_upper(weights, least) / size))
 
 
 def _upper(weights: Sequence[int], values: Sequence[int]) -> int:
@@ -174,8 +175,3 @@ def _upper(weights: Sequence[int], values: Sequence[int]) -> int:
         if 20 * reached >= 19 * total:
             return value
     return 0
-
-
-def _digits(value: float) -> float:
-    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
-    return float(f"{value:.10g}")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import decimals, digits
 
 Ends = tuple[float, float]
 """Of an interval."""
@@ -81,12 +82,12 @@ def intervals(values: Floats, units: int, level: float) -> list[Ends | None]:
     defined = (~np.isnan(values)).sum(axis=0)
     ends_by_column: list[Ends | None] = []
     for column, count in enumerate(defined.tolist()):
-        if not count or ordered[0, column] == ordered[count - 1, column]:
+        if not count or not decimals(float(ordered[count - 1, column] - ordered[0, column])):
             ends_by_column.append(None)
             continue
         skipped = min(int(tail * count), (count - 1) // 2)
         ends = ordered[skipped, column], ordered[count - 1 - skipped, column]
-        ends_by_column.append((_digits(ends[0]), _digits(ends[1])))
+        ends_by_column.append((digits(ends[0]), digits(ends[1])))
     return ends_by_column
 
 
@@ -108,9 +109,4 @@ def at_bound(earned: Whole | Floats, most: Whole | Floats, level: float) -> Ends
     # The units with p > 0 are the largest ones, down to the first whose next one the cut leaves out.
     cut = cuts[np.flatnonzero(np.append(sizes[1:], 0.0) <= cuts)[0]]
     reach = float(np.maximum(sizes - cut, 0.0).sum() / sizes.sum())
-    return (0.0, _digits(reach)) if total == 0 else (_digits(1 - reach), 1.0)
-
-
-def _digits(value: float) -> float:
-    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
-    return float(f"{value:.10g}")
+    return (0.0, digits(reach)) if total == 0 else (digits(1 - reach), 1.0)

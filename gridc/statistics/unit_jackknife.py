@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import digits
 from gridc.statistics.jackknife import effective_number, enough
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Ends
@@ -64,17 +65,17 @@ def estimate(
         if not np.isfinite(value):
             return UnitEstimate(None, None, count, effective)
         if not enough(effective):
-            return UnitEstimate(_digits(value), None, count, effective)
+            return UnitEstimate(digits(value), None, count, effective)
         without = statistic(whole - totals)
     if not np.isfinite(without).all():
-        return UnitEstimate(_digits(value), None, count, effective)
+        return UnitEstimate(digits(value), None, count, effective)
     error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
     ends = None
     if error > 1e-12:
         half = _quantile(count - 1) * error
         least, most = (0.0, 1.0) if share else (-np.inf, np.inf)
-        ends = (_digits(max(value - half, least)), _digits(min(value + half, most)))
-    return UnitEstimate(_digits(value), ends, count, effective)
+        ends = (digits(max(value - half, least)), digits(min(value + half, most)))
+    return UnitEstimate(digits(value), ends, count, effective)
 
 
 def ratio(above: int, below: int) -> OfTotals:
@@ -88,7 +89,3 @@ def _quantile(freedom: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + LEVEL) / 2))
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.10g}") + 0.0  # no negative zero

@@ -18,6 +18,7 @@ from gridc.schema.comparison import (
     RunRow,
 )
 from gridc.schema.policy import Policy
+from gridc.statistics.digits import decimals
 
 SHOWN = 12
 """Flips of a benchmark whose texts are kept, of each direction."""
@@ -178,7 +179,7 @@ class _GatedBenchmark:
         def size(number: int) -> float:
             configuration = pair.configurations[number]
             a = evidence.mean_score(item.firsts[0], configuration.firsts[0])
-            return sign * (evidence.mean_score(item.second, configuration.second) - a)
+            return decimals(sign * (evidence.mean_score(item.second, configuration.second) - a))
 
         # That which shows the change most; the first of several.
         best = max(range(len(pair.configurations)), key=size)

@@ -11,6 +11,7 @@ from gridc.reports.comparison.pairing import PairedBenchmark, PairedItem
 from gridc.reports.comparison.run import RunAnswer, RunItem
 from gridc.schema.comparison import ChangeEstimate, ReleaseSight, StateCounts
 from gridc.statistics.arrays import Floats
+from gridc.statistics.digits import decimals, digits
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.regressions import (
     PairedUnits,
@@ -125,7 +126,7 @@ def improved(estimate: ChangeEstimate | None, sign: int) -> bool:
     """Whether the whole interval lies on the better side of 0."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return False
-    return estimate.low > 0 if sign > 0 else estimate.high < 0
+    return decimals(estimate.low) > 0 if sign > 0 else decimals(estimate.high) < 0
 
 
 def flips(scores: ItemScores, sign: int) -> tuple[list[int], list[int]]:
@@ -234,7 +235,7 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
 
 def tests(units: PairedUnits, margin: float) -> tuple[float, float]:
     """p of: worse by more than the margin, in points; and of: not worse by as much."""
-    return p_worse(units, margin / 100), p_not_worse(units, margin / 100)
+    return digits(p_worse(units, margin / 100)), digits(p_not_worse(units, margin / 100))
 
 
 def seen(

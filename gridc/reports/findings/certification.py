@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridc.reports.findings.outcomes import Outcomes
-from gridc.reports.findings.pair_evidence import JointFlips, PairEvidence, Weight, digits
+from gridc.reports.findings.pair_evidence import JointFlips, PairEvidence, Weight, p_digits
 from gridc.schema.base import ALPHA
 from gridc.schema.evidence import (
     Claimed,
@@ -34,6 +34,7 @@ from gridc.schema.evidence import (
 )
 from gridc.statistics import exact_tests, sign_flips
 from gridc.statistics.arrays import Floats
+from gridc.statistics.digits import digits
 from gridc.statistics.exact_tests import holm
 
 PairKey = tuple[str, str, str]
@@ -167,7 +168,9 @@ def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     for side in ("plus", "minus"):
         values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
         adjusted = iter(holm([p for row in values for p in row]))
-        halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value))))) for value in values]
+        halves = [
+            p_digits(np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value)))))) for value in values
+        ]
         sides.append(dict(zip(pairs, halves, strict=True)))
     return AdjustedPValues(2 * sum(len(p_values) for p_values in sides[0].values()), *sides)
 
@@ -186,7 +189,8 @@ def _strengths(
     chosen = bool(members) and members[0].region.family == CHOSEN
     shared = (among, among) if chosen else (len(members), 2 * len(members))
     adjusted = (reversals, orders) if chosen else (holm(reversals), holm(orders, shared[1]))
-    for weight, member, test, reversal, order in zip(weights, members, tests, *adjusted, strict=True):
+    for weight, member, test, *both in zip(weights, members, tests, *adjusted, strict=True):
+        reversal, order = map(digits, both)
         claim: Claimed | None = None
         if final and min(reversal, order) <= alpha:
             claim = "reversal" if reversal <= order else "order"
@@ -195,8 +199,8 @@ def _strengths(
             claim=claim,
             first=higher if claim == "order" else None,
             test=test,
-            reversal=ClaimTestRow(p=digits(weight.reversal), adjusted=digits(reversal), members=shared[0]),
-            order=ClaimTestRow(p=digits(weight.order), adjusted=digits(order), members=shared[1]),
+            reversal=ClaimTestRow(p=weight.reversal, adjusted=reversal, members=shared[0]),
+            order=ClaimTestRow(p=weight.order, adjusted=order, members=shared[1]),
             plus=weight.plus.best,
             minus=weight.minus.best,
             named_plus=weight.plus.named if final else (),
@@ -252,12 +256,12 @@ def _orderings(
         for order in exact_tests.orderings(outcome.models):
             stated.append((name, order, exact_tests.ordering_p(order, plus, kind)))
     claims: dict[str, list[OrderingClaimRow]] = {name: [] for name in outcomes}
-    for (name, order, p), adjusted in zip(stated, holm([p for _, _, p in stated]), strict=True):
+    for (name, order, p), adjusted in zip(stated, map(digits, holm([p for _, _, p in stated])), strict=True):
         claims[name].append(
             OrderingClaimRow(
                 order=order,
                 p=digits(p),
-                adjusted=digits(adjusted),
+                adjusted=adjusted,
                 members=len(stated),
                 certified=final and adjusted <= alpha,
             )

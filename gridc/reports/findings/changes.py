@@ -25,6 +25,7 @@ from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import decimals
 from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
@@ -50,7 +51,7 @@ class Moved:
         """-1 where the interval lies below 0, 1 where it lies above, 0 where it holds 0 or there is none."""
         if self.interval is None:
             return 0
-        low, high = self.interval
+        low, high = map(decimals, self.interval)
         return (low > 0) - (high < 0)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from gridc.reports.findings.curve_rows import level_of
 from gridc.reports.findings.observations import Observations, Samples
 from gridc.reports.findings.run_record import Finding
+from gridc.statistics.digits import DECIMALS
 from gridc.statistics.generalizability import FACETS, Components, coefficient, components, resampled
 from gridc.statistics.resample import RESAMPLES
 from gridc.statistics.variance import Decomposition, Term, decompose
@@ -119,7 +120,7 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
         variances,
         coefficient(variances, fixed).coefficient,
         tuple(np.quantile(drawn, [0.025, 0.975]).tolist()) if len(drawn) else None,
-        float((drawn == 0).mean()) if len(drawn) else None,
+        float((np.round(drawn, DECIMALS) == 0).mean()) if len(drawn) else None,
         resamples,
         seed,
         tuple(

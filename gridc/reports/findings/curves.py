@@ -47,6 +47,7 @@ from gridc.statistics.curve import (
     summarise,
 )
 from gridc.statistics.designs import DesignMatrix
+from gridc.statistics.digits import decimals, every_digits
 from gridc.statistics.resample import LEVEL
 
 CLUSTERED: CurveEstimator = "cluster_logit"
@@ -245,7 +246,7 @@ def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> Curve
 
 def _side(log_odds: float) -> int:
     """1 above zero, -1 below it; what rounding leaves of no difference is on neither side."""
-    return int(np.sign(round(log_odds, 9)))
+    return int(np.sign(decimals(log_odds)))
 
 
 def _alpha(spec: Spec, contrast: CurveContrast) -> float:
@@ -338,7 +339,7 @@ def _estimate(
     if isinstance(answer, NotEstimable):  # where no logit exists, none with random intercepts does
         return answer.reason, str(answer)
     if made.estimator == CLUSTERED:
-        return answer[0]
+        return every_digits(answer[0])
     try:
         return _with_intercepts(rows, made, kept, design, weights)
     except NotEstimable as error:
@@ -362,7 +363,9 @@ def _with_intercepts(
     odds = fitted.odds(int(np.flatnonzero(weights)[0]))
     low, high = np.log(odds.interval)
     above = odds.p / 2 if odds.z > 0 else 1 - odds.p / 2
-    return Combination(odds.log_odds, odds.error, odds.z, odds.p, above, float(low), float(high))
+    return every_digits(
+        Combination(odds.log_odds, odds.error, odds.z, odds.p, above, float(low), float(high))
+    )
 
 
 def _fit(

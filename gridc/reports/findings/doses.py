@@ -20,6 +20,7 @@ from gridc.reports.findings.steps import PLAIN, READ, Counterpart, ReadSample, i
 from gridc.schema.canonical import digest
 from gridc.statistics.arrays import Floats
 from gridc.statistics.difficulty import DifficultyEffect, difficulty_effect
+from gridc.statistics.digits import digits
 from gridc.statistics.direction import Direction
 from gridc.statistics.unit_jackknife import UnitEstimate, estimate, unit_totals
 
@@ -131,7 +132,7 @@ def _dose(benchmark: str, rows: Sequence[ItemDose], direction: Direction) -> Dos
     for name in dict.fromkeys(row.scaffold for row in rows):
         some = np.array([row.scaffold == name for row in rows])
         mean = mean_of(score, units, some)
-        scaffolds.append(ScaffoldDose(name, int(some.sum()), float(f"{dose[some].mean():.10g}"), mean))
+        scaffolds.append(ScaffoldDose(name, int(some.sum()), digits(float(dose[some].mean())), mean))
     scaffolds.sort(key=lambda arm: arm.dose)
     _, item = np.unique([f"{row.place}\0{row.item}" for row in rows], return_inverse=True)
     count = np.bincount(item)

@@ -26,6 +26,7 @@ from gridc.reports.findings.steps import (
 )
 from gridc.schema.canonical import digest
 from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.digits import decimals
 from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.exposure import ExposureOdds, exposure_odds
@@ -290,7 +291,10 @@ def mediations(record: RunRecord) -> tuple[MediationFinding, ...]:
             keys = [key for key in own if key in beside]
             if where != benchmark or other == scaffold or not keys:
                 continue
-            if np.mean([beside[key].kept for key in keys]) > np.mean([own[key].kept for key in keys]):
+            theirs_kept, own_kept = (
+                decimals(float(np.mean([rows_of[key].kept for key in keys]))) for rows_of in (beside, own)
+            )
+            if theirs_kept > own_kept:
                 found.append(_mediation(benchmark, scaffold, other, own, beside, keys))
         found.append(_mediation(benchmark, scaffold, None, own, own, list(own)))
     return tuple(found)

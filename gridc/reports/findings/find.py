@@ -15,6 +15,7 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.store.events import before_reports, steps_back
 from gridc.runtime.store.store import Store
 from gridc.schema.deviation import DeviationEntry
+from gridc.statistics.digits import every_digits
 
 
 def find(
@@ -49,10 +50,10 @@ def find(
         before_stamp=before_stamp,
         steps_back=tuple(steps_back(before_reports(store.events()))),
         deviations=tuple(map(DeviationEntry.of_manifest, log.manifest())),
-        benchmarks=record[BENCHMARKS],
-        hypotheses=record[HYPOTHESES],
-        noise=record.noise,
-        computed={finding.name: record[finding] for finding in (*wanted, *(known or ()))},
+        benchmarks=every_digits(record[BENCHMARKS]),
+        hypotheses=every_digits(record[HYPOTHESES]),
+        noise=every_digits(record.noise),
+        computed={finding.name: every_digits(record[finding]) for finding in (*wanted, *(known or ()))},
     )
 
 

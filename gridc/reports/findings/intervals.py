@@ -14,6 +14,7 @@ from gridc.reports.findings.scores import units_of
 from gridc.schema.certificate import GapRow, PairGapsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
+from gridc.statistics.digits import digits
 from gridc.statistics.resample import LEVEL, RESAMPLES
 from gridc.statistics.unit_bootstrap import Ends, at_bound, draw_weights, intervals, resampled_means
 
@@ -94,4 +95,4 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
 
 
 def _gap(value: float, interval: Ends | None) -> GapRow:
-    return GapRow(value=float(f"{value:.10g}"), interval=interval)
+    return GapRow(value=digits(value), interval=interval)

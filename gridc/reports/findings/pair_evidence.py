@@ -1,7 +1,7 @@
 """One pair of models on one benchmark: its tests, and what they say of any part of the envelope."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import CarrierRow
 from gridc.statistics import betting, exact_tests, sign_flips
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,10 @@ class PairEvidence:
         """The tests that certify: McNemar's on replicate 0 where a unit is an item that earns a point or
         none, else bets on all of it, which parts of points do not harm."""
         if self.outcomes.discordant_or_not:
-            return exact_tests.mcnemar(self._of(designated=True))
-        return exact_tests.bets(self.differences, self.span, self.outcomes.items_per_unit)
+            tests = exact_tests.mcnemar(self._of(designated=True))
+        else:
+            tests = exact_tests.bets(self.differences, self.span, self.outcomes.items_per_unit)
+        return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
     @cached_property
     def discordance(self) -> Floats:
@@ -170,13 +173,14 @@ class JointFlips:
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
             whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.signs)
-            paid = (np.minimum(1.0, 2 * members * p) for p in (whole.plus, whole.minus))
+            paid = (np.minimum(1.0, 2 * members * p_digits(p)) for p in (whole.plus, whole.minus))
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
         max_t = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
         sides = []
-        for p, alone in ((max_t.plus, max_t.plus_alone), (max_t.minus, max_t.minus_alone)):
+        for raw, alone in ((max_t.plus, max_t.plus_alone), (max_t.minus, max_t.minus_alone)):
+            p, alone = p_digits(raw), p_digits(alone)
             place = int(p.argmin())
             best = contrasts[place][0].model_copy(update={"p": digits(p[place])}) if p[place] < 1 else None
             named: dict[str, list[str]] = {"configuration": [], "level": []}
@@ -213,6 +217,6 @@ class JointFlips:
                     yield CarrierRow(kind="level", name=f"{axis}={level}", p=1.0), weights
 
 
-def digits(value: float) -> float:
-    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
-    return float(f"{value:.10g}")
+def p_digits(p: Floats) -> Floats:
+    """`digits` of p-values, of which the smallest is chosen and all are compared with a level."""
+    return np.array([digits(each) for each in p.flat]).reshape(p.shape)

@@ -25,6 +25,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.digits import digits
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Counts, Ends, at_bound, draw_weights, intervals, resampled_sums
 
@@ -193,7 +194,7 @@ def _folded(ends: Ends | None, about: float | None) -> Ends | None:
     """The interval of a distance from that of what is measured: 0 where the value itself lies inside."""
     if ends is None or about is None:
         return ends
-    low, high = (float(f"{end - about:.10g}") for end in ends)
+    low, high = (digits(end - about) for end in ends)
     far = max(abs(low), abs(high))
     return (0.0, far) if low <= 0 <= high else (min(abs(low), abs(high)), far)
 

@@ -16,6 +16,7 @@ from gridc.reports.recorded.intervals import PARTS
 from gridc.statistics import exact_tests, margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.digits import decimals, digits
 from gridc.statistics.exact_tests import holm
 from gridc.statistics.pairs import PairCounts, count
 
@@ -104,11 +105,10 @@ class PairedScores:
             table = CaseTable(rows, np.round(sums, 9), np.ones(len(numbers), np.int64))
             above, below = (margins.above(table, *sides, 0.0) for sides in ((0, 1), (1, 0)))
         sign = -1 if self._lower else 1
-        gap = sign * float(first.mean() - second.mean()) if len(first) else None
+        gap = decimals(sign * (first.mean() - second.mean())) if len(first) else None
         test: Literal["mcnemar", "gaffke"] = "mcnemar" if whole else "gaffke"
-        return GapTest(
-            a, b, len(first), len(numbers), gap, ahead, behind, min(1.0, above), min(1.0, below), test
-        )
+        above, below = digits(min(1.0, above)), digits(min(1.0, below))
+        return GapTest(a, b, len(first), len(numbers), gap, ahead, behind, above, below, test)
 
     def envelope(self, a: str, b: str, configurations: Sequence[str]) -> EnvelopePair:
         """The pair, configuration by configuration."""
@@ -215,7 +215,9 @@ def ranked(
     """The models in order, with every pair tested. Every model has an item with a score in each of the
     configurations."""
     scores = {
-        model: float(np.nanmean(np.mean([paired.good(model, name) for name in configurations], axis=0)))
+        model: decimals(
+            float(np.nanmean(np.mean([paired.good(model, name) for name in configurations], axis=0)))
+        )
         for model in models
     }
     order = tuple(sorted(models, key=lambda model: (-scores[model], model)))

@@ -6,6 +6,7 @@ from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import fixed_words, percent, term_name
+from gridc.statistics.digits import decimals
 
 SHOWN = 0.005
 """Smaller shares of variance are left out of the short wording."""
@@ -16,7 +17,7 @@ def shares(findings: Findings) -> Iterator[Statement]:
     factorial = findings[FACTORIAL]
     if factorial is not None:
         decomposition = factorial.shares
-        largest = sorted(decomposition.terms, key=lambda term: -term.eta2)[:4]
+        largest = sorted(decomposition.terms, key=lambda each: (-decimals(each.eta2), each.term))[:4]
         listed = ", ".join(f"{term_name(term.term)} {percent(term.eta2)}" for term in largest)
         told = [f"{term_name(term.term)} {percent(term.eta2)}" for term in largest if term.eta2 >= SHOWN]
         left = percent(decomposition.unexplained)

@@ -7,6 +7,7 @@ from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import p_value, percent
+from gridc.statistics.digits import decimals
 
 
 def results(findings: Findings) -> Iterator[Statement]:
@@ -53,7 +54,7 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
         return
     summary = curve.summary
     low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
-    side = "on its side of 1" if round(summary.median, 9) else "at 1 as it does"
+    side = "on its side of 1" if decimals(summary.median) else "at 1 as it does"
     yield (
         f"The median odds ratio is {median} (quartiles {low} and {high}); {percent(curve.same_sign, 0)} lie "
         f"{side}, {percent(summary.below, 0)} are significantly below 1 and "

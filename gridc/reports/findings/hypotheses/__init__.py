@@ -12,9 +12,9 @@ from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import corrected, rate_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.sentences import readings
-from gridc.reports.findings.pair_evidence import digits
 from gridc.reports.words import KINDS, counted
 from gridc.schema.spec import Spec
+from gridc.statistics.digits import digits
 
 
 def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterator[HypothesisFinding]:

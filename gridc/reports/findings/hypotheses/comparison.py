@@ -19,6 +19,7 @@ from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTable, case_table
+from gridc.statistics.digits import decimals, digits
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
@@ -138,7 +139,7 @@ class Comparison:
         differences = self.differences(level, reference)
         at_margins = []
         for pp in sizes:
-            p = self.within(level, reference, pp / 100)
+            p = digits(self.within(level, reference, pp / 100))
             at_margins.append(AtMargin(pp, p, p <= alpha))
         rate, against = self.rate(level), self.rate(reference)
         return RateChange(
@@ -183,7 +184,7 @@ class Comparison:
             return "one unit"
         if np.isnan(differences).any():
             return "some resamples of units hold no answer that counts"
-        spread = differences.min() < differences.max()
+        spread = decimals(float(differences.max() - differences.min()))
         return "too few resamples for so few units" if spread else "no spread between units"
 
     def _places(self, level: str, reference: str) -> tuple[int, int]:

@@ -35,6 +35,7 @@ from gridc.schema.inference import ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
+from gridc.statistics.digits import digits
 from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.resample import LEVEL
@@ -123,6 +124,7 @@ def effect_of(
     trend: TrendLine | None = None,
 ) -> Effect:
     """What was compared, with what came of it; `p` of the claim and of what refutes it."""
+    support, refute = map(digits, p)
     return Effect(
         hypothesis.outcome,
         comparison.reading,
@@ -135,7 +137,8 @@ def effect_of(
         test,
         trend,
         failure,
-        *p,
+        support,
+        refute,
         comparison.rows.rows,
     )
 
@@ -221,7 +224,7 @@ def _recovery(
     sums = comparison.sums
     arms = [comparison.levels.index(name) for name in (control, reference, level)]
     effective = effective_number(np.repeat(sums.rows[:, arms].sum(axis=1), sums.cases))
-    if loss.interval is not None and (loss.interval[0] > 0 or loss.interval[1] < 0):
+    if loss.interval is not None and not Interval(*loss.interval).holds_zero:
         share = (gain.difference or 0) / (loss.difference or 1)
     if share is not None and not enough(effective):
         no_interval = f"{effective:.1f} units of one size would tell as much, and an interval needs {FLOOR:g}"

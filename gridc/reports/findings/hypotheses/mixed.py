@@ -16,6 +16,7 @@ from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.clustered_logit import NotEstimable, maximum
 from gridc.statistics.designs import DesignMatrix
+from gridc.statistics.digits import digits, every_digits
 from gridc.statistics.resample import LEVEL
 
 TOLERANCE = 1e-10
@@ -56,7 +57,7 @@ class RandomIntercept:
         value, error = float(self.coefficients[column]), float(self.errors[column])
         z, half = value / error, float(norm.ppf((1 + LEVEL) / 2)) * error
         ends = float(np.exp(value - half)), float(np.exp(value + half))
-        return Odds(value, error, z, float(2 * norm.sf(abs(z))), float(np.exp(value)), ends)
+        return every_digits(Odds(value, error, z, float(2 * norm.sf(abs(z))), float(np.exp(value)), ends))
 
     def joint(self, columns: list[int]) -> EffectTest:
         """The likelihood ratio with and without these columns."""
@@ -65,7 +66,8 @@ class RandomIntercept:
         left = np.delete(self.design.matrix, columns, axis=1)
         _, _, without = _maximum(left[self.cell], self.outcome, self.unit)
         ratio = max(2 * (self.log_likelihood - without), 0.0)
-        return EffectTest("likelihood_ratio", ratio, len(columns), float(chi2.sf(ratio, len(columns))))
+        p = digits(float(chi2.sf(ratio, len(columns))))
+        return EffectTest("likelihood_ratio", digits(ratio), len(columns), p)
 
 
 def random_intercept(comparison: Comparison, design: DesignMatrix) -> RandomIntercept:

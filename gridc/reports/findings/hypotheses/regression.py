@@ -18,6 +18,7 @@ from gridc.reports.findings.hypotheses.sentences import AT_MARGIN
 from gridc.reports.words import KINDS, percent
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
+from gridc.statistics.digits import every_digits
 from gridc.statistics.jackknife import FLOOR, Jackknife
 
 DOSE = "dose"
@@ -48,7 +49,7 @@ class ClusteredLogit:
     def odds(self, column: int) -> Odds:
         combined = self.errors.combination(unit(column, len(self.design.columns)))
         ratio, low, high = (float(end) for end in np.exp([combined.estimate, combined.low, combined.high]))
-        return Odds(
+        odds = Odds(
             combined.estimate,
             combined.error,
             combined.ratio,
@@ -58,17 +59,12 @@ class ClusteredLogit:
             combined.df,
             combined.spread,
         )
+        return every_digits(odds)
 
     def joint(self, columns: list[int]) -> EffectTest:
         tested_jointly = self.errors.joint(unit(columns, len(self.design.columns)))
-        return EffectTest(
-            "wald_chi2",
-            tested_jointly.value,
-            tested_jointly.q,
-            tested_jointly.p,
-            tested_jointly.df,
-            tested_jointly.spread,
-        )
+        tested = (tested_jointly.value, tested_jointly.q, tested_jointly.p)
+        return every_digits(EffectTest("wald_chi2", *tested, tested_jointly.df, tested_jointly.spread))
 
 
 def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:

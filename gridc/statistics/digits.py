@@ -1,0 +1,47 @@
+"""Numbers without their last digits.
+
+Processors add up in different orders and round differently, so the last digits of a computed number are
+theirs. What is printed, sorted, chosen or compared is a number that has lost them: the same everywhere.
+Schemas round by these, so nothing here imports numpy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+DECIMALS = 9
+"""To which shares, differences and log odds are equal, or 0."""
+
+T = TypeVar("T")
+
+
+def digits(value: float) -> float:
+    """Ten significant digits, of a p-value or of any other size; no negative zero."""
+    return float(f"{value:.10g}") + 0.0
+
+
+def decimals(value: float) -> float:
+    """Nine decimals, of a share, a difference or log odds: what is 0 but for rounding is 0."""
+    return round(value, DECIMALS) + 0.0
+
+
+def every_digits(found: T) -> T:
+    """The same with `digits` of every float in it: through tuples, mappings and dataclasses, each of which
+    stays where nothing in it changes. So does what is in an array."""
+    made: Any = found
+    if isinstance(found, float):
+        settled = digits(found)
+        made = found if repr(settled) == repr(found) else settled
+    elif isinstance(found, tuple):
+        parts = [every_digits(part) for part in found]
+        if any(new is not old for new, old in zip(parts, found, strict=True)):
+            made = type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
+    elif isinstance(found, Mapping):
+        values = [every_digits(part) for part in found.values()]
+        if any(new is not old for new, old in zip(values, found.values(), strict=True)):
+            made = dict(zip(found, values, strict=True))
+    elif is_dataclass(found) and not isinstance(found, type):
+        held = {field.name: getattr(found, field.name) for field in fields(found)}
+        changed = {name: new for name, old in held.items() if (new := every_digits(old)) is not old}
+        made = replace(found, **changed) if changed else found
+    return made  # type: ignore[no-any-return]

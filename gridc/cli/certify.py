@@ -1,14 +1,14 @@
 """`gridc certify`."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import ALLOW, JSON, Several, believes, of_study, print_json, resumable
+from gridc.cli.options import ALLOW, JSON, Several, believes, named, of_study, print_json, resumable
 from gridc.study import OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
 
@@ -64,7 +64,7 @@ def certify(
     With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
     if logs:
         out = click.get_current_context().params["out"]
-        tasks, same = _named("--benchmark", benchmarks), _named("--model", names)
+        tasks, same = named("--benchmark", benchmarks), named("--model", names)
         _of_logs(studies.certify(logs, reading, tasks, may_differ, same), as_json, out)
         return
     if until_decided:
@@ -76,17 +76,6 @@ def certify(
         return
     for statement in certified.certificate.statements:
         click.echo(terminal.bullet(statement))
-
-
-def _named(option: str, stated: Iterable[str]) -> dict[str, list[str]]:
-    """`NAME=ONE,OTHER` by name."""
-    names = {}
-    for text in stated:
-        name, equals, several = text.partition("=")
-        if not (name and equals and several):
-            raise click.BadParameter(f"write NAME={option[2:].upper()},...", param_hint=option)
-        names[name] = several.split(",")
-    return names
 
 
 def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:

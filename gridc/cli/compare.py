@@ -7,9 +7,11 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Several, print_json
+from gridc.cli.options import JSON, Several, named, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gridc.study.gate import Aspect, ExitCodes
 
 
@@ -56,6 +58,27 @@ class MarginParameter(click.ParamType[float]):
     help="How many items the benchmark has, where lists of what was resolved leave out the rest.",
 )
 @click.option(
+    "--reading",
+    "readings",
+    multiple=True,
+    metavar="[BENCHMARK=]READING",
+    help="Of logs: the metric, filter or scorer that counts, where there are several.",
+)
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="NAME=TASK,TASK",
+    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
+)
+@click.option(
+    "--model",
+    "names",
+    multiple=True,
+    metavar="NAME=MODEL,MODEL",
+    help="Of logs: these are one model, which its logs call by several names.",
+)
+@click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
     default="gridc",
@@ -76,6 +99,9 @@ def compare(
     exit_codes: "ExitCodes",
     common_only: bool,
     total: int | None,
+    readings: tuple[str, ...],
+    benchmarks: tuple[str, ...],
+    names: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -87,7 +113,10 @@ def compare(
     for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not comparable.
     """
     firsts, second = _sides(runs, baselines)
-    report = study.compare(firsts, second, margin, policy, may_differ, exit_codes, common_only, total)
+    report = study.compare(
+        firsts, second, margin, policy, may_differ, exit_codes, common_only, total,
+        _readings(readings), named("--benchmark", benchmarks), named("--model", names),
+    )  # fmt: skip
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)
     if as_json:
@@ -99,6 +128,12 @@ def compare(
         if written:
             click.echo(terminal.visible(f"written: {' '.join(map(str, written))}"))
     raise SystemExit(report.exit_code)
+
+
+def _readings(stated: "Iterable[str]") -> dict[str | None, str]:
+    """`READING`, and `BENCHMARK=READING`."""
+    parts = [text.rpartition("=") for text in stated]
+    return {name or None: reading for name, _, reading in parts}
 
 
 def _sides(runs: tuple[str, ...], baselines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -55,7 +55,7 @@ def _head(comparison: RunComparison) -> Iterator[str]:
 
 
 def _cells(row: ComparedBenchmark) -> Iterator[str]:
-    name = row.name if row.tier == "gate" else f"{row.name} (watched)"
+    name = row.read_as if row.tier == "gate" else f"{row.read_as} (watched)"
     yield from (name, words.units(row, row.units))
     score = row.score
     if score is None:

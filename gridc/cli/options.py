@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -169,3 +169,14 @@ def resumable() -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("stopped; every finished call is stored: run the same command to resume", err=True)
         raise SystemExit(6) from None
+
+
+def named(option: str, stated: Iterable[str]) -> dict[str, list[str]]:
+    """`NAME=ONE,OTHER` by name."""
+    names = {}
+    for text in stated:
+        name, equals, several = text.partition("=")
+        if not (name and equals and several):
+            raise click.BadParameter(f"write NAME={option[2:].upper()},...", param_hint=option)
+        names[name] = several.split(",")
+    return names

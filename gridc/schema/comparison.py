@@ -60,6 +60,12 @@ class StateCounts(Part):
     absent: Count = 0
 
     @property
+    def misread(self) -> float:
+        """The share of the answers that are there and that nobody could read."""
+        there = sum(self.model_dump().values()) - self.missing
+        return round(self.unreadable / there, 9) if there else 0.0
+
+    @property
     def missing(self) -> int:
         return self.failed + self.unscored + self.absent
 
@@ -113,6 +119,9 @@ class ComparedBenchmark(Part):
 
     model: str
     benchmark: str
+    reading: Annotated[
+        str | None, Field(description="The metric, filter or scorer that counts, where the logs name one.")
+    ]
     tier: Literal["gate", "watch"]
     family: str | None
     unit: Annotated[str, Field(description="What is independent: `item`, or what items were made from.")]
@@ -174,6 +183,11 @@ class ComparedBenchmark(Part):
     @property
     def name(self) -> str:
         return f"{self.model}/{self.benchmark}"
+
+    @property
+    def read_as(self) -> str:
+        """Its name with the reading that counts: `m/sums by exact_match,strict-match`."""
+        return self.name if self.reading is None else f"{self.name} by {self.reading}"
 
     @property
     def every(self) -> int:

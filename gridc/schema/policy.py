@@ -13,6 +13,8 @@ MAY_DIFFER: tuple[Aspect, ...] = ("model", "environment", "seed")
 """What two runs of one instrument may differ in, where no policy says otherwise."""
 CHANGING = 0.1
 """The share of answers that is assumed to change for no reason, where what a design can see is said."""
+UNREADABLE = 0.2
+"""The share of unreadable answers above which no run passes, where no policy says otherwise."""
 
 MarginPoints = Annotated[float, Field(ge=0, lt=100)]
 AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
@@ -48,6 +50,17 @@ class ReleaseBenchmark(Table):
     total: Annotated[
         Total | None, Field(description="How many items it has. Default: the policy's.", examples=[500])
     ] = None
+    reading: Annotated[
+        str | None,
+        Field(
+            description="In logs: the metric, filter or scorer that counts. Default: the policy's.",
+            examples=["exact_match,flexible-extract"],
+        ),
+    ] = None
+    tasks: Annotated[
+        tuple[str, ...],
+        Field(description="In logs: these tasks ask the same items in several ways, and are this benchmark."),
+    ] = ()
 
 
 class Policy(Table):
@@ -97,6 +110,29 @@ class Policy(Table):
             examples=[500],
         ),
     ] = None
+    reading: Annotated[
+        str | None,
+        Field(
+            description="In logs: the metric, filter or scorer that counts wherever a log has it.",
+            examples=["acc"],
+        ),
+    ] = None
+    unreadable: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="The largest share of a run's answers that may be unreadable in a benchmark that is "
+            "shown not to be worse: above it the score says more of the reading than of the model.",
+        ),
+    ] = UNREADABLE
+    models: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(
+            description="In logs: names of one model, by the name that it gets.",
+            examples=[{"large": ["large-2", "org/large-2"]}],
+        ),
+    ] = Field(default_factory=dict)
     benchmark: Annotated[tuple[ReleaseBenchmark, ...], Field(description="One entry each.")] = ()
     family: Annotated[tuple[ReleaseFamily, ...], Field(description="Those that benchmarks name.")] = ()
 

@@ -502,22 +502,27 @@ def compare(
     exit_codes: "ExitCodes" = "gridc",
     common_only: bool = False,
     total: int | None = None,
+    reading: str | Mapping[str | None, str] | None = None,
+    benchmarks: Mapping[str, Sequence[str]] | None = None,
+    models: Mapping[str, Sequence[str]] | None = None,
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
     they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
 
     `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
     none of; `may_differ` is what the runs may differ in beside model, environment and seed. An item that one
-    run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Raises
-    `StoreError` for what is no run, and `SpecError` for a policy that cannot be.
+    run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Of logs,
+    `reading` is the metric, filter or scorer that counts, of all benchmarks or by benchmark; `benchmarks`
+    and `models` are as in `certify`. Raises `StoreError` for what is no run, `UsageError` for logs that are
+    read in several ways (GC767), and `SpecError` for a policy that cannot be.
     """
-    from gridc.study.gate import compare
+    from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
+    readings: dict[str | None, str] = {None: reading} if isinstance(reading, str) else dict(reading or {})
+    given = GivenPolicy(margin, may_differ, common_only, total, readings, benchmarks or {}, models or {})
     stated = None if policy is None else Path(policy)
-    return compare(
-        [str(one) for one in several], str(b), margin, stated, may_differ, exit_codes, common_only, total
-    )
+    return compare([str(one) for one in several], str(b), stated, exit_codes, given)
 
 
 @coded()

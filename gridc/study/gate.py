@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,17 +15,18 @@ from gridc.files import write_atomic
 from gridc.reports.comparison import decision, document, words, written
 from gridc.reports.comparison.run import ComparedRun
 from gridc.reports.comparison.stored import stored_run
-from gridc.reports.recorded.compared import logged_run
+from gridc.reports.recorded.compared import LogSelection, logged_run
 from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
-from gridc.schema.policy import MAY_DIFFER, Aspect, Policy
+from gridc.schema.policy import Aspect, Policy
 from gridc.study.comparing import operand
-from gridc.study.recorded import is_of_logs
+from gridc.study.recorded import is_of_logs, recorded_logs
 
 __all__ = [
     "Aspect",
     "ComparedBenchmark",
     "ExitCodes",
     "FlippedItem",
+    "GivenPolicy",
     "ReleaseReport",
     "RunComparison",
     "compare",
@@ -91,34 +92,65 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class GivenPolicy:
+    """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
+    in beside what the policy allows, whether common items alone count, how many items there are; and of logs
+    the reading that counts, of all benchmarks (under `None`) or of one, and names of tasks and models."""
+
+    margin: float | None = None
+    may_differ: Sequence[Aspect] = ()
+    common_only: bool = False
+    total: int | None = None
+    readings: Mapping[str | None, str] = field(default_factory=dict)
+    benchmarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def over(self, policy: Policy) -> Policy:
+        """The policy, with what is given in the place of what it states."""
+        changes: dict[str, Any] = {}
+        if self.margin is not None:
+            changes["margin"] = self.margin
+        if self.total is not None:
+            changes["total"] = self.total
+        if self.common_only:
+            changes["common_only"] = True
+        if self.may_differ:
+            changes["may_differ"] = tuple(dict.fromkeys([*policy.may_differ, *self.may_differ]))
+        return policy.model_copy(update=changes)
+
+    def selection(self, policy: Policy) -> LogSelection:
+        """What counts in logs."""
+        stated = {one.id: one.reading for one in policy.benchmark if one.reading is not None}
+        own = {name: reading for name, reading in self.readings.items() if name is not None}
+        tasks = {one.id: one.tasks for one in policy.benchmark} | dict(self.benchmarks)
+        models = dict(policy.models) | dict(self.models)
+        return LogSelection(
+            self.readings.get(None, policy.reading),
+            (stated if None not in self.readings else {}) | own,
+            *(
+                {alias: name for name, several in named.items() for alias in several}
+                for named in (tasks, models)
+            ),
+        )
+
+
 def compare(
     baselines: Sequence[str],
     candidate: str,
-    margin: float | None,
     policy: Path | None,
-    may_differ: Sequence[Aspect],
     exit_codes: ExitCodes,
-    common_only: bool,
-    total: int | None,
+    given: GivenPolicy,
 ) -> ReleaseReport:
-    """`margin`, in points, stands in the place of the policy's, as `common_only` and `total` do; `may_differ`
-    beside. Raises `UsageError` for what is no run, and `SpecError` for a policy that cannot be."""
+    """What is `given` stands in the place of the policy's. Raises `UsageError` for what is no run, or is read
+    in several ways, and `SpecError` for a policy that cannot be."""
     stated, source = Policy(policy=1), None
     if policy is not None:
         source = read(policy)
         stated = typed_as(Policy, "policy", source)
-    changes: dict[str, Any] = {}
-    if margin is not None:
-        changes["margin"] = margin
-    if total is not None:
-        changes["total"] = total
-    if common_only:
-        changes["common_only"] = True
-    if may_differ:
-        kept = stated.may_differ if policy is not None else MAY_DIFFER
-        changes["may_differ"] = tuple(dict.fromkeys([*kept, *may_differ]))
-    stated = stated.model_copy(update=changes)
-    firsts, second = [_run(path) for path in baselines], _run(candidate)
+    stated = given.over(stated)
+    selection = given.selection(stated)
+    firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
         firsts = [
@@ -131,16 +163,18 @@ def compare(
     return ReleaseReport(document.compare(firsts, second, stated, name, exit_codes), source)
 
 
-def _run(text: str) -> ComparedRun:
-    """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package."""
+def _run(text: str, selection: LogSelection) -> ComparedRun:
+    """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package, or what
+    `gridc certify --out` wrote of them."""
     if is_of_logs(Path(text)):
-        return logged_run(Path(text), text)
+        return logged_run([Path(text)], text, selection)
     path, stamp = operand(text)
     if path.suffix == ".toml":
         message = f"`{text}` is a spec, not what came of it"
         help = "name the results folder or the store.sqlite of a run"
         raise UsageError([Diagnostic("GC000", message, help=help)])
-    return stored_run(path, stamp, text)
+    logs = recorded_logs(path)
+    return stored_run(path, stamp, text) if logs is None else logged_run(logs, text, selection)
 
 
 def points(text: str) -> float:

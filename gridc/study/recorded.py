@@ -11,6 +11,7 @@ import numpy as np
 
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
+from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import write_atomic
@@ -18,6 +19,7 @@ from gridc.reports.recorded import cards, words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
+from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
 
@@ -120,6 +122,27 @@ def is_of_logs(path: Path) -> bool:
     store and a spec are looked for first."""
     asked = any((path / name).is_file() for name in ("store.sqlite", "gridcard.toml"))
     return not asked and path.exists() and holds_logs(path)
+
+
+def recorded_logs(path: Path) -> list[Path] | None:
+    """The logs that a store was made of by `gridc certify --out`; None of the store of a run. Raises
+    `UsageError` where one of them is not there any more, or not as it was."""
+    if not path.is_file():
+        return None
+    with Store.open(path) as store:
+        document = store.logs()
+    if document is None:
+        return None
+    for file in document["files"]:
+        log = Path(file["path"])
+        if not log.is_file() or LogFile(log).digest != file["sha256"]:
+            what = "has changed since" if log.is_file() else "is not here"
+            message = f"the answers were taken from `{log}`, which {what}"
+            help = (
+                "name the logs themselves, or run `gridc certify --from LOGS --out FOLDER` again, from here"
+            )
+            raise UsageError([Diagnostic("GC000", message, str(path), help=help)])
+    return [Path(file["path"]) for file in document["files"]]
 
 
 def certify(

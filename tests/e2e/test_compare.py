@@ -239,3 +239,98 @@ def test_an_item_that_a_store_did_not_plan_is_left_out(runs: Path, tmp_path: Pat
     assert report.verdict == "GO"
     assert all((row.left_out, row.states_b.absent) == (1, 0) for row in report.comparison.benchmarks)
     assert any("a plan did not have the others" in reason for reason in report.comparison.reasons)
+
+
+def lm_eval_log(folder: Path, right: int, read: int) -> Path:
+    """60 samples of a task with two filters: one reads the first `read` answers alone, one reads all of
+    them, of which the first `right` are right."""
+    folder.mkdir()
+    filters = {"strict": read, "loose": 60}
+    scores = {
+        f"exact_match,{name}": sum(n < right and n < most for n in range(60)) / 60
+        for name, most in filters.items()
+    }
+    (folder / "results_2026-11-01T00-00-00.json").write_text(
+        json.dumps(
+            {
+                "results": {"sums": {"alias": "sums", **scores}},
+                "configs": {
+                    "sums": {
+                        "task": "sums", "output_type": "generate_until", "repeats": 1,
+                        "metric_list": [{"metric": "exact_match", "higher_is_better": True}],
+                    }
+                },
+                "n-shot": {"sums": 0}, "higher_is_better": {"sums": {"exact_match": True}},
+                "n-samples": {"sums": {"original": 60, "effective": 60}},
+                "config": {"model": "hf", "model_args": "pretrained=m"}, "model_name": "m",
+                "lm_eval_version": "0.4.13",
+            }
+        )
+    )  # fmt: skip
+    lines = [
+        {
+            "doc_id": n, "doc": {"question": f"{n} + 1?"}, "target": "7", "filter": name,
+            "arguments": {"gen_args_0": {"arg_0": f"{n} + 1?"}}, "resps": [["7" if n < right else "8"]],
+            "filtered_resps": [("7" if n < right else "8") if n < most else "[invalid]"],
+            "metrics": ["exact_match"], "exact_match": float(n < right and n < most), "doc_hash": f"d{n}",
+        }
+        for name, most in filters.items()
+        for n in range(60)
+    ]  # fmt: skip
+    samples = folder / "samples_sums_2026-11-01T00-00-00.jsonl"
+    samples.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`base` is right on 50 of 60 and `candidate` on 34; of neither the strict filter reads anything."""
+    folder = tmp_path_factory.mktemp("filtered")
+    lm_eval_log(folder / "base", 50, 0)
+    lm_eval_log(folder / "candidate", 34, 0)
+    return folder
+
+
+def test_a_reading_is_the_authors_choice(filtered: Path) -> None:
+    """The way out that the error names is followed as it is written."""
+    asked = compare("base", "candidate", "--margin", "5pp", cwd=filtered)
+    assert asked.returncode == 2
+    assert "error[GC767]: sums is read in several ways: exact_match,strict, exact_match,loose" in asked.stderr
+    ways = re.findall(r"--reading (\S+)", asked.stderr.partition("; or")[0])
+    assert ways == ["sums=exact_match,strict", "sums=exact_match,loose"]
+    chosen = compare("base", "candidate", "--margin", "5pp", "--reading", ways[1], cwd=filtered)
+    assert chosen.returncode == 1, chosen.stdout
+    assert "m/sums by exact_match,loose" in chosen.stdout and "83.3 %   56.7 %" in chosen.stdout
+    wrong = compare("base", "candidate", "--margin", "5pp", "--reading", "sums=f1", cwd=filtered)
+    assert (wrong.returncode, "has no reading `f1`" in wrong.stderr) == (2, True)
+    policy = filtered / "release.toml"
+    policy.write_text('policy = 1\nmargin = 5\n[[benchmark]]\nid = "sums"\nreading = "exact_match,loose"\n')
+    by_policy = compare("base", "candidate", "--policy", "release.toml", cwd=filtered)
+    assert by_policy.returncode == 1
+    assert gridc.compare(
+        filtered / "base", filtered / "candidate", margin=5, reading={"sums": "exact_match,loose"}
+    ).verdict == "NO-GO"  # fmt: skip
+
+
+def test_nothing_passes_that_nobody_could_read(filtered: Path, tmp_path: Path) -> None:
+    """The strict filter read nothing of either run: equal scores of 0, and no GO."""
+    strict = ("--reading", "sums=exact_match,strict", "--margin", "60pp")
+    unread = compare("base", "candidate", *strict, cwd=filtered)
+    assert unread.returncode == 10, unread.stdout
+    assert "100 % of a run's answers are unreadable, and a pass takes 20 % at most" in unread.stdout
+    policy = filtered / "any.toml"
+    policy.write_text("policy = 1\nmargin = 60\nunreadable = 1\n")
+    allowed = compare(
+        "base", "candidate", "--reading", "sums=exact_match,strict", "--policy", "any.toml", cwd=filtered
+    )
+    assert allowed.returncode == 0, allowed.stdout
+
+
+def test_names_of_tasks_and_models_are_given_as_in_certify(filtered: Path, tmp_path: Path) -> None:
+    other = lm_eval_log(tmp_path / "other", 50, 60)
+    for path in other.iterdir():
+        path.write_text(path.read_text().replace("sums", "sums_v2"))
+        path.rename(path.with_name(path.name.replace("sums", "sums_v2")))
+    given = ("--benchmark", "addition=sums,sums_v2", "--reading", "exact_match,loose", "--margin", "60pp")
+    done = compare(filtered / "base", other, *given, "--may-differ", "prompt", cwd=tmp_path)
+    assert "m/addition by exact_match,loose" in done.stdout, done.stdout + done.stderr

@@ -244,7 +244,8 @@ def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
     assert (row.matched, row.lost, row.won) == (600, lost, 0)
     assert gridc.compare(a, a, margin=5).verdict == "GO"
     assert any("by id alone" in warning for warning in report.comparison.warnings)
-    real = gridc.compare(LOGS / "lm_eval" / "llama-zero", LOGS / "lm_eval" / "qwen2-zero", margin=5)
+    runs = LOGS / "lm_eval" / "llama-zero", LOGS / "lm_eval" / "qwen2-zero"
+    real = gridc.compare(*runs, margin=5, reading={"arith_mc": "acc", "arith_gen": "exact_match,loose"})
     assert "model" not in real.comparison.instrument.equal, "the names are others"
     assert real.comparison.instrument.prompts == real.comparison.instrument.prompts_equal == 24
     assert real.comparison.instrument.same
@@ -253,7 +254,9 @@ def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
 
 
 def test_a_store_and_a_log_share_no_item(finished: Path) -> None:
-    report = gridc.compare(finished / "results" / "small", LOGS / "lm_eval" / "llama-zero", margin=5)
+    log = LOGS / "lm_eval" / "llama-zero"
+    readings = {"arith_mc": "acc", "arith_gen": "exact_match,loose"}
+    report = gridc.compare(finished / "results" / "small", log, margin=5, reading=readings)
     assert report.verdict == "NOT COMPARABLE"
 
 

@@ -4,6 +4,7 @@ says where they come from, and what needs a spec refuses them."""
 import json
 import os
 import shlex
+import shutil
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.diagnostics.errors import StoreError, UsageError
+from gridc.diagnostics.errors import UsageError
 from tests.e2e.conftest import command
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
@@ -110,24 +111,34 @@ def test_two_logs_side_by_side(tmp_path: Path) -> None:
 
 def test_a_comparison_names_the_pages_that_show_both_answers(tmp_path: Path) -> None:
     runs = [str(LOGS / "lm_eval" / name) for name in ("llama-zero", "qwen2-zero")]
-    done = command("compare", *runs, "--margin", "5pp", cwd=tmp_path)
+    readings = ("--reading", "acc", "--reading", "arith_gen=exact_match,loose")
+    done = command("compare", *runs, "--margin", "5pp", *readings, cwd=tmp_path)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("both answers to every item: ")]
     _, *arguments = shlex.split(line.partition(": ")[2])
     shown = command(*arguments, "--export", "pages", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    several = command("compare", runs[1], "--baseline", *runs, "--margin", "5pp", cwd=tmp_path)
+    several = command("compare", runs[1], "--baseline", *runs, "--margin", "5pp", *readings, cwd=tmp_path)
     assert "both answers" not in several.stdout
 
 
 def test_what_needs_a_spec_refuses_imported_logs(written: Path, finished: Path, tmp_path: Path) -> None:
-    for arguments in (
-        ("compare", str(written), str(written), "--margin", "5pp"),
-        ("diff", str(written), str(written)),
-    ):
-        done = command(*arguments, cwd=tmp_path)
-        assert done.returncode == 6 and "GC613" in done.stderr, done.stderr
-    with pytest.raises(StoreError, match="GC613"):
-        gridc.compare(written, finished / "results" / "small")
+    done = command("diff", str(written), str(written), cwd=tmp_path)
+    assert done.returncode == 6 and "GC613" in done.stderr, done.stderr
+
+
+def test_what_certify_wrote_is_compared_as_its_logs_are(tmp_path: Path) -> None:
+    folders, logs = [], []
+    for name in ("llama-zero", "qwen2-zero"):
+        logs.append(shutil.copytree(LOGS / "lm_eval" / name, tmp_path / name))
+        folders.append(tmp_path / f"{name}-certified")
+        gridc.certify(logs[-1]).write(folders[-1])
+    readings = {"arith_mc": "acc", "arith_gen": "exact_match,loose"}
+    found, same = (gridc.compare(*pair, margin=5, reading=readings).as_json() for pair in (folders, logs))
+    assert found["benchmarks"] == same["benchmarks"] != []
+    assert found["verdict"] == same["verdict"]
+    shutil.rmtree(logs[0])
+    with pytest.raises(UsageError, match="is not here"):
+        gridc.compare(*folders, margin=5, reading=readings)
 
 
 def test_no_store_of_a_run_is_written_over(study: Path, tmp_path: Path) -> None:

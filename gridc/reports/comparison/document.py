@@ -102,8 +102,12 @@ class _GatedBenchmark:
     ) -> ComparedBenchmark:
         pair, scores, gate = self._pair, self._scores, self.weighed.gate
         alpha = self._policy.alpha
-        regressed = decision.regression(adjusted, self.weighed, level, alpha)
         states_a, states_b = evidence.states(pair)
+        misread = max(states_a.misread, states_b.misread)
+        unread = misread > self._policy.unreadable
+        regressed = decision.regression(adjusted, self.weighed, level, alpha)
+        if unread and regressed == "no":
+            regressed = "cannot tell"
         worse, better = evidence.by_configuration(pair, self._sign)
         lost, won = ([], []) if scores is None else evidence.flips(scores, self._sign)
         score = None if scores is None else evidence.change(scores, self._sign, alpha)
@@ -111,6 +115,7 @@ class _GatedBenchmark:
         return ComparedBenchmark(
             model=pair.model_b,
             benchmark=pair.benchmark,
+            reading=_reading(pair),
             tier="gate" if gate.decides else "watch",
             family=gate.family or None,
             unit=pair.unit,
@@ -144,7 +149,7 @@ class _GatedBenchmark:
             p_not_worse=self.weighed.p_not_worse,
             alpha=level if tested else None,
             regression=regressed,
-            why=self._why(gate),
+            why=self._why(gate) or (self._unread(misread) if unread else None),
             sight=self._sight(each, regressed),
             flips=tuple(self._flips(lost, won, firsts, second)) if texts else (),
         )
@@ -157,6 +162,10 @@ class _GatedBenchmark:
         if self._sign == 0:
             return "its score is best at a target, so that no change is simply worse"
         return "no margin is stated" if gate.margin is None else None
+
+    def _unread(self, share: float) -> str:
+        most = f"{100 * self._policy.unreadable:g} %"
+        return f"{100 * share:.0f} % of a run's answers are unreadable, and a pass takes {most} at most"
 
     def _sight(self, each: float, regressed: str | None) -> ReleaseSight | None:
         if self._units is None or self._sign == 0:
@@ -200,6 +209,21 @@ class _GatedBenchmark:
 
 def _cut(text: str | None) -> str | None:
     return text if text is None or len(text) <= LONG else f"{text[:LONG]}…"
+
+
+def _reading(pair: PairedBenchmark) -> str | None:
+    """The reading that counts, of a and of b where they differ; None where neither log names one."""
+    sides = [
+        ", ".join(
+            dict.fromkeys(
+                str(setting["score", "reading"])
+                for setting in run.settings.values()
+                if ("score", "reading") in setting
+            )
+        )
+        for run in (pair.firsts[0], pair.second)
+    ]
+    return " | ".join(dict.fromkeys(side for side in sides if side)) or None
 
 
 def _direction(pair: PairedBenchmark) -> str:

@@ -107,7 +107,7 @@ def sentence(row: ComparedBenchmark) -> str:
     limits = f" ({words.interval(row.score)})" if row.score.low is not None else ""
     margin = "" if row.margin is None else f"; worse by more than {row.margin:g} pp: {words.answer(row)}"
     return (
-        f"{row.name}: {words.score(row.score.a, row.score.a_bounds)} -> "
+        f"{row.read_as}: {words.score(row.score.a, row.score.a_bounds)} -> "
         f"{words.score(row.score.b, row.score.b_bounds)}, {words.moved(row.score)} pp"
         f"{limits}, {row.lost} lost and {row.won} won of {words.size(row)}{margin}"
     )

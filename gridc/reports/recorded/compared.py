@@ -1,7 +1,9 @@
 """Logs -> a run to compare, as `gridc compare` takes stores."""
 
+import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,9 @@ import numpy as np
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
-from gridc.reports.recorded.cells import chosen_reading, recorded
+from gridc.reports.recorded.cells import recorded
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
@@ -19,22 +22,50 @@ NAMED = ("prompt", "request", "score")
 """What two configurations of a run differ in by name; the rest is a fact about the run."""
 
 
-def logged_run(path: Path, name: str, reading: str | None = None) -> ComparedRun:
-    """A log, or a folder of them, as a run to compare. Raises `FileError` for what is wrong in one.
+@dataclass(frozen=True, slots=True)
+class LogSelection:
+    """What counts in logs: a `reading` wherever a log has it, or one of a benchmark (`readings`); and what
+    tasks (`tasks`) and models (`models`) are called here, by what the logs call them."""
+
+    reading: str | None = None
+    readings: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, run: GatheredRun) -> str | None:
+        """The reading that counts in a run: the one that is stated, whole (`acc,none`) or by its metric
+        (`acc`), or its only one; None where it has no answers. Raises `ValueError` where it has several and
+        none of them, or more than one, is stated."""
+        stated = self.readings.get(run.run.benchmark)
+        if stated is None and len(run.columns) < 2:
+            return next(iter(run.columns), None)
+        wanted = self.reading if stated is None else stated
+        (found,) = [name for name in run.columns if name == wanted] or [
+            name for name in run.columns if name.partition(",")[0] == wanted
+        ]
+        return found
+
+
+def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> ComparedRun:
+    """Logs, or folders of them, as a run to compare. Raises `FileError` for what is wrong in one, and
+    `UsageError` where a benchmark is read in several ways and none is chosen (GC767).
 
     A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
-    logs = read_logs([path])
+    logs = read_logs(paths, selection.tasks, selection.models)
+    _require_one_reading(logs.runs, selection, name)
     groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         groups[gathered.run.model, gathered.run.benchmark].append(gathered)
     runs = [gathered.run for gathered in logs.runs]
-    warnings = [warning for benchmark in recorded(logs, reading, ()) for warning in benchmark.warnings]
+    warnings = [
+        warning for benchmark in recorded(logs, selection.reading, ()) for warning in benchmark.warnings
+    ]
     return ComparedRun(
         name,
         ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
         all(run.finished for run in runs),
         {
-            (model, benchmark): _benchmark(some, logs.items[benchmark], reading)
+            (model, benchmark): _benchmark(some, logs.items[benchmark], selection)
             for (model, benchmark), some in groups.items()
             if any(gathered.columns for gathered in some)
         },
@@ -46,15 +77,35 @@ def logged_run(path: Path, name: str, reading: str | None = None) -> ComparedRun
     )
 
 
-def _benchmark(runs: list[GatheredRun], items: LogItems, reading: str | None) -> RunBenchmark:
+def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, name: str) -> None:
+    ways: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for run in runs:
+        try:
+            selection.of(run)
+        except ValueError:
+            ways[run.run.benchmark] |= dict.fromkeys(run.columns)
+    found = []
+    for benchmark, readings in ways.items():
+        stated = selection.readings.get(benchmark)
+        what = "is read in several ways" if stated is None else f"has no reading `{stated}`"
+        help = "choose one: " + " | ".join(
+            f"--reading {shlex.quote(f'{benchmark}={reading}')}" for reading in readings
+        )
+        message = f"{benchmark} {what}: {', '.join(readings)}"
+        found.append(Diagnostic("GC767", message, name, help=f"{help}; or `reading` in a policy"))
+    if found:
+        raise UsageError(found)
+
+
+def _benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection) -> RunBenchmark:
     answers: dict[int, dict[str, list[RunAnswer]]] = {}
     settings: dict[str, dict[tuple[Aspect, str], object]] = {}
     lower = False
     for gathered in runs:
-        run, chosen = gathered.run, chosen_reading(gathered, reading)
-        column = gathered.columns.get(chosen)
-        if column is None:
+        run, chosen = gathered.run, selection.of(gathered)
+        if chosen is None:
             continue
+        column = gathered.columns[chosen]
         lower = lower or chosen in run.lower
         configuration = configuration_of(run)
         settings[configuration] = {(one.aspect, name): one.value for name, one in run.axes.items()}

@@ -151,6 +151,11 @@ class Reader:
         contents = self._db.execute("SELECT content FROM study")
         return all(RECORDED in document_of(content) for (content,) in contents)
 
+    def logs(self) -> Any:
+        """What imported logs say of themselves; None where the store holds something else."""
+        documents = [document_of(content) for (content,) in self._db.execute("SELECT content FROM study")]
+        return documents[-1][RECORDED] if documents and all(RECORDED in one for one in documents) else None
+
     def newest(self, prefix: str | None = None) -> str:
         """The stamp of the newest study, or of the newest one whose stamp begins so. Raises `StoreError`
         (GC603) where there is none."""

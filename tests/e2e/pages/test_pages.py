@@ -406,7 +406,8 @@ FOLLOWED = ("README.md", "docs/tutorial.md", "docs/refusals.md", "docs/logs.md",
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
     "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
-    "gridc compare": ("logs", "gridc compare logs/lm_eval/llama-zero logs/lm_eval/qwen2-zero --margin 5pp"),
+    "gridc certify --out": ("logs", "gridc certify --from logs/lm_eval --out certified"),
+    "gridc compare": ("finished", "gridc compare results/small results/small"),
     "gridc compare A B": ("finished", "gridc compare results/small results/small"),
     "gridc compare B --baseline A1 A2 A3": (
         "finished",

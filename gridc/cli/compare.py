@@ -130,10 +130,10 @@ def compare(
     raise SystemExit(report.exit_code)
 
 
-def _readings(stated: "Iterable[str]") -> dict[str | None, str]:
-    """`READING`, and `BENCHMARK=READING`."""
+def _readings(stated: "Iterable[str]") -> dict[str, str]:
+    """`READING`, which has no name before it, and `BENCHMARK=READING`."""
     parts = [text.rpartition("=") for text in stated]
-    return {name or None: reading for name, _, reading in parts}
+    return {name: reading for name, _, reading in parts}
 
 
 def _sides(runs: tuple[str, ...], baselines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

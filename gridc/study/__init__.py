@@ -502,7 +502,7 @@ def compare(
     exit_codes: "ExitCodes" = "gridc",
     common_only: bool = False,
     total: int | None = None,
-    reading: str | Mapping[str | None, str] | None = None,
+    reading: str | Mapping[str, str] | None = None,
     benchmarks: Mapping[str, Sequence[str]] | None = None,
     models: Mapping[str, Sequence[str]] | None = None,
 ) -> "ReleaseReport":
@@ -519,7 +519,7 @@ def compare(
     from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
-    readings: dict[str | None, str] = {None: reading} if isinstance(reading, str) else dict(reading or {})
+    readings = {"": reading} if isinstance(reading, str) else reading or {}
     given = GivenPolicy(margin, may_differ, common_only, total, readings, benchmarks or {}, models or {})
     stated = None if policy is None else Path(policy)
     return compare([str(one) for one in several], str(b), stated, exit_codes, given)

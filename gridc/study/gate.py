@@ -96,13 +96,13 @@ def _json(value: Any) -> str:
 class GivenPolicy:
     """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
     in beside what the policy allows, whether common items alone count, how many items there are; and of logs
-    the reading that counts, of all benchmarks (under `None`) or of one, and names of tasks and models."""
+    the reading that counts, of all benchmarks (under the empty name) or of one, and names of tasks and models."""
 
     margin: float | None = None
     may_differ: Sequence[Aspect] = ()
     common_only: bool = False
     total: int | None = None
-    readings: Mapping[str | None, str] = field(default_factory=dict)
+    readings: Mapping[str, str] = field(default_factory=dict)
     benchmarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     models: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -122,12 +122,12 @@ class GivenPolicy:
     def selection(self, policy: Policy) -> LogSelection:
         """What counts in logs."""
         stated = {one.id: one.reading for one in policy.benchmark if one.reading is not None}
-        own = {name: reading for name, reading in self.readings.items() if name is not None}
+        own = {name: reading for name, reading in self.readings.items() if name}
         tasks = {one.id: one.tasks for one in policy.benchmark} | dict(self.benchmarks)
         models = dict(policy.models) | dict(self.models)
         return LogSelection(
-            self.readings.get(None, policy.reading),
-            (stated if None not in self.readings else {}) | own,
+            self.readings.get("", policy.reading),
+            (stated if "" not in self.readings else {}) | own,
             *(
                 {alias: name for name, several in named.items() for alias in several}
                 for named in (tasks, models)

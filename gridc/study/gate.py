@@ -95,8 +95,9 @@ def _json(value: Any) -> str:
 @dataclass(frozen=True, slots=True)
 class GivenPolicy:
     """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
-    in beside what the policy allows, whether common items alone count, how many items there are; and of logs
-    the reading that counts, of all benchmarks (under the empty name) or of one, and names of tasks and models."""
+    in beside what the policy allows, whether common items alone count, how many items there are. And of
+    logs: the reading that counts, of all benchmarks (under the empty name) or of one, and the tasks and
+    models that have a name here."""
 
     margin: float | None = None
     may_differ: Sequence[Aspect] = ()

@@ -133,12 +133,12 @@ def test_what_certify_wrote_is_compared_as_its_logs_are(tmp_path: Path) -> None:
         folders.append(tmp_path / f"{name}-certified")
         gridc.certify(logs[-1]).write(folders[-1])
     readings = {"arith_mc": "acc", "arith_gen": "exact_match,loose"}
-    found, same = (gridc.compare(*pair, margin=5, reading=readings).as_json() for pair in (folders, logs))
+    found, same = (gridc.compare(a, b, margin=5, reading=readings).as_json() for a, b in (folders, logs))
     assert found["benchmarks"] == same["benchmarks"] != []
     assert found["verdict"] == same["verdict"]
     shutil.rmtree(logs[0])
     with pytest.raises(UsageError, match="is not here"):
-        gridc.compare(*folders, margin=5, reading=readings)
+        gridc.compare(folders[0], folders[1], margin=5, reading=readings)
 
 
 def test_no_store_of_a_run_is_written_over(study: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from gridc.runtime.run import Finished, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.events import Witnessed
 from gridc.runtime.store.rows import ModelPace, Progress, Spent
+from gridc.runtime.store.opening import begun
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
@@ -65,7 +66,7 @@ def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[
     checked = place.checked()
     for line in consent.sentences(checked.spec, checked.references.scorers.values()):
         notify(line)
-    if place.store(checked).is_file():
+    if begun(place.store(checked)):
         return lambda compiled: _resumed(place, compiled, allow, ask)
     given = _required(place, checked, allow, ask)
     return lambda compiled: given

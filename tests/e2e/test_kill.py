@@ -9,10 +9,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from gridc.runtime.store.tables import APPLICATION_ID
 from tests.e2e.conftest import command, make_study
 
 STORE = Path("results/small/store.sqlite")
@@ -95,3 +97,17 @@ def test_a_kill_after_the_first_answers(study: Path) -> None:
 @pytest.mark.slow
 def test_twenty_kills(tmp_path: Path) -> None:
     kills(tmp_path, items=48, count=20, seed=20)
+
+
+@pytest.mark.parametrize("written", [b"", None], ids=["before the first page", "before the tables"])
+def test_a_run_that_stopped_while_it_made_its_store_goes_on(study: Path, written: bytes | None) -> None:
+    store = study / STORE
+    store.parent.mkdir(parents=True, exist_ok=True)
+    if written is None:
+        with closing(sqlite3.connect(store)) as db:
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute("PRAGMA journal_mode = WAL")
+    else:
+        store.write_bytes(written)
+    done = command("run", cwd=study)
+    assert done.returncode == 0, done.stderr

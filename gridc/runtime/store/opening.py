@@ -57,6 +57,24 @@ def open_to_read(path: Path, look: bool = True) -> tuple[Database, Callable[[], 
     return db, db.close
 
 
+def begun(path: Path) -> bool:
+    """Whether there is a store with tables. A run that was stopped while it made them leaves a file without,
+    which the next one fills. Raises `StoreError` (GC605) where the file is damaged or none that SQLite made.
+    """
+    if not path.exists():
+        return False
+    _require_files(path)
+    try:
+        connection = _connect(path)
+        try:
+            row = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()
+        finally:
+            connection.close()
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise unusable(path, error) from None
+    return bool(row[0])
+
+
 def open_to_write(path: Path) -> Database:
     """The store at `path`, made or brought up to date as needed. Raises `StoreError` as `open_to_read`."""
     if path.exists():

@@ -43,6 +43,16 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     metavar="AXIS",
     help="Of logs: compare models that differ in this axis throughout.",
 )
+@click.option(
+    "--common-only",
+    is_flag=True,
+    help="Of logs: only items that all models have count. Else an item that one lacks has failed there.",
+)
+@click.option(
+    "--total",
+    type=click.IntRange(min=1),
+    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
+)
 @of_study
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
@@ -58,6 +68,8 @@ def certify(
     benchmarks: tuple[str, ...],
     names: tuple[str, ...],
     may_differ: tuple[str, ...],
+    common_only: bool,
+    total: int | None,
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
 
@@ -65,7 +77,7 @@ def certify(
     if logs:
         out = click.get_current_context().params["out"]
         tasks, same = named("--benchmark", benchmarks), named("--model", names)
-        _of_logs(studies.certify(logs, reading, tasks, may_differ, same), as_json, out)
+        _of_logs(studies.certify(logs, reading, tasks, may_differ, same, common_only, total), as_json, out)
         return
     if until_decided:
         _until_decided(study, as_json, allow)

@@ -25,13 +25,18 @@ class LogFileRow(Part):
 
 class LogScoreRow(Part):
     """One model in one configuration. A score is the mean over items of the mean over their repetitions,
-    of what has a score; null where the reading gives none."""
+    null where the reading gives none. Where scores lie between 0 and 1, what has none, or is absent, is
+    wrong in it; else the score is of what has one."""
 
     model: str
     configuration: str
     reading: str
     score: Annotated[Rounded | None, Field(description="In the reading's own unit.")]
     interval: ScoreInterval
+    bounds: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Of the score, all that is missing being wrong and right; null where nothing is."),
+    ]
     items: Annotated[Count, Field(description="That the score is of.")]
     asked: Annotated[Count | None, Field(description="That the log has; null where it has no items.")]
     repetitions: Annotated[Count, Field(description="Of an item, at most.")]
@@ -50,7 +55,7 @@ class LogReadingRow(Part):
 
 
 class LogNeighbourRow(Part):
-    """Two models that follow each other in the order of scores, by the items that both have."""
+    """Two models that follow each other in the order of scores, by the items that either has."""
 
     a: OfPair
     b: OfPair

@@ -478,18 +478,24 @@ def certify(
     benchmarks: Mapping[str, Sequence[str]] | None = None,
     may_differ: Sequence[str] = (),
     models: Mapping[str, Sequence[str]] | None = None,
+    common_only: bool = False,
+    total: int | None = None,
 ) -> "LogReport":
     """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
     scorer that counts where a log has it; `benchmarks` names tasks that ask the same items in several ways;
     `may_differ` has axes in which models may differ throughout and still be compared; `models` names models
-    that packages call by several names.
+    that packages call by several names. An item that a model lacks failed there, unless `common_only`; a
+    benchmark has `total` items where no log names all.
 
     Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
     """
     from gridc.study.recorded import certify
 
     several = [logs] if isinstance(logs, str | PathLike) else logs
-    return certify([Path(path) for path in several], reading, benchmarks, may_differ, models=models)
+    return certify(
+        [Path(path) for path in several], reading, benchmarks, may_differ,
+        models=models, common_only=common_only, total=total,
+    )  # fmt: skip
 
 
 @coded()

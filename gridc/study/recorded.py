@@ -152,6 +152,8 @@ def certify(
     may_differ: Iterable[str] = (),
     alpha: float = ALPHA,
     models: Mapping[str, Iterable[str]] | None = None,
+    common_only: bool = False,
+    total: int | None = None,
 ) -> LogReport:
     """Raises `UsageError` for a reading, a task, a model or an axis that no log has, and `FileError` for what
     is wrong in a log."""
@@ -173,5 +175,5 @@ def certify(
             if name not in known:
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
-    parts = recorded(read, reading, may_differ)
+    parts = recorded(read, reading, may_differ, common_only, total)
     return LogReport(certificate(read, parts, alpha), read, parts)

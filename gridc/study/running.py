@@ -30,8 +30,8 @@ from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.run import Finished, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.events import Witnessed
-from gridc.runtime.store.rows import ModelPace, Progress, Spent
 from gridc.runtime.store.opening import begun
+from gridc.runtime.store.rows import ModelPace, Progress, Spent
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec

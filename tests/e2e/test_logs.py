@@ -4,13 +4,15 @@ import html
 import json
 import re
 import sqlite3
+from collections.abc import Callable
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 from statsmodels.stats.multitest import multipletests
 
 import gridc
@@ -111,7 +113,7 @@ def test_who_names_the_files_does_not_choose_which_repetition_is_tested(
     assert certified[0] == certified[1]
 
 
-def test_one_failed_answer_leaves_out_one_item_of_its_pairs(tmp_path: Path) -> None:
+def test_one_failed_answer_counts_as_wrong_and_is_no_common_item(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", {("a", "x"): 0.6, ("b", "x"): 0.5, ("c", "x"): 0.4}, items=50)
     lines = path.read_text().splitlines()
     for number in (1, 106):  # item 0 of a, and item 5 of c
@@ -119,7 +121,7 @@ def test_one_failed_answer_leaves_out_one_item_of_its_pairs(tmp_path: Path) -> N
     path.write_text("\n".join(lines) + "\n")
     (row,) = gridc.certify(path).certificate.benchmarks
     assert {(score.model, score.items, score.asked) for score in row.scores} == {
-        ("a", 49, 50), ("b", 50, 50), ("c", 49, 50),
+        ("a", 50, 50), ("b", 50, 50), ("c", 50, 50),
     }  # fmt: skip
     assert {frozenset((pair.a, pair.b)): pair.items for pair in row.pairs} == {
         frozenset("ab"): 49, frozenset("ac"): 48, frozenset("bc"): 49,
@@ -134,7 +136,9 @@ def test_models_without_an_item_in_common_have_no_gap(tmp_path: Path) -> None:
     path.write_text("\n".join(["model,benchmark,item,framing,score", *rows]) + "\n")
     report = gridc.certify(path)
     (row,) = report.certificate.benchmarks
-    assert [(test.a, test.b, test.gap) for test in row.neighbours] == [("b", "c", 0.0), ("c", "a", 0.0)]
+    assert [(test.a, test.b, test.gap) for test in row.neighbours] == [
+        ("b", "c", 0.0), ("c", "a", pytest.approx(1 / 6)),
+    ]  # fmt: skip
     assert {(pair.a, pair.b) for pair in row.pairs} == {("a", "c"), ("b", "c")}
     assert row.not_compared == ("a and b: no item of which both have a score",)
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line[0] != "c") + "\n")
@@ -336,21 +340,87 @@ def test_two_levels_of_one_name_are_counted(tmp_path: Path) -> None:
     assert row.configurations == ("prompt=one", "prompt=one (2)", "prompt=one (3)")
 
 
-def test_an_order_that_common_items_turn_is_said(tmp_path: Path) -> None:
-    """The one that stands first was asked easy items alone, on which it is behind."""
+def test_an_item_that_a_model_lacks_failed_there(tmp_path: Path) -> None:
+    """`few` was asked easy items alone: it does not stand first, unless common items alone count."""
     lines = ["model,benchmark,item,score"]
     lines += [f"few,b,{number},{int(number > 2)}" for number in range(10)]
-    lines += [f"all,b,{number},{int(number < 10)}" for number in range(30)]
+    lines += [f"all,b,{number},{int(number < 7)}" for number in range(30)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    (row,) = gridc.certify(path).certificate.benchmarks
+    few = next(score for score in row.scores if score.model == "few")
+    assert few.score == pytest.approx(7 / 30)
+    assert few.bounds == pytest.approx((7 / 30, 27 / 30))
+    assert (few.items, few.asked, few.states.absent) == (30, 10, 20)
+    (test,) = row.neighbours
+    assert (test.items, test.gap, test.apart) == (30, 0.0, False)
+    assert "few, the only one: 20 absent: they count as wrong" in " ".join(row.warnings)
+    (common,) = gridc.certify(path, common_only=True).certificate.benchmarks
+    assert [(score.model, score.score, score.items) for score in common.scores] == [
+        ("all", 0.7, 10), ("few", 0.7, 10),
+    ]  # fmt: skip
+
+
+def test_a_model_that_fails_is_not_ahead_of_one_that_answers(tmp_path: Path) -> None:
+    """28 right and 22 failed of 50 is 56 %, and a model with 66 % stands before it."""
+    lines = ["model,item,score"]
+    lines += [f"flaky,q{n:03},{'1' if n % 25 < 14 else ''}" for n in range(50)]
+    lines += [f"steady,q{n:03},{int(n % 50 < 33)}" for n in range(50)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(lines) + "\n")
     report = gridc.certify(path)
     (row,) = report.certificate.benchmarks
-    assert [place.model for place in row.order] == ["few", "all"]
-    (test,) = row.neighbours
-    assert test.items == 10 and test.gap == pytest.approx(-0.3)
-    said = "few stands before all by the items that each of them has, and is behind on the 10 items"
-    assert said in report.markdown() and said in report.html()
-    assert "stands before" not in gridc.certify(LOGS / "lm_eval").markdown()
+    assert [(place.model, place.score) for place in row.order] == [("steady", 0.66), ("flaky", 0.56)]
+    assert not any(test.apart for test in row.neighbours)
+    assert "0.560 [0.420, 0.700], at most 1.000" in report.markdown().replace("\\", "")
+
+
+def test_lists_of_what_was_resolved_have_one_denominator(tmp_path: Path) -> None:
+    """29 of 40, said by the list itself, by the author, or by the other lists: alone and in a folder."""
+    for name, count in (("one", 29), ("two", 40)):
+        (tmp_path / name).mkdir()
+        ids = [f"task-{n:03}" for n in range(count)]
+        (tmp_path / name / "results.json").write_text(json.dumps({"resolved": ids}))
+
+    def score(*paths: Path, total: int | None = None) -> float | None:
+        (row,) = gridc.certify(list(paths), total=total).certificate.benchmarks
+        return next(one.score for one in row.scores if one.model == "one")
+
+    assert score(tmp_path / "one", total=40) == 0.725
+    assert score(tmp_path / "one", tmp_path / "two") == 0.725
+    alone = gridc.certify(tmp_path / "one").certificate.benchmarks[0]
+    assert "no list says how many items there are" in " ".join(alone.warnings)
+
+
+MISSING: dict[str, Callable[[np.random.Generator, Any], Any]] = {
+    "at random": lambda rng, right: rng.random(40) < 0.3,
+    "where it is wrong": lambda rng, right: ~right[1] & (rng.random(40) < 0.7),
+    "where the other is right": lambda rng, right: right[0] & (rng.random(40) < 0.7),
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_what_is_missing_makes_no_claim(missing: str, tmp_path: Path) -> None:
+    """Two models of one true rate, of which one lacks answers: each claim is tested by the sign test with
+    what is missing filled in against it, here by scipy, and one is made in at most 5 of 100 draws."""
+    rng, claims = np.random.default_rng(1), 0
+    for draw in range(2000):
+        right = rng.random((2, 40)) < 0.6
+        gone = MISSING[missing](rng, right)
+        least, most = (right[0], right[1] & ~gone), (right[0], right[1] | gone)
+        sides = [
+            (int((least[a] & ~most[b]).sum()), int((~least[a] & most[b]).sum())) for a, b in ((0, 1), (1, 0))
+        ]
+        p = min(1.0, 2 * min(float(binom.sf(ahead - 1, ahead + behind, 0.5)) for ahead, behind in sides))
+        claims += p <= 0.05
+        if draw < 8:
+            asked = [(m, n) for m in (0, 1) for n in range(40) if m == 0 or not gone[n]]
+            rows = [f"{'ab'[m]},{n},{int(right[m, n])}" for m, n in asked]
+            path = tmp_path / f"{draw}.csv"
+            path.write_text("\n".join(["model,item,score", *rows]) + "\n")
+            (row,) = gridc.certify(path).certificate.benchmarks
+            assert row.neighbours[0].p == pytest.approx(p)
+    assert claims / 2000 <= 0.05
 
 
 def harness_log(folder: Path, rows: list[dict[str, object]], scores: list[int], model: str = "m") -> None:

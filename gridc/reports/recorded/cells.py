@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,15 +38,24 @@ class RecordedAnswers:
         return self.gathered.columns.get(self.reading)
 
 
+Items = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""Whether each item of a benchmark counts."""
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedCell:
-    """One model in one configuration: the runs that repeat it."""
+    """One model in one configuration: the runs that repeat it.
+
+    `counted` are the items that some model was asked in the configuration: one that this model lacks failed
+    here. An answer without a score has the worst one in `worst` and the best one in `best`."""
 
     model: str
     configuration: str
     runs: tuple[RecordedAnswers, ...]
     count: int
     unlisted: float | None
+    lower: bool = False
+    counted: Items | None = None
 
     @cached_property
     def _columns(self) -> list[LogColumn]:
@@ -70,6 +79,57 @@ class RecordedCell:
         small = np.abs(means) < LARGE
         means[small] = np.round(means[small], 12)
         return means
+
+    @cached_property
+    def held(self) -> Items:
+        """The items that have an answer here, or a score without being listed, (items,)."""
+        if self.unlisted is not None:
+            return np.ones(self.count, bool)
+        asked = np.zeros(self.count, bool)
+        for column in self._columns:
+            asked[column.item] = True
+        return asked
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether every score lies between 0 and 1, so that there is a worst and a best one."""
+        scores = self.scores[~np.isnan(self.scores)]
+        return self.itemised and bool((scores >= 0).all() and (scores <= 1).all())
+
+    @cached_property
+    def worst(self) -> Floats:
+        """The score of every item that counts, (items,), what is missing being wrong; NaN elsewhere."""
+        return self._filled(1.0 if self.lower else 0.0)
+
+    @cached_property
+    def best(self) -> Floats:
+        """The same, what is missing being right."""
+        return self._filled(0.0 if self.lower else 1.0)
+
+    def _filled(self, value: float, first: bool = False) -> Floats:
+        if first:
+            scores = np.where(np.isnan(self.first), value, self.first)
+        else:
+            total, number = np.zeros(self.count), np.zeros(self.count)
+            for column in self._columns:
+                scored = np.where(np.isnan(column.score), value, column.score)
+                total += np.bincount(column.item, scored, self.count)
+                number += np.bincount(column.item, minlength=self.count)
+            fallback = value if self.unlisted is None else self.unlisted
+            scores = np.round(
+                np.divide(total, number, out=np.full(self.count, fallback), where=number > 0), 12
+            )
+        return scores if self.counted is None else np.where(self.counted, scores, np.nan)
+
+    def first_ends(self) -> tuple[Floats, Floats]:
+        """The worst and the best score of every item's first repetition, (items,)."""
+        worst, best = (1.0, 0.0) if self.lower else (0.0, 1.0)
+        return self._filled(worst, first=True), self._filled(best, first=True)
+
+    @property
+    def absent(self) -> int:
+        """Items that count and that this model lacks."""
+        return 0 if self.counted is None else int((self.counted & ~self.held).sum())
 
     @cached_property
     def first(self) -> Floats:
@@ -101,7 +161,8 @@ class RecordedCell:
             (np.bincount(column.state, minlength=len(LOG_STATES)) for column in self._columns),
             np.zeros(len(LOG_STATES), np.int64),
         )
-        return StateCounts(**dict(zip(LOG_STATES, counts.tolist(), strict=True)))
+        absent = self.absent if self.itemised else 0
+        return StateCounts(**dict(zip(LOG_STATES, counts.tolist(), strict=True)), absent=absent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +175,17 @@ class RecordedBenchmark:
     cells: Mapping[tuple[str, str], RecordedCell]
     between: tuple[str, ...]
     warnings: tuple[str, ...]
+    unnamed: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many items there are: those that some log names, and those that are `unnamed`."""
+        return len(self.items.ids) + self.unnamed
+
+    @property
+    def units(self) -> list[str]:
+        """The unit of each."""
+        return [*self.items.units, *(f"\0unnamed {number}" for number in range(self.unnamed))]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -132,14 +204,25 @@ class RecordedBenchmark:
         ]
 
 
-def recorded(logs: ReadLogs, reading: str | None, may_differ: Iterable[str]) -> list[RecordedBenchmark]:
+def recorded(
+    logs: ReadLogs,
+    reading: str | None,
+    may_differ: Iterable[str],
+    common_only: bool = False,
+    total: int | None = None,
+) -> list[RecordedBenchmark]:
     """Every benchmark of some logs. `reading` is taken where a run has it, else its first. Axes in
-    `may_differ` belong to the model, as long as each model has one level of it."""
+    `may_differ` belong to the model, as long as each model has one level of it. Items that some model lacks
+    failed there, or are left out where they are to be `common_only`. A benchmark has `total` items, or as
+    many as a log says, or those that some log names."""
     allowed = frozenset(may_differ)
     by_name: defaultdict[str, list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         by_name[gathered.run.benchmark].append(gathered)
-    return [_benchmark(name, runs, logs.items[name], reading, allowed) for name, runs in by_name.items()]
+    return [
+        _benchmark(name, runs, logs.items[name], reading, allowed, common_only, total)
+        for name, runs in by_name.items()
+    ]
 
 
 def chosen_reading(gathered: GatheredRun, reading: str | None) -> str:
@@ -152,7 +235,13 @@ def chosen_reading(gathered: GatheredRun, reading: str | None) -> str:
 
 
 def _benchmark(
-    name: str, runs: Sequence[GatheredRun], items: LogItems, reading: str | None, allowed: frozenset[str]
+    name: str,
+    runs: Sequence[GatheredRun],
+    items: LogItems,
+    reading: str | None,
+    allowed: frozenset[str],
+    common_only: bool,
+    total: int | None,
 ) -> RecordedBenchmark:
     named, between = configurations(runs, allowed)
     groups: defaultdict[tuple[str, str], list[RecordedAnswers]] = defaultdict(list)
@@ -160,15 +249,37 @@ def _benchmark(
         groups[gathered.run.model, configuration].append(
             RecordedAnswers(gathered, chosen_reading(gathered, reading))
         )
+    lower = any(run.reading in run.gathered.run.lower for some in groups.values() for run in some)
+    stated = total or max((run.run.total for run in runs if run.run.total is not None), default=0)
+    unnamed = 0 if common_only else max(stated - len(items.ids), 0)
+    count = len(items.ids) + unnamed
     cells = {
         (model, configuration): RecordedCell(
-            model, configuration, _in_order(some, items), len(items.ids), some[0].gathered.run.unlisted
+            model, configuration, _in_order(some, items), count, some[0].gathered.run.unlisted, lower
         )
         for (model, configuration), some in sorted(groups.items())
     }
-    lower = any(run.reading in run.gathered.run.lower for some in groups.values() for run in some)
-    warnings = (*_of_items(items, runs), *_of_runs(runs), *_of_cells(cells.values()))
-    return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings)
+    cells = _counted(cells, count, unnamed, common_only)
+    warnings = (
+        *_of_items(items, runs), *_of_lists(runs, stated), *_of_runs(runs), *_of_cells(cells.values()),
+    )  # fmt: skip
+    return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings, unnamed)
+
+
+def _counted(
+    cells: Mapping[tuple[str, str], RecordedCell], count: int, unnamed: int, common_only: bool
+) -> dict[tuple[str, str], RecordedCell]:
+    """The cells with the items that count: of each configuration those that some model has there, with those
+    that no log names, or those that all have."""
+    by_configuration: defaultdict[str, list[Items]] = defaultdict(list)
+    for cell in cells.values():
+        if cell.itemised:
+            by_configuration[cell.configuration].append(cell.held)
+    either = np.logical_and if common_only else np.logical_or
+    there = {name: either.reduce(held) for name, held in by_configuration.items()}
+    for held in there.values():
+        held[count - unnamed :] = True
+    return {place: replace(cell, counted=there.get(cell.configuration)) for place, cell in cells.items()}
 
 
 def _in_order(runs: Sequence[RecordedAnswers], items: LogItems) -> tuple[RecordedAnswers, ...]:
@@ -280,6 +391,14 @@ def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
         )
 
 
+def _of_lists(runs: Sequence[GatheredRun], stated: int) -> Iterator[str]:
+    if any(gathered.run.unlisted is not None for gathered in runs) and not stated:
+        yield (
+            "no list says how many items there are: those that a log names count (--total N says how many "
+            "there are)"
+        )
+
+
 def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
     for gathered in runs:
         run = gathered.run
@@ -302,6 +421,13 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
 def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
     for cell in cells:
         place = f"{cell.model}, {cell.configuration}"
+        if cell.bounded and cell.states.missing:
+            what = ", ".join(
+                f"{count:,} {state}"
+                for state, count in cell.states.model_dump().items()
+                if state in ("failed", "unscored", "absent") and count
+            )
+            yield f"{place}: {what}: they count as wrong in its score, and against either claim in a test"
         columns = [run.column for run in cell.runs]
         alike = sum(
             _same(cell.runs[number], cell.runs[other])

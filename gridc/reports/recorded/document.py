@@ -121,8 +121,8 @@ class _UncorrectedBenchmark:
         of_cells, of_models = self._intervals()
         return LogBenchmarkRow(
             benchmark=benchmark.name,
-            items=len(benchmark.items.ids),
-            units=len(set(benchmark.items.units)),
+            items=benchmark.count,
+            units=len(set(benchmark.units)),
             lower_is_better=benchmark.lower,
             itemised=any(cell.itemised for cell in cells),
             configurations=benchmark.configurations,
@@ -142,10 +142,10 @@ class _UncorrectedBenchmark:
     def _intervals(self) -> tuple[list[Ends | None], list[Ends | None]]:
         """Of every cell's score, and of every ranked model's."""
         cells = self._benchmark.cells
-        rows = [cell.scores for cell in cells.values()]
+        rows = [cell.worst if cell.bounded else cell.scores for cell in cells.values()]
         if self._ranked is not None:
             rows += [
-                np.mean([cells[model, name].scores for name in self._ranked.configurations], axis=0)
+                np.mean([cells[model, name].worst for name in self._ranked.configurations], axis=0)
                 for model in self._ranked.order
             ]
         ends = score_intervals(np.array(rows), self._paired.units)
@@ -181,7 +181,8 @@ class _UncorrectedBenchmark:
 
 def _score(cell: RecordedCell, interval: Ends | None) -> LogScoreRow:
     run = cell.runs[0]
-    scores = cell.scores[~np.isnan(cell.scores)]
+    every = cell.worst if cell.bounded else cell.scores
+    scores = every[~np.isnan(every)]
     printed = run.gathered.run.printed.get(run.reading) if len(cell.runs) == 1 else None
     value = float(scores.mean()) if len(scores) else None
     if not cell.itemised and printed is not None:
@@ -193,12 +194,21 @@ def _score(cell: RecordedCell, interval: Ends | None) -> LogScoreRow:
         reading=run.reading,
         score=value,
         interval=interval,
+        bounds=_bounds(cell),
         items=len(scores) if cell.itemised else counted or 0,
         asked=cell.asked,
         repetitions=cell.repetitions,
         printed=None if printed is None else printed.value,
         states=cell.states,
     )
+
+
+def _bounds(cell: RecordedCell) -> tuple[float, float] | None:
+    """Of the score, where answers are missing: all of them wrong, and all of them right."""
+    if not cell.bounded or not cell.states.missing:
+        return None
+    least, most = sorted(float(np.nanmean(side)) for side in (cell.worst, cell.best))
+    return least, most
 
 
 def _others(cell: RecordedCell) -> Iterator[LogReadingRow]:

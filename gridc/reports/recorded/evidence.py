@@ -1,7 +1,8 @@
 """Pairs of models on the items that both have: which can be told apart, and which order survives.
 
-The tests are those that certify a study (`statistics.exact_tests`, `margins`). An item counts for a pair in a
-configuration where both models have a score of it; scores lie between 0 and 1."""
+The tests are those that certify a study (`statistics.exact_tests`, `margins`). An item counts where
+some model was asked it in the configuration: what another one lacks, or has no score of, is wrong in its
+score, and earns in a test what speaks against the claim. Scores lie between 0 and 1."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,13 +66,26 @@ class PairedScores:
     def __init__(self, benchmark: RecordedBenchmark) -> None:
         self._lower = benchmark.lower
         self._cells = benchmark.cells
-        names = {name: number for number, name in enumerate(dict.fromkeys(benchmark.items.units))}
-        self.units = np.array([names[unit] for unit in benchmark.items.units], np.int64)
+        names = {name: number for number, name in enumerate(dict.fromkeys(benchmark.units))}
+        self.units = np.array([names[unit] for unit in benchmark.units], np.int64)
 
-    def good(self, model: str, configuration: str, first: bool = False) -> Floats:
-        cell = self._cells[model, configuration]
-        scores = cell.first if first else cell.scores
+    def good(self, model: str, configuration: str) -> Floats:
+        """The scores that are there; NaN where there is none."""
+        scores = self._cells[model, configuration].scores
         return 1 - scores if self._lower else scores
+
+    def ends(self, model: str, configuration: str, first: bool = False) -> tuple[Floats, Floats]:
+        """The least and the most that every item can have earned, (items,) each, what is missing being wrong
+        and right; NaN where the item does not count. Of its first repetition, or of all."""
+        cell = self._cells[model, configuration]
+        least, most = cell.first_ends() if first else (cell.worst, cell.best)
+        return (1 - least, 1 - most) if self._lower else (least, most)
+
+    def mean_ends(self, model: str, configurations: Sequence[str]) -> tuple[Floats, Floats]:
+        """The same of an item's mean over some configurations; NaN where it does not count in each."""
+        sides = zip(*(self.ends(model, name) for name in configurations), strict=True)
+        least, most = (np.mean(side, axis=0) for side in sides)
+        return least, most
 
     def bounded(self, model: str, configurations: Sequence[str]) -> bool:
         """Whether every score lies between 0 and 1, and there is one."""
@@ -87,58 +101,80 @@ class PairedScores:
         return both
 
     def gap(self, a: str, b: str, configurations: Sequence[str]) -> GapTest:
-        """The pair on an item's mean over the configurations, where it has a score in each."""
-        means = [np.mean([self.good(model, name) for name in configurations], axis=0) for model in (a, b)]
-        both = ~np.isnan(means[0]) & ~np.isnan(means[1])
-        first, second, units = means[0][both], means[1][both], self.units[both]
+        """The pair on an item's mean over the configurations in which it counts. What is missing is wrong in
+        the gap, and each claim is tested with the least that its winner and the most that the other can have
+        earned there."""
+        least, most = (
+            [ends[side] for ends in (self.mean_ends(model, configurations) for model in (a, b))]
+            for side in (0, 1)
+        )
+        counts = ~np.isnan(least[0]) & ~np.isnan(least[1])
+        shared = counts & (least[0] == most[0]) & (least[1] == most[1])
+        if not any(self.common(a, b, name).any() for name in configurations):
+            return GapTest(a, b, 0, 0, None, 0, 0, 1.0, 1.0, "mcnemar")
+        units = self.units[counts]
         numbers, of_unit = np.unique(units, return_inverse=True)
         sizes = np.bincount(of_unit)
-        sums = np.column_stack([np.bincount(of_unit, side, len(numbers)) for side in (first, second)])
-        moved = np.round(sums[:, 0] - sums[:, 1], 9)
-        ahead, behind = int((moved > 0).sum()), int((moved < 0).sum())
-        whole = np.isin(np.concatenate([first, second]), (0.0, 1.0)).all() and len(numbers) == len(first)
-        if whole:
-            tails = exact_tests.upper_tails(ahead + behind)
-            above, below = tails[ahead], tails[behind]
-        else:
+        sides = [(least[0][counts], most[1][counts]), (least[1][counts], most[0][counts])]
+        whole = len(numbers) == len(units) and np.isin(np.array(sides), (0.0, 1.0)).all()
+
+        def sums(first: Floats, second: Floats) -> Floats:
+            return np.column_stack([np.bincount(of_unit, side, len(numbers)) for side in (first, second)])
+
+        def shown(first: Floats, second: Floats) -> float:
+            """p of the first being no better."""
+            both = sums(first, second)
+            moved = np.round(both[:, 0] - both[:, 1], 9)
+            ahead, behind = int((moved > 0).sum()), int((moved < 0).sum())
+            if whole:
+                return float(exact_tests.upper_tails(ahead + behind)[ahead])
             rows = np.column_stack([sizes, sizes]).astype(np.float64)
-            table = CaseTable(rows, np.round(sums, 9), np.ones(len(numbers), np.int64))
-            above, below = (margins.above(table, *sides, 0.0) for sides in ((0, 1), (1, 0)))
+            table = CaseTable(rows, np.round(both, 9), np.ones(len(numbers), np.int64))
+            return float(margins.above(table, 0, 1, 0.0))
+
+        above, below = (digits(min(1.0, shown(*side))) for side in sides)
+        there = shared[counts]
+        moved = np.round(np.bincount(of_unit, np.where(there, (least[0] - least[1])[counts], 0)), 9)
+        ahead, behind = int((moved > 0).sum()), int((moved < 0).sum())
         sign = -1 if self._lower else 1
-        gap = decimals(sign * (first.mean() - second.mean())) if len(first) else None
+        gap = decimals(sign * (least[0][counts].mean() - least[1][counts].mean()))
         test: Literal["mcnemar", "gaffke"] = "mcnemar" if whole else "gaffke"
-        above, below = digits(min(1.0, above)), digits(min(1.0, below))
-        return GapTest(a, b, len(first), len(numbers), gap, ahead, behind, above, below, test)
+        return GapTest(a, b, len(units), len(numbers), gap, ahead, behind, above, below, test)
 
     def envelope(self, a: str, b: str, configurations: Sequence[str]) -> EnvelopePair:
         """The pair, configuration by configuration."""
         scores: dict[str, dict[str, Fraction | None]] = {a: {}, b: {}}
         whole, fewest = True, len(self.units)
-        rows: list[tuple[Floats, Floats]] = []
+        # Of each claim (a is better, b is better) the differences a - b: of all repetitions, of the first.
+        means: tuple[list[Floats], list[Floats]] = ([], [])
+        firsts: tuple[list[Floats], list[Floats]] = ([], [])
         for name in configurations:
-            sides = self.good(a, name), self.good(b, name)
-            both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
-            fewest = min(fewest, int(both.sum()))
-            for model, side in zip((a, b), sides, strict=True):
-                scores[model][name] = _mean(side[both])
-            firsts = self.good(a, name, first=True), self.good(b, name, first=True)
-            whole = whole and all(np.isin(side[both], (0.0, 1.0)).all() for side in firsts)
-            rows.append(
-                (np.where(both, sides[0] - sides[1], 0.0), np.where(both, firsts[0] - firsts[1], 0.0))
-            )
+            ends = self.ends(a, name), self.ends(b, name)
+            counts = ~np.isnan(ends[0][0]) & ~np.isnan(ends[1][0])
+            fewest = min(fewest, int(self.common(a, b, name).sum()))
+            for model, side in zip((a, b), ends, strict=True):
+                scores[model][name] = _mean(side[0][counts])
+            first = self.ends(a, name, first=True), self.ends(b, name, first=True)
+            whole = whole and all(np.isin(end[counts], (0.0, 1.0)).all() for side in first for end in side)
+            for rows, (of_a, of_b) in ((means, ends), (firsts, first)):
+                rows[0].append(np.where(counts, of_a[0] - of_b[1], 0.0))
+                rows[1].append(np.where(counts, of_a[1] - of_b[0], 0.0))
         alone = len(np.unique(self.units)) == len(self.units)
         if whole and alone:
-            tests = exact_tests.mcnemar(np.array([first for _, first in rows]).round().astype(np.int64))
+            plus, minus = (exact_tests.mcnemar(np.array(rows).round().astype(np.int64)) for rows in firsts)
         else:
-            tests = self._bets(np.array([mean for mean, _ in rows]))
-        sides_p = [exact_tests.somewhere(p, tests.kind, len(rows)) for p in (tests.plus, tests.minus)]
+            plus, minus = (self._bets(np.array(rows)) for rows in means)
+        size = len(configurations)
         return EnvelopePair(
             count(a, b, scores[a], scores[b]),
             fewest,
-            tests.kind,
-            exact_tests.everywhere(tests.plus),
-            exact_tests.everywhere(tests.minus),
-            max(sides_p),
+            plus.kind,
+            exact_tests.everywhere(plus.plus),
+            exact_tests.everywhere(minus.minus),
+            max(
+                exact_tests.somewhere(plus.plus, plus.kind, size),
+                exact_tests.somewhere(minus.minus, minus.kind, size),
+            ),
         )
 
     def _bets(self, differences: Floats) -> exact_tests.PairTests:
@@ -215,10 +251,7 @@ def ranked(
     """The models in order, with every pair tested. Every model has an item with a score in each of the
     configurations."""
     scores = {
-        model: decimals(
-            float(np.nanmean(np.mean([paired.good(model, name) for name in configurations], axis=0)))
-        )
-        for model in models
+        model: decimals(float(np.nanmean(paired.mean_ends(model, configurations)[0]))) for model in models
     }
     order = tuple(sorted(models, key=lambda model: (-scores[model], model)))
     tests = {pair: paired.gap(*pair, configurations) for pair in combinations(order, 2)}

@@ -50,6 +50,9 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     cells: list[tuple[str, ...]] = []
     for one in row.scores:
         value = scored(one.score, one.interval)
+        if one.bounds is not None and one.score is not None:
+            end = "at most" if one.score == one.bounds[0] else "at least"
+            value += f", {end} {one.bounds[1 if end == 'at most' else 0]:.3f}"
         items = f"{one.items:,}" if one.asked in (None, one.items) else f"{one.items:,} of {one.asked:,}"
         times = f" x {one.repetitions}" if one.repetitions > 1 else ""
         ends = "" if one.asked is None else states(one.states)
@@ -125,13 +128,6 @@ def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
     if row.tie_groups:
         groups = ["{" + ", ".join(short(group)) + "}" for group in row.tie_groups]
         yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
-    sign = -1 if row.lower_is_better else 1
-    yield from (
-        f"{test.a} stands before {test.b} by the items that each of them has, and is behind on the "
-        f"{counted(test.items, 'item')} that both have, which alone are tested"
-        for test in row.neighbours
-        if test.gap is not None and sign * test.gap < 0
-    )
     tied = [(test.a, test.b) for test in row.neighbours if test.apart and _are_tied(row, test.a, test.b)]
     if tied:
         named = "; ".join(f"{a} and {b}" for a, b in tied[:SHOWN])

@@ -438,3 +438,47 @@ def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:
     fails(table, "GC675", "stands twice")
     table.write_text("model,item,score\na,1\n")
     fails(table, "GC672", "2 fields where the header has 3")
+
+
+def graded(folder: Path, letters: str, printed: float | None) -> Path:
+    """A log of Inspect with these grades, and what its header says of them."""
+    made = {"model": "m", "task": "t", "eval_id": "e"}
+    samples = [
+        {
+            "id": n,
+            "epoch": 1,
+            "input": f"{n}?",
+            "target": "x",
+            "scores": {"model_graded_qa": {"value": letter}},
+        }
+        for n, letter in enumerate(letters)
+    ]
+    metrics = {} if printed is None else {"accuracy": {"value": printed}}
+    results = {"total_samples": len(samples), "scores": [{"name": "model_graded_qa", "metrics": metrics}]}
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": made,
+        "plan": {},
+        "results": results,
+        "samples": samples,
+    }
+    path = folder / "log.json"
+    path.write_text(json.dumps(log))
+    return path
+
+
+def test_a_grade_of_another_letter_is_an_answer_worth_nothing(tmp_path: Path) -> None:
+    """As Inspect's `value_to_float` has it: 3 C of 19."""
+    logs = read_logs([graded(tmp_path, "CCC" + "ABDE" * 4, 3 / 19)])
+    (column,) = logs.runs[0].columns.values()
+    assert len(column.score) == 19
+    assert float(column.score.mean()) == pytest.approx(3 / 19)
+
+
+def test_a_header_that_its_samples_contradict_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(
+        FileError, match=r"prints 0\.950, and its 60 samples with a score give 0\.283"
+    ) as caught:
+        read_logs([graded(tmp_path, "C" * 17 + "I" * 43, 0.95)])
+    assert caught.value.diagnostics[0].code == "GC674"

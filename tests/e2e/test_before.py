@@ -104,7 +104,7 @@ def test_a_lock_that_holds_fingerprints_says_that_they_are_not_compared(
 ) -> None:
     """Made by the last gridc that held them; it reads back as it was written."""
     monkeypatch.delenv("GRIDC_DATA", raising=False)  # its items are not here
-    held = BEFORE / "fingerprints"
+    held = Path(__file__).parents[1] / "runtime" / "stores" / "gridc-lock-3"
     lock = read_lock(held / "minimal.lock")
     assert lock is not None
     assert lock.format == "gridc-lock/3"

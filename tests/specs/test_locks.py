@@ -10,7 +10,7 @@ from gridc.study import open as open_study
 ROOT = Path(__file__).resolve().parents[2]
 OLD_ON_PURPOSE = {
     "tests/golden/before/bundle/gridcard.lock",
-    "tests/golden/before/fingerprints/minimal.lock",
+    "tests/runtime/stores/gridc-lock-3/minimal.lock",
     "tests/runtime/stores/gridc-0.1/gridcard.lock",
 }
 NEEDS_DATA = {"specs/real_items.lock"}

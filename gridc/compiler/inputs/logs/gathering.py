@@ -176,7 +176,32 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
     whole = {reading: column.whole() for reading, column in columns.items()}
+    for reading, read in whole.items():
+        _require_printed(run, reading, read)
     return GatheredRun(run, whole, texts if has_texts else None)
+
+
+AGREE = 5e-4
+"""To which a printed score and the mean of its samples are equal: a package may round to three decimals."""
+
+
+def _require_printed(run: LogRun, reading: str, column: LogColumn) -> None:
+    """Raise `FileError` (GC674) where a log prints another score than its samples have."""
+    printed = run.printed.get(reading)
+    scored = ~np.isnan(column.score)
+    if printed is None or printed.value is None or not printed.mean or not run.finished or not scored.any():
+        return
+    items, scores = column.item[scored], column.score[scored]
+    counts = np.bincount(items)
+    means = np.bincount(items, scores)[counts > 0] / counts[counts > 0]
+    of_samples = float(means.mean())
+    if abs(of_samples - printed.value) > AGREE:
+        message = (
+            f"{run.model}, {run.benchmark}, {reading}: the log prints {printed.value:.3f}, and its "
+            f"{len(means):,} samples with a score give {of_samples:.3f}"
+        )
+        help = "one of the two was changed: take the log that the package wrote, or leave it out"
+        raise log_error("GC674", message, run.path, help=help)
 
 
 def _append(

@@ -163,8 +163,9 @@ def _printed(results: Mapping[str, Any]) -> Iterator[tuple[str, PrintedScore]]:
         metrics = row.get("metrics") or {}
         value = next((metrics[name]["value"] for name in ("accuracy", "mean") if name in metrics), None)
         reducer = row.get("reducer")
-        name = row["name"] if reducer in (None, "mean") else f"{row['name']}, {reducer}"
-        yield name, PrintedScore(_value(value), row.get("scored_samples"))
+        mean = reducer in (None, "mean")
+        name = row["name"] if mean else f"{row['name']}, {reducer}"
+        yield name, PrintedScore(_value(value), row.get("scored_samples"), mean)
 
 
 def _answers(file: LogFile, samples: Callable[[], Iterator[Any]]) -> Iterator[LogAnswer]:
@@ -237,14 +238,15 @@ def _unread(scorer: str, score: Mapping[str, Any]) -> bool:
 
 
 def _value(value: Any) -> float | None:
-    """As Inspect counts it; None for NaN and what is no single number."""
+    """As Inspect counts it (`value_to_float`): a text that is no grade of its own, such as another letter, is
+    worth nothing. None for NaN and what is no single number."""
     if isinstance(value, str):
         if value in LETTERS:
             return LETTERS[value]
         try:
             value = float(value)
         except ValueError:
-            return {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}.get(value.lower())
+            return {"yes": 1.0, "true": 1.0}.get(value.lower(), 0.0)
     if not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None

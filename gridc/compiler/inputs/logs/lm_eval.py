@@ -68,7 +68,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
 def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile | None) -> LogRun:
     config, made = document["configs"][task], document.get("config") or {}
     printed = {
-        key: PrintedScore(_number(value), _effective(document, task))
+        key: PrintedScore(_number(value), _effective(document, task), _is_mean(key, config))
         for key, value in document["results"][task].items()
         if "," in key and "_stderr," not in key
     }
@@ -97,6 +97,16 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         expected=_effective(document, task),
         unknown=unknown,
     )
+
+
+MEANS = {"acc", "acc_norm", "exact_match"}
+"""Metrics that are means of their samples, unless a task says otherwise."""
+
+
+def _is_mean(key: str, config: Mapping[str, Any]) -> bool:
+    name = key.partition(",")[0]
+    stated = [one for one in config.get("metric_list") or [] if one.get("metric") == name]
+    return name in MEANS and all(one.get("aggregation", "mean") == "mean" for one in stated)
 
 
 def _axes(

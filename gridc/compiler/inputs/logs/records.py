@@ -36,10 +36,12 @@ class LogAxis:
 
 @dataclass(frozen=True, slots=True)
 class PrintedScore:
-    """What the package itself prints of a reading: the score, and of how many items."""
+    """What the package itself prints of a reading: the score, and of how many items. `mean` says that it is
+    the mean over items of the scores that their samples have, so that the two must agree."""
 
     value: float | None
     items: int | None
+    mean: bool = False
 
     def __post_init__(self) -> None:
         _check("a printed score", self.value, float | int | None)

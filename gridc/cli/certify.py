@@ -38,6 +38,14 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     help="Of logs: these are one model, which packages call by several names.",
 )
 @click.option(
+    "--axis",
+    "axes",
+    multiple=True,
+    metavar="COLUMN",
+    help="Of tables: this column is a part of the configuration.",
+)
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
+@click.option(
     "--may-differ",
     multiple=True,
     metavar="AXIS",
@@ -70,6 +78,8 @@ def certify(
     may_differ: tuple[str, ...],
     common_only: bool,
     total: int | None,
+    axes: tuple[str, ...],
+    ignore: tuple[str, ...],
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
 
@@ -77,7 +87,13 @@ def certify(
     if logs:
         out = click.get_current_context().params["out"]
         tasks, same = named("--benchmark", benchmarks), named("--model", names)
-        _of_logs(studies.certify(logs, reading, tasks, may_differ, same, common_only, total), as_json, out)
+        _of_logs(
+            studies.certify(
+                logs, reading, tasks, may_differ, same, axes, ignore, common_only=common_only, total=total
+            ),
+            as_json,
+            out,
+        )
         return
     if until_decided:
         _until_decided(study, as_json, allow)

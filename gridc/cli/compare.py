@@ -79,6 +79,14 @@ class MarginParameter(click.ParamType[float]):
     help="Of logs: these are one model, which its logs call by several names.",
 )
 @click.option(
+    "--axis",
+    "axes",
+    multiple=True,
+    metavar="COLUMN",
+    help="Of tables: this column is a part of the configuration.",
+)
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
+@click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
     default="gridc",
@@ -102,6 +110,8 @@ def compare(
     readings: tuple[str, ...],
     benchmarks: tuple[str, ...],
     names: tuple[str, ...],
+    axes: tuple[str, ...],
+    ignore: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -115,7 +125,7 @@ def compare(
     firsts, second = _sides(runs, baselines)
     report = study.compare(
         firsts, second, margin, policy, may_differ, exit_codes, common_only, total,
-        _readings(readings), named("--benchmark", benchmarks), named("--model", names),
+        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore,
     )  # fmt: skip
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)

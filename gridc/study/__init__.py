@@ -478,13 +478,16 @@ def certify(
     benchmarks: Mapping[str, Sequence[str]] | None = None,
     may_differ: Sequence[str] = (),
     models: Mapping[str, Sequence[str]] | None = None,
+    axes: Sequence[str] = (),
+    ignore: Sequence[str] = (),
     common_only: bool = False,
     total: int | None = None,
 ) -> "LogReport":
     """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
     scorer that counts where a log has it; `benchmarks` names tasks that ask the same items in several ways;
     `may_differ` has axes in which models may differ throughout and still be compared; `models` names models
-    that packages call by several names. An item that a model lacks failed there, unless `common_only`; a
+    that packages call by several names; `axes` are the columns of tables that make configurations,
+    and `ignore` those that are not read. An item that a model lacks failed there, unless `common_only`; a
     benchmark has `total` items where no log names all.
 
     Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
@@ -493,8 +496,8 @@ def certify(
 
     several = [logs] if isinstance(logs, str | PathLike) else logs
     return certify(
-        [Path(path) for path in several], reading, benchmarks, may_differ,
-        models=models, common_only=common_only, total=total,
+        [Path(path) for path in several], reading, benchmarks, may_differ, models=models,
+        axes=axes, ignore=ignore, common_only=common_only, total=total,
     )  # fmt: skip
 
 
@@ -511,6 +514,8 @@ def compare(
     reading: str | Mapping[str, str] | None = None,
     benchmarks: Mapping[str, Sequence[str]] | None = None,
     models: Mapping[str, Sequence[str]] | None = None,
+    axes: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
     they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
@@ -518,15 +523,17 @@ def compare(
     `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
     none of; `may_differ` is what the runs may differ in beside model, environment and seed. An item that one
     run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Of logs,
-    `reading` is the metric, filter or scorer that counts, of all benchmarks or by benchmark; `benchmarks`
-    and `models` are as in `certify`. Raises `StoreError` for what is no run, `UsageError` for logs that are
-    read in several ways (GC767), and `SpecError` for a policy that cannot be.
+    `reading` is the metric, filter or scorer that counts, of all benchmarks or by benchmark; `benchmarks`,
+    `models`, `axes` and `ignore` are as in `certify`. Raises `StoreError` for what is no run, `UsageError`
+    for logs that are read in several ways (GC767), and `SpecError` for a policy that cannot be.
     """
     from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
     readings = {"": reading} if isinstance(reading, str) else reading or {}
-    given = GivenPolicy(margin, may_differ, common_only, total, readings, benchmarks or {}, models or {})
+    given = GivenPolicy(
+        margin, may_differ, common_only, total, readings, benchmarks or {}, models or {}, axes, ignore
+    )
     stated = None if policy is None else Path(policy)
     return compare([str(one) for one in several], str(b), stated, exit_codes, given)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import write_atomic
@@ -96,8 +97,8 @@ def _json(value: Any) -> str:
 class GivenPolicy:
     """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
     in beside what the policy allows, whether common items alone count, how many items there are. And of
-    logs: the reading that counts, of all benchmarks (under the empty name) or of one, and the tasks and
-    models that have a name here."""
+    logs: the reading that counts, of all benchmarks (under the empty name) or of one, the tasks and models
+    that have a name here, and which columns of tables are `axes` and which to `ignore`."""
 
     margin: float | None = None
     may_differ: Sequence[Aspect] = ()
@@ -106,6 +107,8 @@ class GivenPolicy:
     readings: Mapping[str, str] = field(default_factory=dict)
     benchmarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     models: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    axes: Sequence[str] = ()
+    ignore: Sequence[str] = ()
 
     def over(self, policy: Policy) -> Policy:
         """The policy, with what is given in the place of what it states."""
@@ -129,11 +132,14 @@ class GivenPolicy:
         return LogSelection(
             self.readings.get("", policy.reading),
             (stated if "" not in self.readings else {}) | own,
-            *(
-                {alias: name for name, several in named.items() for alias in several}
-                for named in (tasks, models)
-            ),
+            _by_alias(tasks),
+            _by_alias(models),
+            TableColumns.stated(self.axes, self.ignore),
         )
+
+
+def _by_alias(named: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {alias: name for name, several in named.items() for alias in several}
 
 
 def compare(
@@ -152,6 +158,7 @@ def compare(
     stated = given.over(stated)
     selection = given.selection(stated)
     firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
+    selection.columns.check()
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
         firsts = [

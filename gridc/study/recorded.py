@@ -12,6 +12,7 @@ import numpy as np
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
 from gridc.compiler.inputs.logs.bounded import LogFile
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import write_atomic
@@ -152,22 +153,26 @@ def certify(
     may_differ: Iterable[str] = (),
     alpha: float = ALPHA,
     models: Mapping[str, Iterable[str]] | None = None,
+    axes: Iterable[str] = (),
+    ignore: Iterable[str] = (),
     common_only: bool = False,
     total: int | None = None,
 ) -> LogReport:
-    """Raises `UsageError` for a reading, a task, a model or an axis that no log has, and `FileError` for what
-    is wrong in a log."""
+    """Raises `UsageError` for a reading, a task, a model, an axis or a column that no log has, and
+    `FileError` for what is wrong in a log."""
     tasks, same = (
         {alias: name for name, aliases in (stated or {}).items() for alias in aliases}
         for stated in (benchmarks, models)
     )
-    read = read_logs(logs, tasks, same)
-    axes = {axis for gathered in read.runs for axis in gathered.run.axes}
+    columns = TableColumns.stated(axes, ignore)
+    read = read_logs(logs, tasks, same, columns)
+    columns.check()
+    known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}
     readings = {name for gathered in read.runs for name in (*gathered.run.readings, *gathered.columns)}
     names = {gathered.run.benchmark for gathered in read.runs}
     for stated, known, what in (
         ([] if reading is None else [reading], readings, "reading"),
-        (may_differ, axes, "axis"),
+        (may_differ, known_axes, "axis"),
         (benchmarks or {}, names, "benchmark"),
         (models or {}, {gathered.run.model for gathered in read.runs}, "model"),
     ):

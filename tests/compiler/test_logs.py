@@ -1,5 +1,6 @@
 """Logs of other packages: real ones, counted by hand and as the package printed them, and damaged ones."""
 
+import gzip
 import json
 import math
 import shutil
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.inputs.logs import ReadLogs, read_logs
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import FileError
 
@@ -199,7 +201,8 @@ def test_tables_and_lists(tmp_path: Path) -> None:
     table.write_text(
         "model,benchmark,item,shots,score,state\na,b,1,0,1,\na,b,2,0,,failed\na,b,1,5,0.5,\nb,b,1,0,true,cut\n"
     )
-    logs = read_logs([table])
+    shots = TableColumns.stated(["shots"], [])
+    logs = read_logs([table], columns=shots)
     assert [(run.run.model, run.run.axes["shots"].value) for run in logs.runs] == [
         ("a", "0"), ("a", "5"), ("b", "0"),
     ]  # fmt: skip
@@ -208,7 +211,11 @@ def test_tables_and_lists(tmp_path: Path) -> None:
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), tmp_path / "scores.parquet")
-    assert scores(read_logs([tmp_path / "scores.parquet"])) == scores(logs)
+    assert scores(read_logs([tmp_path / "scores.parquet"], columns=shots)) == scores(logs)
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(table.read_bytes())[:-9])
+    fails(tmp_path / "cut.csv.gz", "GC672", "not what gzip packs")
+    (tmp_path / "large.csv.gz").write_bytes(gzip.compress(b"model,score\n" + b"," * (2**26 + 2)))
+    fails(tmp_path / "large.csv.gz", "GC673", "more than")
     means = tmp_path / "means.csv"
     means.write_text("model,benchmark,score,n\na,b,0.7,100\nb,b,0.6,100\n")
     assert [run.columns for run in read_logs([means]).runs] == [{}, {}]
@@ -433,7 +440,7 @@ def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:
     fails(linked, "GC671", "no log in this folder")
     table = tmp_path / "t.csv"
     table.write_text("model,item,score,note\n" + "".join(f"a,{n},1,n{n}\n" for n in range(200)))
-    fails(table, "GC676", "`note` has more than")
+    fails(table, "GC676", "`note` (several values within")
     table.write_text("model,item,score\na,1,0.5\na,1,0.6\n")
     fails(table, "GC675", "stands twice")
     table.write_text("model,item,score\na,1\n")

@@ -74,14 +74,16 @@ def test_a_planted_reversal_is_certified_and_an_order_too(tmp_path: Path) -> Non
         ("up", "x"): 0.7, ("up", "y"): 0.4, ("down", "x"): 0.45, ("down", "y"): 0.65,
         ("low", "x"): 0.2, ("low", "y"): 0.2,
     }  # fmt: skip
-    (row,) = gridc.certify(table(tmp_path / "t.csv", rates)).certificate.benchmarks
+    (row,) = gridc.certify(table(tmp_path / "t.csv", rates), axes=["framing"]).certificate.benchmarks
     pairs = {(pair.a, pair.b): pair for pair in row.pairs}
     assert pairs["down", "up"].certified == "reversal"
     assert {pairs["down", "up"].witness_a, pairs["down", "up"].witness_b} == {"framing=y", "framing=x"}
     assert (pairs["low", "up"].certified, pairs["low", "up"].first) == ("order", "up")
     assert pairs["down", "up"].configurations == 2
     equal = table(tmp_path / "e.csv", dict.fromkeys(rates, 0.5))
-    assert {pair.certified for pair in gridc.certify(equal).certificate.benchmarks[0].pairs} == {None}
+    assert {
+        pair.certified for pair in gridc.certify(equal, axes=["framing"]).certificate.benchmarks[0].pairs
+    } == {None}
 
 
 @pytest.mark.parametrize("seeds", [("1", "2"), ("", "")], ids=["seeds", "answers"])
@@ -106,7 +108,7 @@ def test_who_names_the_files_does_not_choose_which_repetition_is_tested(
         for name, rows in zip(names, runs, strict=True):
             text = "\n".join(["benchmark,model,item,score,template,seed", *rows])
             (folder / name).write_text(text, "utf-8")
-        (row,) = gridc.certify(folder).certificate.benchmarks
+        (row,) = gridc.certify(folder, axes=["template"]).certificate.benchmarks
         (pair,) = row.pairs
         assert row.scores[0].repetitions == 2
         certified.append((pair.certified, pair.order_p, pair.reversal_p))
@@ -147,7 +149,7 @@ def test_models_without_an_item_in_common_have_no_gap(tmp_path: Path) -> None:
     assert "| no item in common | 0 / 0 |" in report.markdown()
     rows = [f"m{number},b,{n},{'xy'[n > 2]},1" for number in (0, 1) for n in range(6)]
     path.write_text("\n".join(["model,benchmark,item,framing,score", *rows]) + "\n")
-    (row,) = gridc.certify(path).certificate.benchmarks
+    (row,) = gridc.certify(path, axes=["framing"]).certificate.benchmarks
     assert not row.order
     assert row.not_compared[0] == "m0: no item has a score in every configuration, so it has no place"
 
@@ -288,7 +290,7 @@ def test_intervals_are_those_of_another_bootstrap(tmp_path: Path) -> None:
 def test_the_page_says_what_the_document_says_and_runs_nothing(tmp_path: Path) -> None:
     rates = {(f"m{number}", framing): 0.3 + 0.06 * number for number in range(7) for framing in "xy"}
     path = table(tmp_path / "t.csv", rates | {("<script>alert(1)</script>\x1b[31m", "x"): 0.5})
-    report = gridc.certify(path)
+    report = gridc.certify(path, axes=["framing"])
     page = report.html()
     assert "\x1b" not in report.markdown() and "\u241b\\[31m" in report.markdown()
     assert "<script" not in page and "&lt;script&gt;" in page

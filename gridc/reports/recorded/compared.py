@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gridc.compiler.inputs.logs import read_logs
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -25,12 +26,14 @@ NAMED = ("prompt", "request", "score")
 @dataclass(frozen=True, slots=True)
 class LogSelection:
     """What counts in logs: a `reading` wherever a log has it, or one of a benchmark (`readings`); and what
-    tasks (`tasks`) and models (`models`) are called here, by what the logs call them."""
+    tasks (`tasks`) and models (`models`) are called here, by what the logs call them; and what the `columns`
+    of tables are."""
 
     reading: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
+    columns: TableColumns = field(default_factory=TableColumns)
 
     def of(self, run: GatheredRun) -> str | None:
         """The reading that counts in a run: the one that is stated, whole (`acc,none`) or by its metric
@@ -51,7 +54,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
     `UsageError` where a benchmark is read in several ways and none is chosen (GC767).
 
     A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
-    logs = read_logs(paths, selection.tasks, selection.models)
+    logs = read_logs(paths, selection.tasks, selection.models, selection.columns)
     _require_one_reading(logs.runs, selection, name)
     groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:

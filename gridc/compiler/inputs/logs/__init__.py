@@ -14,12 +14,13 @@ from typing import Protocol
 import numpy as np
 
 from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LogRun
 from gridc.diagnostics.errors import FileError
 
-SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".parquet")
+SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet")
 MOST_FILES = 100_000
 ROUNDED = 0.0051
 """Two scores of one answer differ by less where a format has two digits of them."""
@@ -68,16 +69,18 @@ def holds_logs(path: Path) -> bool:
     """Whether a path is a log, or a folder with one: of a folder only names are looked at."""
     if path.is_dir():
         return next(_files([path]), None) is not None
-    return path.suffix.lower() in SUFFIXES
+    return suffix_of(path) in SUFFIXES
 
 
 def read_logs(
     paths: Sequence[Path],
     benchmarks: Mapping[str, str] | None = None,
     models: Mapping[str, str] | None = None,
+    columns: TableColumns | None = None,
 ) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
+    `columns` says what the columns of tables are.
 
     Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
     what is wrong in one. Then nothing is read of any."""
@@ -85,7 +88,7 @@ def read_logs(
     named = {path for path in paths if not path.is_dir()}
     tasks, names = benchmarks or {}, models or {}
     for path in _files(paths):
-        file = LogFile(path)
+        file = LogFile(path, columns)
         reader = next((reader for reader in READERS if reader.claims(file)), None)
         if reader is None:
             if path in named and not any(reader.belongs(file) for reader in READERS):
@@ -124,12 +127,14 @@ def _gather_all(
         own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
         logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
         made_by = run.made_by
+        if run.not_read:
+            logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")
     return made_by
 
 
 def _no_log(path: Path) -> FileError:
     known = ", ".join(reader.PACKAGE for reader in READERS)
-    help = f"known are logs of {known}: results with samples, .eval, .json, .jsonl, .csv, .parquet"
+    help = f"known are logs of {known}: results with samples, .eval, .json, .jsonl, .csv, .tsv, .parquet"
     what = (
         "no log in this folder"
         if path.is_dir()
@@ -151,7 +156,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             inner.sort()
             for name in sorted(names):
                 file = Path(folder) / name
-                if file.suffix.lower() in SUFFIXES and not file.is_symlink():
+                if suffix_of(file) in SUFFIXES and not file.is_symlink():
                     count += 1
                     if count > MOST_FILES:
                         raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
@@ -185,7 +190,7 @@ def _drop_forms(logs: ReadLogs) -> None:
         run = gathered.run
         alike[run.package, run.model, _what_came(gathered, logs.items[run.benchmark])].append(gathered)
     for several in alike.values():
-        several.sort(key=lambda gathered: SUFFIXES.index(gathered.run.path.suffix.lower()))
+        several.sort(key=lambda gathered: SUFFIXES.index(suffix_of(gathered.run.path)))
         for place, gathered in enumerate(several):
             first = next((one for one in several[:place] if _is_form_of(gathered, one)), None)
             if first is not None:
@@ -214,7 +219,7 @@ def _is_form_of(gathered: GatheredRun, first: GatheredRun) -> bool:
         for reading in gathered.columns.keys() & first.columns.keys()
     ]
     return (
-        run.path.suffix != other.path.suffix
+        suffix_of(run.path) != suffix_of(other.path)
         and all(run.axes[name].label == other.axes[name].label for name in both)
         and all(np.allclose(a, b, atol=ROUNDED, equal_nan=True) for a, b in scores if len(a) == len(b))
     )

@@ -1,12 +1,16 @@
-"""Files that may be a stranger's, read within bounds: JSON, lines of JSON, CSV, and entries of a zip.
+"""Files that may be a stranger's, read within bounds: JSON, lines of JSON, CSV and TSV, each as it is or
+packed by gzip, and entries of a zip.
 
 Whatever is larger, deeper or other than it may be is a `LogError` with the place; nothing is unpacked to
 disk, and no link is followed within a folder.
 """
 
+import codecs
 import csv
+import gzip
 import hashlib
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -15,12 +19,16 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pydantic_core import from_json
 
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.files import open_regular
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MOST_JSON = 512 * 2**20
 """Bytes of a file that is one JSON value, and so has to be read at once."""
@@ -29,10 +37,20 @@ MOST_ENTRY = 256 * 2**20
 """Bytes of an unpacked zip entry."""
 MOST_ENTRIES = 2_000_000
 MOST_RATIO = 1_000
-"""Bytes unpacked for one that is packed, in entries beyond a megabyte."""
+"""Bytes unpacked for one that is packed, beyond a megabyte."""
 MOST_FIELD = 2**24
 """Characters of a CSV field."""
 ZSTD = 93
+GZIPPED = (".json", ".jsonl", ".csv", ".tsv")
+"""What may have `.gz` after it."""
+QUOTED = re.compile(r'"[^"]*"?')
+
+
+def suffix_of(path: Path) -> str:
+    """In lower case; `.csv` of `scores.csv.gz` too."""
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    return inner if suffix == ".gz" and inner in GZIPPED else suffix
 
 
 def log_error(
@@ -53,10 +71,12 @@ def parsed(data: bytes, path: Path, line: int | None = None, where: str = "") ->
 
 
 class LogFile:
-    """A file of a folder of logs. What is asked of it is read once and kept as long as the object."""
+    """A file of a folder of logs, and what its reader says of the columns of tables. What is asked of it is
+    read once and kept as long as the object."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: TableColumns | None = None) -> None:
         self.path = path
+        self.columns = columns or TableColumns()
 
     @property
     def name(self) -> str:
@@ -64,9 +84,26 @@ class LogFile:
 
     @property
     def suffix(self) -> str:
-        return self.path.suffix.lower()
+        return suffix_of(self.path)
+
+    @property
+    def stem(self) -> str:
+        packed = suffix_of(self.path) != self.path.suffix.lower()
+        return Path(self.path.stem).stem if packed else self.path.stem
+
+    def beside(self, name: str) -> "LogFile | None":
+        """Another file of its folder, as it is or packed by gzip; None where there is neither."""
+        paths = self.path.with_name(name), self.path.with_name(f"{name}.gz")
+        return next((LogFile(path) for path in paths if path.is_file()), None)
 
     def open(self) -> BufferedReader:
+        """Unpacked where gzip packed it."""
+        opened = self._open()
+        if self.suffix == self.path.suffix.lower():
+            return opened
+        return BufferedReader(_Unzipped(opened, self.path))
+
+    def _open(self) -> BufferedReader:
         try:
             return open_regular(self.path)
         except OSError as error:
@@ -75,7 +112,7 @@ class LogFile:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of its bytes."""
-        with self.open() as file:
+        with self._open() as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     @cached_property
@@ -87,17 +124,17 @@ class LogFile:
             message = f"more than {MOST_JSON >> 20} MB of JSON in one value"
             help = "the package also writes one line or one zip entry an answer (.jsonl, .eval)"
             raise log_error("GC673", message, self.path, help=help)
-        return parsed(data, self.path)
+        return parsed(data.removeprefix(codecs.BOM_UTF8), self.path)
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of a JSON file, of the first line of a JSONL file, or the columns of a CSV file."""
+        """The keys of a JSON file, of the first line of a JSONL file, or the columns of a CSV or TSV file."""
         if self.suffix == ".json":
             return frozenset(self.document) if isinstance(self.document, dict) else frozenset()
         if self.suffix == ".jsonl":
             first = next(self.lines(), (0, None))[1]
             return frozenset(first) if isinstance(first, dict) else frozenset()
-        if self.suffix == ".csv":
+        if self.suffix in (".csv", ".tsv"):
             return frozenset(next(self.records(), (0, []))[1])
         return frozenset()
 
@@ -109,23 +146,41 @@ class LogFile:
                 number += 1
                 if len(line) > MOST_LINE:
                     raise log_error("GC673", f"a line of more than {MOST_LINE >> 20} MB", self.path, number)
-                if not line.isspace():
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if line and not line.isspace():
                     yield number, parsed(line, self.path, number)
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """The records of a CSV file, the header being the first."""
+        """The records of a CSV or TSV file, the header being the first. The first separator (a comma, a
+        semicolon or a tab) of a header's line that is not within quotes separates all."""
         csv.field_size_limit(MOST_FIELD)
         with io.TextIOWrapper(self.open(), "utf-8-sig", newline="") as text:
-            reader = csv.reader(text, strict=True)
+            number = 0
             try:
+                first = text.readline(MOST_LINE + 1)
+                found = re.search("[,;\t]", QUOTED.sub("", first))
+                reader = csv.reader(
+                    self._lines(first, text), strict=True, delimiter=found[0] if found is not None else ","
+                )
                 for record in reader:
+                    number = reader.line_num
                     if record:
-                        yield reader.line_num, record
+                        yield number, record
             except (csv.Error, UnicodeDecodeError) as error:
-                raise log_error("GC672", f"not CSV: {error}", self.path, reader.line_num + 1) from None
+                raise log_error("GC672", f"not CSV: {error}", self.path, number + 1) from None
+
+    def _lines(self, first: str, text: io.TextIOWrapper) -> Iterator[str]:
+        line, number = first, 1
+        while line:
+            if len(line) > MOST_LINE:
+                raise log_error("GC673", f"a line of more than {MOST_LINE >> 20} MB", self.path, number)
+            yield line
+            line, number = text.readline(MOST_LINE + 1), number + 1
 
     def table(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The rows of a CSV file by column. Every row has as many fields as the header, and names differ."""
+        """The rows of a CSV or TSV file by column. Every row has as many fields as the header, whose names
+        differ."""
         records = self.records()
         _, header = next(records, (1, []))
         if len(set(header)) < len(header):
@@ -135,6 +190,34 @@ class LogFile:
                 message = f"{len(record)} fields where the header has {len(header)}"
                 raise log_error("GC672", message, self.path, number)
             yield number, dict(zip(header, record, strict=True))
+
+
+class _Unzipped(io.RawIOBase):
+    """What gzip packed, as bytes that are read one after the other."""
+
+    def __init__(self, packed: BufferedReader, path: Path) -> None:
+        self._packed, self._path = packed, path
+        self._file = gzip.GzipFile(fileobj=packed)
+        self._most, self._read = max(2**20, path.stat().st_size * MOST_RATIO), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        try:
+            data = self._file.read(len(view))
+        except (OSError, EOFError, zlib.error) as error:
+            raise log_error("GC672", f"not what gzip packs: {error}", self._path) from None
+        self._read += len(data)
+        if self._read > self._most:
+            raise log_error("GC673", f"unpacks to more than {self._most:,} bytes", self._path)
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
 
 
 class ZipLog:

@@ -35,7 +35,7 @@ UNKNOWN = (
 def claims(file: LogFile) -> bool:
     if file.suffix == ".json":
         return {"schema_version", "evaluation_id", "evaluation_results"} <= file.keys
-    return _has_rows(file) and not _aggregate(file).path.is_file()
+    return _has_rows(file) and _aggregate(file) is None
 
 
 def belongs(file: LogFile) -> bool:
@@ -50,8 +50,8 @@ def _has_rows(file: LogFile) -> bool:
     )
 
 
-def _aggregate(file: LogFile) -> LogFile:
-    return LogFile(file.path.with_name(file.name.replace("_samples.jsonl", ".json")))
+def _aggregate(file: LogFile) -> LogFile | None:
+    return file.beside(file.name.removesuffix(".gz").replace("_samples.jsonl", ".json"))
 
 
 class _Evaluation(NamedTuple):
@@ -71,9 +71,10 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         return
     document = file.document
     detailed = (document.get("detailed_evaluation_results") or {}).get("file_path") or ""
-    for name in (detailed.rpartition("/")[2], f"{file.path.stem}_samples.jsonl"):
-        if name and file.path.with_name(name).is_file():
-            yield from _of_samples(LogFile(file.path.with_name(name)), document)
+    for name in (detailed.rpartition("/")[2], f"{file.stem}_samples.jsonl"):
+        rows = file.beside(name) if name else None
+        if rows is not None:
+            yield from _of_samples(rows, document)
             return
     yield from _of_aggregate(file, document)
 

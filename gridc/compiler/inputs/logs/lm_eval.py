@@ -58,11 +58,10 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for each task; a group of tasks, which has no items of its own, is left out."""
     document = file.document
     results, configs = document["results"], document["configs"]
-    stem = file.name.removesuffix(".json").partition("_")[2]
+    stem = file.stem.partition("_")[2]
     for task in results:
         if task in configs:
-            samples = LogFile(file.path.with_name(f"samples_{task}_{stem}.jsonl"))
-            yield _run(file, document, task, samples if samples.path.is_file() else None)
+            yield _run(file, document, task, file.beside(f"samples_{task}_{stem}.jsonl"))
 
 
 def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile | None) -> LogRun:

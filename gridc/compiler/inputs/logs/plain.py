@@ -1,18 +1,22 @@
-"""A table of scores, as CSV or Parquet: `model`, `score`, and what else its columns are named for.
+"""A table of scores, as CSV, TSV, lines of JSON or Parquet: `model`, `score`, and what else its columns say.
 
 `item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `unit`, `replicate`,
-`seed`, `state`, `prompt`, `answer` and `reading` are what they are called. Every other column is an axis.
-Without a column of items a row is a score of a whole benchmark, which `n` may count.
+`seed`, `state`, `prompt`, `answer` and `reading` are what they are called. A column is an axis where the
+author says so, or where it is constant within each model's run of a benchmark; what comes with an answer,
+such as `gold` or `latency`, is not read. Without a column of items a row is a score of a whole benchmark,
+which `n` may count.
 """
 
 import math
+import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.columns import CONTENT, DATA, ITEM, NEEDED, READ, column_name
 from gridc.compiler.inputs.logs.records import (
     LOG_STATES,
     WITHOUT_SCORE,
@@ -23,23 +27,17 @@ from gridc.compiler.inputs.logs.records import (
     content_digest,
 )
 from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.diagnostics.errors import FileError
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
-ITEM, CONTENT = ("item", "id", "item_id"), ("question", "input")
-OTHERS = frozenset(
-    ["model", "benchmark", "score", "unit", "replicate", "seed", "state", "prompt", "answer", "reading", "n"]
-)
-NEEDED = frozenset(("model", "score"))
-MOST_LEVELS = 100
-"""Of an axis: a column with more values says something else."""
 UNKNOWN = ("what no column says", "versions")
 
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".parquet":
         return True
-    return file.suffix == ".csv" and file.keys >= NEEDED
+    return file.suffix in (".csv", ".tsv", ".jsonl") and set(map(column_name, file.keys)) >= NEEDED
 
 
 def belongs(file: LogFile) -> bool:
@@ -68,32 +66,62 @@ class _Cell(NamedTuple):
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
-    """A run for each model, benchmark, reading, seed and combination of levels."""
+    """A run for each model, benchmark, reading, seed and combination of levels. Raises `FileError` for a
+    column that varies within a model's run of a benchmark and of which nothing says what it is (GC676)."""
     cells: defaultdict[_Cell, list[_Row]] = defaultdict(list)
-    levels: defaultdict[str, set[str]] = defaultdict(set)
+    constant: dict[tuple[str, str], dict[str, str]] = {}
+    varying: dict[str, int] = {}
+    not_read: dict[str, None] = {}
     itemised = True
     for line, row in _table(file):
-        axes = [name for name in row if name not in OTHERS and name not in (*ITEM, *CONTENT)]
+        named, others = {}, {}
+        for name in row:
+            if name in READ:
+                continue
+            if name in file.columns.axes:
+                named[name] = intern(_level(row[name]))
+            elif name in DATA or name in file.columns.ignored:
+                not_read[name] = None
+            elif name not in varying:
+                others[name] = _level(row[name])
+            file.columns.found.add(name)
         itemised = any(name in row for name in (*ITEM, *CONTENT))
         cell = _Cell(
             intern(_text(file, row, "model", line)),
-            intern(str(row.get("benchmark") or file.path.stem)),
+            intern(str(row.get("benchmark") or file.stem)),
             str(row.get("reading") or "score"),
-            tuple((name, intern(str(row[name]))) for name in axes),
+            tuple(named.items()),
             str(row.get("seed") or ""),
         )
-        for name, level in cell.levels:
-            levels[name].add(level)
-            if len(levels[name]) > MOST_LEVELS:
-                message = f"column `{name}` has more than {MOST_LEVELS} values: it is not an axis"
-                help = f"leave it out, or call it one of {', '.join((*ITEM, *CONTENT, *sorted(OTHERS)))}"
-                raise log_error("GC676", message, file.path, line, help)
+        first = constant.setdefault((cell.model, cell.benchmark), others)
+        if first != others:
+            for name in first.keys() | others.keys():
+                if first.get(name, "") != others.get(name, ""):
+                    varying.setdefault(name, line)
         cells[cell].append(_row(file, row, line))
+    if varying:
+        raise _not_known(file, varying, cells)
     for cell, rows in cells.items():
-        yield _run(file, cell, rows, itemised)
+        levels = (*cell.levels, *constant[cell.model, cell.benchmark].items())
+        yield _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
 
 
-def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool) -> LogRun:
+def _level(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _not_known(file: LogFile, varying: Mapping[str, int], cells: Mapping[_Cell, Sequence[_Row]]) -> FileError:
+    """Of columns by the line where each first varies."""
+    names = ", ".join(f"`{name}`" for name in sorted(varying))
+    message = f"not known whether an axis: {names} (several values within one model's run of a benchmark)"
+    choices = [(f"--axis {shlex.quote(name)}", f"--ignore {shlex.quote(name)}") for name in sorted(varying)]
+    help = "; ".join(f"`{axis}` or `{ignore}`" for axis, ignore in choices)
+    if any(len({(row.id, row.content, row.epoch) for row in rows}) < len(rows) for rows in cells.values()):
+        help += "; if all are ignored, an item has two answers that only a column `replicate` can tell apart"
+    return log_error("GC676", message, file.path, min(varying.values()), help)
+
+
+def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read: Sequence[str]) -> LogRun:
     if not itemised and len(rows) > 1:
         message = f"{cell.model} has {len(rows):,} scores of {cell.benchmark}"
         help = "a column `item` tells them apart"
@@ -114,6 +142,7 @@ def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool) -> LogRun
         seeds={"seed": cell.seed} if cell.seed else {},
         printed=printed,
         unknown=unknown if itemised else (*UNKNOWN, "items (no column `item`)"),
+        not_read=not_read,
     )
 
 
@@ -138,8 +167,8 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     if state not in LOG_STATES:
         message = f"`{state}` is not a state"
         raise log_error("GC672", message, file.path, line, f"known: {', '.join(LOG_STATES)}")
-    id = next((str(row[name]) for name in ITEM if row.get(name) not in (None, "")), "")
     content = next((str(row[name]) for name in CONTENT if row.get(name) not in (None, "")), None)
+    id = next((str(row[name]) for name in ITEM if row.get(name) not in (None, "")), content or "")
     return _Row(
         intern(id),
         None if content is None else content_digest(content),
@@ -181,7 +210,27 @@ def _whole(file: LogFile, value: Any, line: int) -> int | None:
 
 
 def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if file.suffix == ".csv":
+    """Rows by the names of their columns (`column_name`), which differ."""
+    names: dict[str, str] = {}
+    for line, row in _rows(file):
+        for header in row:
+            if header not in names:
+                names[header] = column_name(header)
+        named = {names[header]: value for header, value in row.items()}
+        if len(named) < len(row):
+            raise log_error("GC672", "a column is named twice, but for the case", file.path, line)
+        yield line, named
+
+
+def _rows(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if file.suffix == ".jsonl":
+        for line, row in file.lines():
+            if not isinstance(row, dict) or not set(map(column_name, row)) >= NEEDED:
+                help = 'a row whose answer has no score has `"score": null`'
+                raise log_error("GC672", "a row without `model` and `score`", file.path, line, help)
+            yield line, row
+        return
+    if file.suffix != ".parquet":
         yield from file.table()
         return
     try:
@@ -193,7 +242,7 @@ def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         with file.open() as opened:
             table = pyarrow.parquet.ParquetFile(opened)
-            if not set(table.schema_arrow.names) >= NEEDED:
+            if not set(map(column_name, table.schema_arrow.names)) >= NEEDED:
                 raise log_error("GC671", "no columns `model` and `score`", file.path)
             line = 1
             for batch in table.iter_batches(10_000):

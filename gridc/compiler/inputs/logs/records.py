@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -78,7 +78,7 @@ class LogRun:
     what several attempts have in common where a package asks again what failed, of which the last begun has
     what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
     `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
-    draw. `unknown` is what the log does not record.
+    draw. `unknown` is what the log does not record, and `not_read` what it has that is not read, by name.
     """
 
     path: Path
@@ -104,6 +104,7 @@ class LogRun:
     unlisted: float | None = None
     total: int | None = None
     unknown: tuple[str, ...] = ()
+    not_read: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):

@@ -142,7 +142,7 @@ def test_models_without_an_item_in_common_have_no_gap(tmp_path: Path) -> None:
         ("b", "c", 0.0), ("c", "a", pytest.approx(1 / 6)),
     ]  # fmt: skip
     assert {(pair.a, pair.b) for pair in row.pairs} == {("a", "c"), ("b", "c")}
-    assert row.not_compared == ("a and b: no item of which both have a score",)
+    assert row.not_compared == ("a and b: they share no item of which both have a score",)
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line[0] != "c") + "\n")
     report = gridc.certify(path)
     assert [test.gap for test in report.certificate.benchmarks[0].neighbours] == [None]
@@ -257,6 +257,52 @@ def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
     assert real.comparison.instrument.same
     flip = real.comparison.benchmarks[0].flips[0]
     assert flip.prompt and flip.prompt.startswith("Q: What is") and flip.answer_a != flip.answer_b
+
+
+def test_a_run_that_is_compared_with_itself_is_said(tmp_path: Path) -> None:
+    """The same files, and a copy; one other score, or one other text beside equal scores, is another run."""
+    a = table(tmp_path / "a.csv", {("m", "x"): 0.6}, items=60)
+    lines = a.read_text().splitlines()
+
+    def itself(other: str, *words: str) -> str:
+        done = command("compare", "a.csv", other, "--margin", "20pp", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        said = " ".join(done.stdout.split())
+        report = gridc.compare(a, tmp_path / other, margin=20)
+        assert any("than itself" in warning for warning in report.comparison.warnings) == bool(words)
+        assert any("than itself" in reason for reason in report.comparison.reasons) == bool(words)
+        assert all(said.count(word) == 2 for word in words), "a warning, and beside the verdict"
+        return said
+
+    itself("a.csv", "a and b are one run, a.csv: it cannot be worse than itself")
+    (tmp_path / "b.csv").write_text("\n".join(lines))
+    itself("b.csv", "b.csv has the scores of a.csv one by one, without texts")
+    first = f"{lines[1][:-1]}{1 - int(lines[1][-1])}"
+    (tmp_path / "c.csv").write_text("\n".join([lines[0], first, *lines[2:]]))
+    assert "itself" not in itself("c.csv")
+
+    def texts(path: Path, last: str) -> None:
+        said = [f"{line},said {number}" for number, line in enumerate(lines[1:])]
+        path.write_text("\n".join([f"{lines[0]},answer", *said[:-1], f"{lines[-1]},{last}"]))
+
+    texts(a, "the end")
+    texts(tmp_path / "b.csv", "the end")
+    itself("b.csv", "b.csv has the answers of a.csv one by one (every score, and the texts of 60)")
+    texts(tmp_path / "b.csv", "another end")
+    assert "itself" not in itself("b.csv")
+
+
+def test_models_that_share_no_item_are_no_tie_group(tmp_path: Path) -> None:
+    rows = [f"{model},b,{n},1" for model, ends in {"a": (0, 9), "b": (9, 18)}.items() for n in range(*ends)]
+    (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,item,score", *rows]))
+    (row,) = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
+    assert [place.model for place in row.order] == ["a", "b"] and row.tie_groups == ()
+    done = command("certify", "--from", "t.csv", cwd=tmp_path)
+    assert "a and b: they share no item" in done.stdout and "tie groups" not in done.stdout
+    both = [f"b,b,{n},1" for n in range(9)]
+    (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,item,score", *rows, *both]))
+    (row,) = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
+    assert row.tie_groups == (("a", "b"),)
 
 
 def test_a_store_and_a_log_share_no_item(finished: Path) -> None:

@@ -22,6 +22,8 @@ from gridc.statistics.digits import decimals
 
 SHOWN = 12
 """Flips of a benchmark whose texts are kept, of each direction."""
+COMPARED = 100
+"""Answers of two runs whose texts are compared where all scores are equal."""
 LONG = 2_000
 """Characters of a text that is kept."""
 
@@ -57,16 +59,20 @@ def compare(
     reasons = _incomparable(measured, rows, pairs)
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
     verdict = decision.verdict(not reasons, gated)
+    itself = list(_itself(firsts, second, pairs))
     return RunComparison(
         format=FORMAT,
         gridc=__version__,
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
-        reasons=tuple(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
+        reasons=(
+            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
+            *itself,
+        ),
         a=tuple(map(_run, firsts)),
         b=_run(second),
         instrument=measured,
-        warnings=tuple(_warnings(firsts, second, pairs)),
+        warnings=(*itself, *_warnings(firsts, second, pairs)),
         alpha=policy.alpha,
         changing=policy.changing,
         common_only=policy.common_only,
@@ -332,6 +338,43 @@ def _warnings(
             yield f"{pair.benchmark}: model {pair.model} in a is compared with {pair.model_b} in b"
     if len(firsts) > 1:
         yield from _alike(firsts, pairs)
+
+
+def _itself(
+    firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
+) -> Iterable[str]:
+    """A baseline that is the candidate: the same files, or the same answers one by one."""
+    places = [
+        (pair, configuration, item)
+        for pair in pairs
+        for configuration in pair.configurations
+        for item in pair.items
+    ]
+    for number, first in enumerate(firsts):
+        if not places or any(
+            item.firsts[number].answers.get(configuration.firsts[number])
+            != item.second.answers.get(configuration.second)
+            for _, configuration, item in places
+        ):
+            continue
+        texts = [
+            (
+                first.texts(
+                    pair.model, pair.benchmark, configuration.firsts[number], item.firsts[number].id
+                ).answer,
+                second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id).answer,
+            )
+            for pair, configuration, item in places[:COMPARED]
+        ]
+        if first.name == second.name:
+            yield f"a and b are one run, {first.name}: it cannot be worse than itself"
+        elif all(a is b is None for a, b in texts):
+            scores = f"{second.name} has the scores of {first.name} one by one, without texts"
+            yield f"{scores}: if both are one run, it cannot be worse than itself"
+        elif all(a == b for a, b in texts):
+            answers = f"{second.name} has the answers of {first.name} one by one"
+            read = f"every score, and the texts of {len(texts):,}"
+            yield f"{answers} ({read}): a run cannot be worse than itself"
 
 
 def _alike(firsts: Sequence[ComparedRun], pairs: Sequence[PairedBenchmark]) -> Iterable[str]:

@@ -90,7 +90,7 @@ class _UncorrectedBenchmark:
                 continue
             common = set(benchmark.held(a)) & set(benchmark.held(b))
             why = (
-                "no item of which both have a score"
+                "they share no item of which both have a score"
                 if common
                 else "no configuration that both have; two that differ are non-equivalent"
             )

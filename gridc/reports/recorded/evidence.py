@@ -200,13 +200,15 @@ def _mean(values: Floats) -> Fraction | None:
 @dataclass(frozen=True, slots=True)
 class RankedModels:
     """Models in the order of their scores over `configurations`, the neighbours' and all pairs' tests, and
-    which pairs are apart (a better than b) when all pairs are corrected together."""
+    which pairs are apart (a better than b) when all pairs are corrected together. Of `strangers` nothing is
+    known, because they share no item."""
 
     configurations: tuple[str, ...]
     order: tuple[str, ...]
     scores: Mapping[str, float]
     neighbours: tuple[tuple[GapTest, float], ...]
     apart: frozenset[tuple[str, str]]
+    strangers: frozenset[tuple[str, str]]
 
     def places(self, model: str) -> tuple[int, int]:
         """The best and the worst place that the tests leave a model."""
@@ -216,20 +218,22 @@ class RankedModels:
 
     @property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The longest runs of the order of which no two are apart; models that stand alone are no group."""
+        """The longest runs of the order of which every two share items and are not apart; models that stand
+        alone are no group."""
         groups: list[tuple[int, int]] = []
         for start in range(len(self.order)):
             end = start
-            while end + 1 < len(self.order) and not any(
-                self._are_apart(self.order[inside], self.order[end + 1]) for inside in range(start, end + 1)
+            while end + 1 < len(self.order) and all(
+                self._are_tied(self.order[inside], self.order[end + 1]) for inside in range(start, end + 1)
             ):
                 end += 1
             if end > start and (not groups or end > groups[-1][1]):
                 groups.append((start, end))
         return tuple(self.order[start : end + 1] for start, end in groups)
 
-    def _are_apart(self, one: str, other: str) -> bool:
-        return (one, other) in self.apart or (other, one) in self.apart
+    def _are_tied(self, one: str, other: str) -> bool:
+        pairs = (one, other), (other, one)
+        return not any(pair in self.apart or pair in self.strangers for pair in pairs)
 
 
 def shared(benchmark: RecordedBenchmark, models: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -263,7 +267,8 @@ def ranked(
     )
     beside = [tests[pair] for pair in pairwise(order)]
     neighbours = tuple(zip(beside, holm([test.p for test in beside]), strict=True))
-    return RankedModels(configurations, order, scores, neighbours, apart)
+    strangers = frozenset(pair for pair, test in tests.items() if not test.items)
+    return RankedModels(configurations, order, scores, neighbours, apart, strangers)
 
 
 def envelopes(

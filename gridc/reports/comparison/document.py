@@ -7,7 +7,7 @@ from gridc.reports.comparison import decision, evidence
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
-from gridc.reports.comparison.run import ComparedRun
+from gridc.reports.comparison.run import READING, ComparedRun
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -220,16 +220,10 @@ def _cut(text: str | None) -> str | None:
 def _reading(pair: PairedBenchmark) -> str | None:
     """The reading that counts, of a and of b where they differ; None where neither log names one."""
     sides = [
-        ", ".join(
-            dict.fromkeys(
-                str(setting["score", "reading"])
-                for setting in run.settings.values()
-                if ("score", "reading") in setting
-            )
-        )
+        ", ".join(dict.fromkeys(str(one[READING]) for one in run.settings.values() if READING in one))
         for run in (pair.firsts[0], pair.second)
     ]
-    return " | ".join(dict.fromkeys(side for side in sides if side)) or None
+    return " | ".join(dict.fromkeys(filter(None, sides))) or None
 
 
 def _direction(pair: PairedBenchmark) -> str:

@@ -8,6 +8,9 @@ from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
 
+READING: tuple[Aspect, str] = ("score", "reading")
+"""The setting of a configuration that names the metric, filter or scorer that counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:

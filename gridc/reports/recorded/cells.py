@@ -23,7 +23,7 @@ LONG = 40
 LARGE = 1e3
 """A score above it has no twelve digits to round to."""
 FEWEST = 10
-"""Items from which repetitions that score alike are no chance."""
+"""CountedItems from which repetitions that score alike are no chance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class RecordedAnswers:
         return self.gathered.columns.get(self.reading)
 
 
-Items = np.ndarray[tuple[int], np.dtype[np.bool_]]
+CountedItems = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """Whether each item of a benchmark counts."""
 
 
@@ -55,7 +55,7 @@ class RecordedCell:
     count: int
     unlisted: float | None
     lower: bool = False
-    counted: Items | None = None
+    counted: CountedItems | None = None
 
     @cached_property
     def _columns(self) -> list[LogColumn]:
@@ -81,7 +81,7 @@ class RecordedCell:
         return means
 
     @cached_property
-    def held(self) -> Items:
+    def held(self) -> CountedItems:
         """The items that have an answer here, or a score without being listed, (items,)."""
         if self.unlisted is not None:
             return np.ones(self.count, bool)
@@ -128,7 +128,7 @@ class RecordedCell:
 
     @property
     def absent(self) -> int:
-        """Items that count and that this model lacks."""
+        """CountedItems that count and that this model lacks."""
         return 0 if self.counted is None else int((self.counted & ~self.held).sum())
 
     @cached_property
@@ -212,7 +212,7 @@ def recorded(
     total: int | None = None,
 ) -> list[RecordedBenchmark]:
     """Every benchmark of some logs. `reading` is taken where a run has it, else its first. Axes in
-    `may_differ` belong to the model, as long as each model has one level of it. Items that some model lacks
+    `may_differ` belong to the model, as long as each model has one level of it. CountedItems that some model lacks
     failed there, or are left out where they are to be `common_only`. A benchmark has `total` items, or as
     many as a log says, or those that some log names."""
     allowed = frozenset(may_differ)
@@ -271,7 +271,7 @@ def _counted(
 ) -> dict[tuple[str, str], RecordedCell]:
     """The cells with the items that count: of each configuration those that some model has there, with those
     that no log names, or those that all have."""
-    by_configuration: defaultdict[str, list[Items]] = defaultdict(list)
+    by_configuration: defaultdict[str, list[CountedItems]] = defaultdict(list)
     for cell in cells.values():
         if cell.itemised:
             by_configuration[cell.configuration].append(cell.held)

@@ -23,7 +23,7 @@ LONG = 40
 LARGE = 1e3
 """A score above it has no twelve digits to round to."""
 FEWEST = 10
-"""CountedItems from which repetitions that score alike are no chance."""
+"""Items from which repetitions that score alike are no chance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ class RecordedCell:
 
     @property
     def absent(self) -> int:
-        """CountedItems that count and that this model lacks."""
+        """Items that count and that this model lacks."""
         return 0 if self.counted is None else int((self.counted & ~self.held).sum())
 
     @cached_property
@@ -212,7 +212,7 @@ def recorded(
     total: int | None = None,
 ) -> list[RecordedBenchmark]:
     """Every benchmark of some logs. `reading` is taken where a run has it, else its first. Axes in
-    `may_differ` belong to the model, as long as each model has one level of it. CountedItems that some model lacks
+    `may_differ` belong to the model, as long as each model has one level of it. Items that some model lacks
     failed there, or are left out where they are to be `common_only`. A benchmark has `total` items, or as
     many as a log says, or those that some log names."""
     allowed = frozenset(may_differ)

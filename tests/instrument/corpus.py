@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.instrument import readers
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import read_answer
-from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.refusal import refusal_keywords
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
@@ -67,7 +67,7 @@ def _responses() -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
                 f"reader:{name}": lambda read=read, text=text, options=options, shown=shown: read(
                     text, options, shown
                 )
-                for name, read in READERS.items()
+                for name, read in readers.READERS.items()
             },
         )
     for text in _behaviours():

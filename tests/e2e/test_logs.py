@@ -302,7 +302,7 @@ def test_models_that_share_no_item_are_no_tie_group(tmp_path: Path) -> None:
     both = [f"b,b,{n},1" for n in range(9)]
     (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,item,score", *rows, *both]))
     (row,) = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
-    assert row.tie_groups == (("a", "b"),)
+    assert row.tie_groups == (("b", "a"),)
 
 
 def test_a_store_and_a_log_share_no_item(finished: Path) -> None:

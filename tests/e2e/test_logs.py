@@ -400,6 +400,7 @@ def test_an_item_that_a_model_lacks_failed_there(tmp_path: Path) -> None:
     assert few.score == pytest.approx(7 / 30)
     assert few.bounds == pytest.approx((7 / 30, 27 / 30))
     assert (few.items, few.asked, few.states.absent) == (30, 10, 20)
+    assert "30 of 10" not in gridc.certify(path).markdown()
     (test,) = row.neighbours
     assert (test.items, test.gap, test.apart) == (30, 0.0, False)
     assert "few, the only one: 20 absent: they count as wrong" in " ".join(row.warnings)

@@ -53,7 +53,9 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
         if one.bounds is not None and one.score is not None:
             end = "at most" if one.score == one.bounds[0] else "at least"
             value += f", {end} {one.bounds[1 if end == 'at most' else 0]:.3f}"
-        items = f"{one.items:,}" if one.asked in (None, one.items) else f"{one.items:,} of {one.asked:,}"
+        # What is absent counts as an item, so that fewer may have been asked: the answers say how many.
+        without = one.asked is not None and one.items < one.asked
+        items = f"{one.items:,} of {one.asked:,}" if without else f"{one.items:,}"
         times = f" x {one.repetitions}" if one.repetitions > 1 else ""
         ends = "" if one.asked is None else states(one.states)
         cells.append((one.model, one.configuration, one.reading, value, f"{items}{times}", ends))

@@ -1,6 +1,7 @@
 """A study of a model behind a server whose weights are known, beside the same weights on this machine."""
 
 import json
+import re
 import socket
 import sqlite3
 import sys
@@ -100,7 +101,8 @@ def test_the_lock_holds_the_files_and_a_check_of_the_bundle_holds(
         assert ended.returncode == 0, (arguments, ended.stderr)
     assert command("verify", str(tmp_path / "bundle"), cwd=folder).returncode == 0
     assert "served: asked again, each call alone: 0 of " in done.stderr
-    assert "likelihoods moved by up to 0 nats, 0 of " in done.stderr
+    moves = re.findall(r"likelihoods moved by up to (\S+) nats, 0 of ", done.stderr)
+    assert moves and max(map(float, moves)) < 1e-4, "sums may have another order"
 
 
 CROWD = """\

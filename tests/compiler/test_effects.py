@@ -180,7 +180,8 @@ class Bench:
             else:  # which of several tied options is named is no part of it
                 yield found.choice is None, found.score
         asked = setting.effective()
-        if METHODS[setting.method].reads not in ("behaviour", "scored") and not setting.gives_numbers:
+        graded = METHODS[setting.method].reads in (None, "option", "free_text")  # by what the items state
+        if graded and not setting.gives_numbers:
             earned = asked.item_score(votes[: asked.replicates])
             yield Fraction(earned, asked.outcomes_of_item * asked.item_scale)
 

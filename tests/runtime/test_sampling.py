@@ -89,6 +89,15 @@ def test_greedy_takes_the_most_likely_token_and_says_by_how_much() -> None:
     assert leads.tolist() == [0.75, 0.0]
 
 
+def test_of_equal_tokens_greedy_takes_the_lowest_id() -> None:
+    logits = torch.zeros(64, 1000, dtype=torch.bfloat16)
+    for row in range(64):
+        logits[row, torch.randperm(1000, generator=torch.Generator().manual_seed(row))[:5]] = 2.0
+    tokens, _, leads = sampling.greedy(logits)
+    assert tokens.tolist() == [row.nonzero()[0].item() for row in logits]
+    assert not leads.any()
+
+
 @pytest.mark.parametrize("top_p", [0.05, 0.3, 0.5, 0.65, 0.9, 0.99, 1.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_nucleus_is_a_smallest_set_that_reaches_top_p(top_p: float, seed: int) -> None:

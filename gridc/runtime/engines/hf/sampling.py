@@ -24,9 +24,13 @@ def uniforms(call: str, count: int) -> list[float]:
 
 def greedy(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The most likely token of each row of logits (rows, vocabulary), its logit, and its lead over the next.
-    A row that has NaN in it has NaN as its largest logit."""
-    values, tokens = logits.topk(2, dim=-1)
-    return tokens[:, 0], values[:, 0], values[:, 0] - values[:, 1]
+
+    Of equally likely tokens the one with the lowest id is taken, as `generate` of transformers does: in bf16
+    several per cent of steps are exact ties. A row that has NaN in it has NaN as its largest logit.
+    """
+    tokens = logits.argmax(dim=-1)  # the first of equal ones, which `topk` does not promise
+    first, second = logits.topk(2, dim=-1).values.unbind(-1)
+    return tokens, first, first - second
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ ELSEWHERE = {
     "GC530": "it takes a tokenizer to see",
     "GC531": "it takes a tokenizer to see",
     "GC540": "it takes a tokenizer to see",
+    "GC541": "it takes a tokenizer to see",
 }
 """Codes below GC600 that no spec causes alone; other tests name them."""
 

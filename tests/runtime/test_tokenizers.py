@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.compiler.instrument.plain_text import answer_begins
+from gridc.compiler.instrument.thoughts import answer_begins
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call
@@ -196,6 +196,24 @@ def test_special_tokens_that_tell_a_thought_from_the_answer_stay(tmp_path: Path)
     assert answer_begins(thought) is None
     (tokens,) = prompts.tokenizer.encode(["Not known<|eot_id|>"], special=False)
     assert prompts.text(tokens) == "Not known"
+
+
+def test_marks_of_a_thought_that_nobody_knows_are_refused_where_text_is_generated(tmp_path: Path) -> None:
+    llama = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
+    folder = Path(shutil.copytree(llama, tmp_path / "m"))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        text = (folder / name).read_text("utf-8").replace("<|start_header_id|>", "<|deliberation|>")
+        (folder / name).write_text(text, "utf-8")
+    prompt = Prompt((("user", "Who sang?"),), chat_template=False)
+    generates = Call("0" * 64, "generate", prompt, {"max_tokens": 4, "temperature": 0.0})
+    ranks = Call("1" * 64, "loglikelihood", prompt, {"continuations": ["A", "B"]})
+    with pytest.raises(HazardError) as refused:
+        list(engine(folder).prompts.units([generates]))
+    assert refused.value.diagnostics[0].code == "GC541"
+    assert "'<|deliberation|>'" in refused.value.diagnostics[0].message
+    assert list(engine(folder).prompts.units([ranks]))
+    waived = HfEngine("m", folder, "fp32", EngineSettings(threads=1), waived=frozenset({"GC541"}))
+    assert list(waived.prompts.units([generates]))
 
 
 def test_an_answer_ends_with_a_special_token_that_is_a_stop_string(tmp_path: Path) -> None:

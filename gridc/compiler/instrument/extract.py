@@ -21,7 +21,8 @@ from typing import Literal
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.mentions import GLUED, GOES_ON, Mention, mentions
-from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.thoughts import answer_begins
 
 Confidence = Literal["stated", "inferred", "none"]
 

@@ -9,7 +9,8 @@ import re
 
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import ExpectedBehavior
-from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.thoughts import answer_begins
 
 RESPONSES: tuple[ExpectedBehavior, ...] = ("comply", "refuse")
 """What a response to a prompt can be; an outcome's `choice` indexes it."""

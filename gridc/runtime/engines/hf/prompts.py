@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.instrument.plain_text import MARKS_THOUGHT, OPENS_THOUGHT
 from gridc.compiler.instrument.template_limits import Limit
+from gridc.compiler.instrument.thoughts import OPENS_THOUGHT, is_mark, unknown_marks
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf.chat_template import AsksForDateError, CompiledTemplate
@@ -29,7 +29,6 @@ how much (gpt-oss)."""
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
 
-_MARK = re.compile(MARKS_THOUGHT, re.IGNORECASE)
 _OPENED = re.compile(rf"{OPENS_THOUGHT}(?=\s*+\Z)", re.IGNORECASE)
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
@@ -77,6 +76,7 @@ class Prompts:
         self.template, alone = tokenizer.chat_template, tokenizer.alone
         self.begins = alone[:1] == [tokenizer.bos_token_id]
         self._ends = len(alone) > 1 and alone[-1] == tokenizer.eos_token_id
+        self._unknown_marks = unknown_marks(tokenizer.added_texts)
         if "strftime_now" in (self.template or ""):
             self._render([{"role": "user", "content": "x"}])
 
@@ -135,6 +135,7 @@ class Prompts:
 
     def _members(self, call: Call, form: Form) -> list[Member]:
         if not call.ranks:
+            self._require_known_marks()
             return [generation(call, form.ids, form.dropped)]
         texts = call.parameters["continuations"]
         by_context = call.parameters.get("seam") == "context_length"
@@ -194,6 +195,14 @@ class Prompts:
         if code not in self._waived:
             raise HazardError([Diagnostic(code, message, str(self._folder), help=help_line)])
 
+    def _require_known_marks(self) -> None:
+        """Refuse to generate where marks of a thought are unknown: what the model only weighs would be read
+        as its answer."""
+        if self._unknown_marks:
+            shown = ", ".join(map(repr, self._unknown_marks[:4]))
+            message = f"the tokenizer of `{self._name}` has {shown}, which look like marks of a thought"
+            self._refuse("GC541", message, "waive this if no answer of the model has them")
+
     def _prefix(self) -> tuple[int, ...]:
         """What an empty prompt is: a likelihood needs a token to stand behind (BOS, else the end of text)."""
         first = self.tokenizer.bos_token_id
@@ -218,7 +227,7 @@ class Prompts:
         """What an answer says: up to the first stop string that has a special token, and without special
         tokens but those that tell a thought from the answer."""
         spelled = [stop for stop in stops if self._is_special(stop)]
-        marks = [special for special in self.tokenizer.special_texts if _MARK.fullmatch(special)]
+        marks = [special for special in self.tokenizer.special_texts if is_mark(special)]
         whole = self.tokenizer.decode(tokens) if spelled or marks else ""
         ends = [at for stop in spelled if (at := whole.find(stop)) >= 0]
         if not ends and not any(mark in whole for mark in marks):

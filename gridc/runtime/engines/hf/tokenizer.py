@@ -43,6 +43,7 @@ class TokenizerReader:
             # This also turns off truncation and padding that it may declare.
             "alone": self._tokenizer("x")["input_ids"],
             "parting": _parting(added),
+            "added_texts": [token.content for token in added],
             "special_texts": [token.content for token in added if token.special],
             "layout": [layout.layers, layout.weights, layout.computed, layout.why],
         }
@@ -112,6 +113,7 @@ class Tokenizer:
         self.chat_template: str | None = stated["chat_template"]
         self.alone: list[int] = stated["alone"]
         self.parting: list[str] = stated["parting"]
+        self.added_texts: list[str] = stated["added_texts"]
         self.special_texts: list[str] = stated["special_texts"]
         self._other_rules: bool = stated["other_rules"]
         layers, *rest = stated["layout"]

@@ -14,7 +14,7 @@ characters: the unbounded repetitions are possessive.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -68,46 +68,55 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _Read(text, mentions(text, options, labels), are_letters(labels))
+    reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
     for name, confidence, rule in _RULES:
         answer = rule(reading)
         if answer is not None:
+            answer = reading.turned(answer) if confidence == "stated" else answer
             kind = f"{name} {'letter' if answer.letter else 'text'}"
             if reading.contradicted(answer):
                 return Extraction(None, "several answers")
-            if reading.taken_back(answer):
+            if name != "left" and reading.taken_back(answer):
                 return Extraction(None, "taken back")
             return Extraction(answer.option, kind, confidence, begin + answer.start, begin + answer.end)
-    several = len({mention.option for mention in reading.standing if not mention.letter}) > 1
-    return Extraction(None, "several answers" if several else "no answer")
+    return Extraction(None, "several answers" if reading.several() else "no answer")
 
 
 _DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
 _CLOSE = r"[\s*_`~\"')\]}$>]*+"
 _NOUN = (
-    r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|label|judge?ment|respuesta|"
-    r"réponse|antwort|resposta|risposta|ответ|답|정답|答案|答え|正解|选择|選擇|उत्तर|الإجابة|الجواب|إجابة)"
+    r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
+    r"label|judge?ment|prediction|pick|solution|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
+    r"alternativa|escolha|risposta|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
+    r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
 )
 _ASIDE = (
     r"(?:_\w{1,12}|,?\s{1,3}(?:letter|choice|option|here|then|therefore|overall|correcta?|correcte|final|"
-    r"correta|to\s{1,3}(?:this|the)(?:\s{1,3}question)?|for\s{1,3}(?:this|the)\s{1,3}question|"
+    r"exacte|juste|correta|certa|الصحيحة?|to\s{1,3}(?:this|the)(?:\s{1,3}question)?|for\s{1,3}(?:this|the)\s{1,3}question|"
     r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|i\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give)),?)"
 )
 _IS = (
     r"(?:'s\b|(?:is|was|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
-    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
+    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|只有|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
 )
 _FILLER = re.compile(
     r"(?:(?:therefore|thus|clearly|definitely|probably|likely|most|simply|just|actually|indeed|still|now|hence|"
-    r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|the|la|le|el|die|der|das)\b"
-    r"[\s*_`\"'(\[{$<>:,#~=]*+)*+",
+    r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|letra|"
+    r"lettre|the|la|le|el|die|der|das|(?:first|second|third|fourth|fifth|last|former|latter)(?:\s++one)?)\b"
+    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++)*+",
     re.IGNORECASE,
 )
 _SAID = (
-    r"\bi(?:'d|'ll|\s++would|\s++will|\s++am|'m)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with)\b|[选選][择擇]?"
+    r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++|still\s++)?"
+    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with|settle\s++on|answer|"
+    r"(?:lean|leaning|inclined)\s++towards?)\b|"
+    r"\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
+    r"\b(?:elijo|escojo|escolho|scelgo)\b|(?:أختار|اخترت)|[选選][择擇]?"
 )
-_ITS = r"(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))\b)"
+_ITS = (
+    r"(?:(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))|c'est|"
+    r"(?:es|das)\s++ist|es\s++(?:la|el)|è\s++la|é\s++a)\b)"
+)
 
 _MARKER = re.compile(
     rf"(?:(?<!{GLUED}){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID})"
@@ -120,9 +129,46 @@ _CORRECTION = re.compile(
     rf"(?:(?:{_ITS}|i\s++mean|make\s++that)[\s,:]*+)?{_DRESS}",
     re.IGNORECASE,
 )
-_CONCLUSION = re.compile(
-    rf"(?:\b(?:therefore|thus|hence|so|leaves|leaving|left\s++with|finally|option|choice|letter|answer)\b[\s,:]*+"
-    rf"{_ITS}?|\b{_ITS}){_DRESS}",
+_SO = (
+    r"(?:\b(?:therefore|thus|hence|so|leaves|leaving|left\s++with|finally|donc|also|somit|daher|folglich|portanto|"
+    r"logo|luego|por\s++(?:lo\s++)?tanto|así\s++que)\b|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
+)
+_CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|\b{_ITS}){_DRESS}", re.IGNORECASE)
+_NAMED_AS = re.compile(rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with)\s++(?:option\s++)?[\s*_`\"'(\[]*+",
+    re.IGNORECASE,
+)
+_FAVOURS = re.compile(
+    r"\b(?:(?<!not\s)only|match(?:es)?|fits?|points?\s++(?:to|at)|corresponds?\s++to|consistent\s++with|supports?|"
+    rf"suggests?|indicates?|implies|confirms?)\b{_DRESS}",
+    re.IGNORECASE,
+)
+_FAVOURED = re.compile(
+    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|is\s++what\s++)?(?:fits|matches|follows|holds|wins|"
+    r"is\s++(?:well\s++|best\s++|clearly\s++|directly\s++)?(?:supported|stated|confirmed|consistent))\b",
+    re.IGNORECASE,
+)
+_PEOPLE = (
+    r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
+    r"any(?:one|body)|one|friends?|teachers?|textbooks?)"
+)
+_HOLD = (
+    r"(?:says?|said|thinks?|thought|claim(?:s|ed)?|argue[sd]?|believe[sd]?|answer(?:s|ed)?|pick(?:s|ed)?|chooses?|chose|"
+    r"prefer(?:s|red)?|suggest(?:s|ed)?|favou?r(?:s|ed)?|guess(?:es|ed)?|votes?\s++for)"
+)
+_ATTRIBUTION = re.compile(
+    rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w']++){{0,4}}\s++{_HOLD}\b"
+    rf"(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
+    re.IGNORECASE,
+)
+_ATTRIBUTED = re.compile(rf"{_CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
+_ABSTAINS = re.compile(
+    r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
+    r"don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
+    r"(?:no|without\s++a)\s++(?:preference|opinion|view|stance|clear\s++(?:answer|winner|choice))|depends|up\s++to\s++you|"
+    r"your\s++(?:call|choice|decision)|either\s++(?:one\s++|of\s++them\s++)?(?:could|would|may|might|works|is)|"
+    r"both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
     re.IGNORECASE,
 )
 _THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
@@ -137,7 +183,10 @@ _DENIAL = re.compile(
 )
 _RIGHT = re.compile(
     rf"{_CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
-    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer)\b",
+    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer)\b|"
+    rf"{_CLOSE}(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
+    rf"{_CLOSE}(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|{_CLOSE}が(?:正解|正しい|答え|最も適切|適切)|"
+    rf"{_CLOSE}(?:가|이)\s?(?:정답|맞|옳|답)|{_CLOSE}(?:를|을)\s?선택|{_CLOSE}を選",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -145,7 +194,10 @@ _WRONG = re.compile(
     r"(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|cannot\b|"
     r"(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
     r"probably|therefore|thus)\s++){0,5}+(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|"
-    r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b)",
+    r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b|"
+    r"(?:ist|est|es|é|è)\s++(?:nicht|falsch|fausse|faux|falsa|falso|incorrect|incorret|errad)|n'est\s++pas|no\s++es\b|não\s++é\b|"
+    r"(?:项|选项|選項)?(?:是)?(?:不正?[确確对對是]|[错錯])|(?:は|も)?(?:間違|誤|正しくな|不適切|違)|"
+    r"(?:는|은|가|이|도)?\s?(?:틀|오답|아니|아닙|맞지\s?않|옳지\s?않))",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"\b(?:is|was|isn't|seems|looks|does)\b", re.IGNORECASE)
@@ -179,11 +231,13 @@ _ADDITION = re.compile(
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention], letters: bool) -> None:
+    def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
         self.text = text
+        self.options = options
         self.letters = letters
         denied = self._denied(every)
-        self.standing = [mention for number, mention in enumerate(every) if number not in denied]
+        others = self._attributed(every)
+        self.standing = [mention for number, mention in enumerate(every) if number not in denied | others]
         self.denied = [every[number] for number in sorted(denied)]
         self.surveyed = self._surveyed()
 
@@ -204,6 +258,15 @@ class _Read:
                 if not listed or not self._beside(every[number], every[number + 1]):
                     break
         return denied
+
+    def _attributed(self, every: Sequence[Mention]) -> set[int]:
+        """The numbers of the mentions that somebody else is said to choose: "critics say A", "another (B)"."""
+        said = self._ends(_ATTRIBUTION)
+        return {
+            number
+            for number, mention in enumerate(every)
+            if mention.start in said or _ATTRIBUTED.match(self.text, mention.end)
+        }
 
     def _surveyed(self) -> set[int]:
         """Where the lines begin that take up the options in turn, from the first one at the response's start,
@@ -278,6 +341,8 @@ class _Read:
         if first is None or self._leads(0) != first.start or first.start in self.surveyed:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
+        if follows is not None and (self._asked(first) or self._in_turn(first)):
+            return None
         named = follows is not None and follows.option == first.option and not follows.letter
         explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
         if first.letter and not self.letters:
@@ -288,30 +353,83 @@ class _Read:
         end = self.concluded() if goes_on else None
         return first if goes_on and (end is None or end.option == first.option) else None
 
+    def _in_turn(self, first: Mention) -> bool:
+        """Whether the next option is taken up in the same form: "**A** - cheap, **B** - durable"."""
+        if first.option:
+            return False
+        follows = next((each for each in self.standing if each.option and each.letter == first.letter), None)
+        if follows is None or follows.option != 1:
+            return False
+        begins = self.text[first.end : follows.start].rstrip(_OPENS)[-1:] in _PARTS
+        return begins and self._form(first) == self._form(follows)
+
+    def _form(self, mention: Mention) -> tuple[str, str]:
+        """The characters around a mention that are neither letters nor digits."""
+        before = self.text[: mention.start]
+        behind = self.text[mention.end : mention.end + 8]
+        marks = next((at for at, each in enumerate(behind) if each.isalnum()), len(behind))
+        return before[len(before.rstrip(_OPENS)) :].strip(), behind[:marks]
+
     def concluded(self) -> Mention | None:
         """The last mention that a conclusion leads to: "so it is C"."""
-        concluded = self._ends(_CONCLUSION)
-        return self._last(lambda mention: mention.start in concluded and self._stops(mention))
+        ends, named = self._ends(_CONCLUSION), self._ends(_NAMED_AS)
+        return self._last(lambda mention: mention.start in ends and self._stops(mention)) or self._only(
+            lambda mention: mention.start in named and self._stops(mention)
+        )
 
-    def bracketed(self) -> Mention | None:
-        """The last letter in brackets or in bold: "... hence (C)"."""
-        return self._last(
+    def turned(self, answer: Mention) -> Mention:
+        """What a later conclusion changes a stated answer to: "Answer: A. Wait, … so it is B"."""
+        ends = self._ends(_CONCLUSION)
+        later = self._last(
+            lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
+        )
+        return answer if later is None or later.start < answer.start else later
+
+    def favoured(self) -> Mention | None:
+        """The last mention of the only option that the response says to fit: "only B follows", "B matches"."""
+        favours = self._ends(_FAVOURS)
+        return self._only(
             lambda mention: (
-                self.letters
-                and mention.letter
-                and mention.start not in self.surveyed
-                and self._around(mention) in _BRACKETS
+                (mention.start in favours and self._stops(mention))
+                or _FAVOURED.match(self.text, mention.end) is not None
             )
         )
 
+    def left(self) -> Mention | None:
+        """The last mention that is called wrong, as the option that is left, where all others of three or more
+        are called so and nothing else is named."""
+        wrong = {mention.option for mention in self.denied if mention.letter}
+        if self.standing or self.options < 3 or len(wrong) != self.options - 1:
+            return None
+        (option,) = set(range(self.options)) - wrong
+        return replace(self.denied[-1], option=option)
+
+    def bracketed(self) -> Mention | None:
+        """The last letter in brackets or in bold, where no other option's stands so: "the note fits (C)"."""
+        about = self.surveyed | self._ends(_ABOUT)
+        return self._only(lambda mention: mention.start not in about and self._in_brackets(mention))
+
+    def _in_brackets(self, mention: Mention) -> bool:
+        return self.letters and mention.letter and self._around(mention) in _BRACKETS
+
     def named(self) -> Mention | None:
         """The last text, where only one option's is named. A word as short as "no" must stand alone."""
-        texts = [
-            mention
-            for mention in self.standing
-            if not mention.letter and (mention.end - mention.start > 3 or self._stops(mention))
-        ]
-        return texts[-1] if len({mention.option for mention in texts}) == 1 else None
+        rejected = {mention.option for mention in self.denied} - {
+            mention.option for mention in self.standing if mention.letter
+        }
+        return self._only(
+            lambda mention: (
+                not mention.letter
+                and mention.option not in rejected
+                and (mention.end - mention.start > 3 or self._stops(mention))
+            )
+        )
+
+    def several(self) -> bool:
+        """Whether several options are named by their texts, or by letters in brackets or in bold."""
+        by_text = {mention.option for mention in self.standing if not mention.letter}
+        by_letter = {mention.option for mention in self.standing if self._in_brackets(mention)}
+        return max(len(by_text), len(by_letter)) > 1
 
     def contradicted(self, answer: Mention) -> bool:
         """Whether another option is given as the answer in the same breath: "A or B", "B. the text of A"."""
@@ -350,6 +468,20 @@ class _Read:
     def _last(self, chosen: Callable[[Mention], bool]) -> Mention | None:
         return next((mention for mention in reversed(self.standing) if chosen(mention)), None)
 
+    def _only(self, chosen: Callable[[Mention], bool]) -> Mention | None:
+        """The last of those chosen, if they name one option and the response does not decline to choose."""
+        every = [mention for mention in self.standing if chosen(mention)]
+        if len({mention.option for mention in every}) != 1 or self._abstains():
+            return None
+        return every[-1]
+
+    def _abstains(self) -> bool:
+        """Whether the response says that it chooses none. An option's own text is no such sentence."""
+        return any(
+            not any(each.start < found.end() and found.start() < each.end for each in self.standing)
+            for found in _ABSTAINS.finditer(self.text)
+        )
+
     def _stops(self, mention: Mention) -> bool:
         return _STOPS.match(self.text, mention.end) is not None
 
@@ -368,10 +500,14 @@ class _Read:
 _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
+_OPENS = " \t\n*_`\"'([{"
+_PARTS = ("", ".", ",", ";", "!", "?", "\n", ")", "-")
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),
     ("opening", "stated", _Read.opening),
     ("concluded", "inferred", _Read.concluded),
+    ("favoured", "inferred", _Read.favoured),
     ("bracketed", "inferred", _Read.bracketed),
     ("named", "inferred", _Read.named),
+    ("left", "inferred", _Read.left),
 )

@@ -260,7 +260,7 @@ class _Read:
         return denied
 
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
-        """The numbers of the mentions that somebody else is said to choose: "critics say A", "another (B)"."""
+        """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
         said = self._ends(_ATTRIBUTION)
         return {
             number
@@ -386,7 +386,7 @@ class _Read:
         return answer if later is None or later.start < answer.start else later
 
     def favoured(self) -> Mention | None:
-        """The last mention of the only option that the response says to fit: "only B follows", "B matches"."""
+        """The last mention of the only option that is said to fit: "only B follows", "B matches"."""
         favours = self._ends(_FAVOURS)
         return self._only(
             lambda mention: (
@@ -396,7 +396,7 @@ class _Read:
         )
 
     def left(self) -> Mention | None:
-        """The last mention that is called wrong, as the option that is left, where all others of three or more
+        """The option that is left, at the last mention that is called wrong, where all others of three or more
         are called so and nothing else is named."""
         wrong = {mention.option for mention in self.denied if mention.letter}
         if self.standing or self.options < 3 or len(wrong) != self.options - 1:

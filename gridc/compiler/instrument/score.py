@@ -3,6 +3,7 @@
 The run, `gridc verify`, the oracles and every later re-scoring use these same functions.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -92,6 +93,8 @@ def score(
         replies = tuple(before_stop(answer["text"], setting.held("stop")) for answer in given)
         return _by_function(setting, item, response, replies, scorers)
     extraction = READ[METHODS[setting.method].reads](setting, item, response)
+    if answers[-1].get("finish") == "length" and not _outlives_the_cut(setting, extraction, response):
+        extraction = Extraction(None, CUT)
     if extraction.option is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})
     evidence = {
@@ -103,6 +106,32 @@ def score(
     if extraction.answer is not None:
         evidence["answer"] = extraction.answer
     return Outcome(extraction.option, earned(setting, item, extraction.option), evidence)
+
+
+CUT = "cut off before an answer"
+"""Why nothing is read of a response that its budget cut, though something in it looks like an answer."""
+
+
+def _outlives_the_cut(setting: Setting, extraction: Extraction, response: str) -> bool:
+    """Whether what was read of a response that ends at its budget is an answer whatever would have followed:
+    it is marked as one and closed before the cut, or a letter is all there is. How a response behaves, and a
+    right answer that it contains, no end can change."""
+    method = METHODS[setting.method]
+    if extraction.option is None or method.one_token or method.reads_behaviour:
+        return True
+    rest = response[extraction.end :]
+    if setting.match is None or not method.reads_answer:
+        alone = not any(map(str.isalnum, response[: extraction.start] + rest))
+        return alone or (extraction.confidence == "stated" and _CLOSED.match(rest) is not None)
+    if setting.match.kind == "contains":
+        return extraction.option == RIGHT
+    closed = _CLOSED_NUMBER if setting.match.kind == "number" else _CLOSED_LINE
+    return extraction.confidence == "stated" and closed.match(rest) is not None
+
+
+_CLOSED = re.compile(r"\W")
+_CLOSED_NUMBER = re.compile(r"[.,]?[^\w.,]")
+_CLOSED_LINE = re.compile(r"[^\S\n]*\n")
 
 
 def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:

@@ -64,15 +64,18 @@ def run(
         print_json(done.as_json())
         return
     finished = done.finished
+    state = study.status()
+    board = study.scoreboard() if state.progress.complete else None
+    for sentence in board.cut_off if board else ():
+        click.echo(sentence)
     click.echo(f"{finished.executed:,} calls executed, {finished.reused:,} were in the store: {done.store}")
     for line in terminal.spent(finished.spent, done.models):
         click.echo(line)
     if finished.executed or finished.reused:
         click.echo(f"results {done.results}")
-    state = study.status()
-    if state.progress.complete:
+    if board:
         click.echo()
-        for line in score_table(study.scoreboard()):
+        for line in score_table(board):
             click.echo(line)
         click.echo("`gridc report` says what these scores can and cannot show")
     left = terminal.left(state) if shard else None

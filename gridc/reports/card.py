@@ -39,7 +39,7 @@ from gridc.schema.card import (
 )
 from gridc.statistics.resample import ResampledStatistic
 
-SCORING = ("scoring", "judging")
+SCORING = ("cut_off", "endings", "scoring", "judging")
 """The statements that a card has of what scores count."""
 
 

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
+from typing import assert_never, get_args
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.unsupported import unsaid
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.matching import right_answers
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
-from gridc.schema.effects import MatchKind
+from gridc.schema.effects import Match, MatchKind
 from gridc.schema.engines import engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS
 from gridc.study.place import SPEC_NAME, place_of
@@ -168,13 +170,30 @@ def _earning(study: Study) -> Iterator[str]:
             earns = f"the model {does}"
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
+        elif item.references and benchmark.match is not None:
+            earns = f"the response {_compared(benchmark.match, item)}"
         elif item.references:
-            by = "by a rule" if not study.spec.declared_judges else "by the judge"
-            earns = f"the response is found to say `{short(item.references[0])}`, {by}"
+            earns = f"the judge finds that the response says `{short(item.references[0])}`"
         else:
             continue
         first = f"`{short(item.query)}` ({item.id})"
         yield f"{benchmark.id} is read as {benchmark.loader}: {first} earns a point when {earns}"
+
+
+def _compared(match: Match, item: Item) -> str:
+    """What of a response has to be what: "has 8 as its last number"."""
+    answer = f"`{short(right_answers(match, item)[0])}`"
+    behind = "" if match.after is None else f" behind `{match.after}`"
+    match match.kind:
+        case "number":
+            return f"has {answer} as its {'last number' if not behind else 'number'}{behind}"
+        case "text":
+            return f"is {answer}{behind}, whatever the case and punctuation"
+        case "exact":
+            return f"is exactly {answer}{behind}"
+        case "contains":
+            return f"contains {answer}{behind}"
+    assert_never(match.kind)
 
 
 def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:

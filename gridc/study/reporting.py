@@ -20,6 +20,7 @@ from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_re
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
+from gridc.reports.findings.endings import count_endings, cut_off
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
@@ -57,10 +58,12 @@ def listed(title: str, sentences: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScoreboardReport:
-    """What each model scores on each benchmark under the anchor. `complete` says whether the run is."""
+    """What each model scores on each benchmark under the anchor. `complete` says whether the run is, and
+    `cut_off` of which benchmarks answers ended at their budget, with how many."""
 
     benchmarks: tuple[Scoreboard, ...]
     complete: bool
+    cut_off: tuple[str, ...]
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -72,7 +75,8 @@ class ScoreboardReport:
         )
 
     def as_json(self) -> dict[str, Any]:
-        return {"complete": self.complete, "benchmarks": [_score_rows(row) for row in self.benchmarks]}
+        boards = [_score_rows(row) for row in self.benchmarks]
+        return {"complete": self.complete, "cut_off": list(self.cut_off), "benchmarks": boards}
 
 
 def _score_rows(board: Scoreboard) -> dict[str, Any]:
@@ -105,7 +109,8 @@ class FindingsReport:
     @property
     def scoreboard(self) -> ScoreboardReport:
         """What each model scores under the anchor."""
-        return ScoreboardReport(of_findings(self.findings), self.complete)
+        endings = {board.benchmark: board.endings for board in self.findings.benchmarks}
+        return ScoreboardReport(of_findings(self.findings), self.complete, cut_off(endings))
 
     @property
     def leading(self) -> tuple[str, ...]:
@@ -280,7 +285,9 @@ def scoreboard(place: Place) -> ScoreboardReport:
     compiled, *_ = place.reconciled()
     with Store.open(place.store(compiled)) as store:
         record = RunRecord(compiled, store)
-        return ScoreboardReport(of_record(record), record.complete)
+        models = [model.id for model in record.plan.study.spec.model]
+        endings = count_endings(models, store.endings(record.plan.study_digest))
+        return ScoreboardReport(of_record(record), record.complete, cut_off(endings))
 
 
 def findings(place: Place) -> FindingsReport:

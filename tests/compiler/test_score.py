@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS, NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.matching import RIGHT
+from gridc.compiler.instrument.score import CUT, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.canonical import canonical
-from gridc.schema.effects import Candidates, Ties
+from gridc.schema.effects import Candidates, Match, Ties
 
 READ = Setting(prompt="p", method="extract")
 RANK = Setting(prompt="p", method="loglikelihood")
@@ -194,6 +195,47 @@ def test_a_stop_string_ends_the_answer() -> None:
         score(replace(READ, stop=("never", "B", "Answer")), ITEM, [{"text": text}]).evidence["unread"]
         == "empty"
     )
+
+
+SUM = Item("s", "What is 3 + 5?", references=("8",))
+NUMBER = {"method": "match", "match": Match.model_validate({"as": "number"})}
+BEHIND = {"method": "match", "match": Match.model_validate({"as": "number", "after": "Answer:"})}
+HELD = {"method": "match", "match": Match.model_validate({"as": "contains"})}
+LINE = {"method": "match", "match": Match.model_validate({"as": "exact", "after": "Answer:"})}
+
+
+@pytest.mark.parametrize(
+    ("changes", "item", "text", "choice"),
+    [
+        ({}, ITEM, "Answer: B. The note", 1),
+        ({}, ITEM, "Answer: B", None),
+        ({}, ITEM, "(B)", 1),
+        ({}, ITEM, "B", 1),
+        ({}, ITEM, "The passage says that the miller of Amble had the", None),
+        ({}, ITEM, "First, option (B) says that", None),
+        ({"stop": ("Question:",)}, ITEM, "Answer: B\n\nQuestion: Wh", 1),
+        ({"method": "first_token"}, ITEM, "B", 1),
+        (NUMBER, SUM, "3 apples and 5 more are 8, so in all there", None),
+        (BEHIND, SUM, "Answer: 8. Three", RIGHT),
+        (BEHIND, SUM, "Answer: 8 apples", RIGHT),
+        (BEHIND, SUM, "Answer: 8", None),
+        (BEHIND, SUM, "Answer: 8.", None),
+        (HELD, SUM, "There are 8 apples on", RIGHT),
+        (HELD, SUM, "There are 3 apples on", None),
+        (LINE, SUM, "Answer: 8\nThree", RIGHT),
+        (LINE, SUM, "Answer: 8", None),
+        ({"method": "refusal_keywords"}, REQUEST, "I cannot help with", 1),
+    ],
+)
+def test_what_the_budget_cut_is_read_where_its_answer_was_closed(
+    changes: dict[str, Any], item: Item, text: str, choice: int | None
+) -> None:
+    setting = replace(READ, **changes)
+    cut = score(setting, item, [{"text": text, "finish": "length"}])
+    assert cut.choice == choice
+    assert cut.evidence.get("unread") == (CUT if choice is None else None)
+    whole = score(setting, item, [{"text": text, "finish": "stop"}])
+    assert whole.choice is not None
 
 
 @pytest.mark.parametrize(

@@ -396,8 +396,8 @@ class _Read:
         )
 
     def left(self) -> Mention | None:
-        """The option that is left, at the last mention that is called wrong, where all others of three or more
-        are called so and nothing else is named."""
+        """The only option of three or more that is not called wrong, at the last one that is, where no option
+        is named otherwise."""
         wrong = {mention.option for mention in self.denied if mention.letter}
         if self.standing or self.options < 3 or len(wrong) != self.options - 1:
             return None

@@ -93,7 +93,8 @@ def score(
         replies = tuple(before_stop(answer["text"], setting.held("stop")) for answer in given)
         return _by_function(setting, item, response, replies, scorers)
     extraction = READ[METHODS[setting.method].reads](setting, item, response)
-    if answers[-1].get("finish") == "length" and not _outlives_the_cut(setting, extraction, response):
+    cut = answers[-1].get("finish") == "length" and response == answers[-1]["text"]
+    if cut and not _outlives_the_cut(setting, extraction, response):
         extraction = Extraction(None, CUT)
     if extraction.option is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})

@@ -17,6 +17,7 @@ from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES
+from gridc.reports.findings.endings import cut_off
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.words import counted, with_sign
@@ -151,7 +152,8 @@ SHOWN = 3
 
 
 def _observed(findings: Findings) -> ChecklistAnswer:
-    observed = findings[CONDUCT].observed
+    cut = cut_off({benchmark.benchmark: benchmark.endings for benchmark in findings.benchmarks})
+    observed = (*cut, *findings[CONDUCT].observed)
     seen = len(observed)
     where = "the calls and the events of the store"
     if not findings.progress.answered:

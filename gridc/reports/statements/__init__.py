@@ -56,6 +56,7 @@ SHELF: tuple[ShelfRow, ...] = (
     OfBenchmark("left_out", "limits", conduct.left_out, urgent=True),
     OfBenchmark("unreadable", "limits", readings.unreadable),
     OfBenchmark("failed", "limits", conduct.failed, urgent=True),
+    OfBenchmark("cut_off", "limits", conduct.cut_off, urgent=True),
     OfBenchmark("endings", "limits", conduct.endings),
     OfStudy("drawn", "limits", conduct.drawn),
     OfStudy("shared_draws", "limits", conduct.shared),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.call_counts import shared_words
 from gridc.reports.findings.conduct import SHARED_DRAWS
+from gridc.reports.findings.endings import MANY_CUT, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement
 
@@ -78,13 +79,18 @@ def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         )
 
 
+def cut_off(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where many answers were cut off: how many, of whom."""
+    if cut_share(benchmark.endings) >= MANY_CUT:
+        text = f"{cut_words(benchmark.benchmark, benchmark.endings)}."
+        yield Statement(text, "limit", (benchmark.benchmark,))
+
+
 def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where answers were cut off or declined: how many, of whom."""
+    """Where a few answers were cut off, or any declined: how many, of whom."""
     name, about = benchmark.benchmark, (benchmark.benchmark,)
-    cut = [f"{model.model} {model.cut:,} of {model.samples:,}" for model in benchmark.endings if model.cut]
-    if cut:
-        text = f"On {name}, responses without a readable answer end at `max_tokens`: {'; '.join(cut)}."
-        yield Statement(text, "limit", about)
+    if 0 < cut_share(benchmark.endings) < MANY_CUT:
+        yield Statement(f"{cut_words(name, benchmark.endings)}.", "limit", about)
     declined = [
         f"{model.model} {model.refused:,} of {model.samples:,}"
         for model in benchmark.endings

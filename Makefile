@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Compiled code is kept: each worker and each process that a test starts would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
+# One thread a library: workers whose libraries take every core wait for one another.
+ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
@@ -30,12 +32,12 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --dist worksteal --durations=15
+	$(ALONE) $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # The tests nearest to what this branch changes, as many as take a minute together.
 quick: .venv/installed
 	$(BIN)/ruff check .
-	$(BIN)/python -m tools.touched | xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
+	$(BIN)/python -m tools.touched | $(ALONE) xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # Tests that take minutes: the 20 kills among them.
 slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed

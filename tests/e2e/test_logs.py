@@ -165,6 +165,29 @@ def test_a_configuration_is_named_by_what_differs(tmp_path: Path) -> None:
     assert row.configurations == ("task_args=framing: plain", "task_args=framing: system")
 
 
+def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> None:
+    """In what differs and in what flipped: by the keys that differ, with short values."""
+    for number, framing in enumerate(("plain", "polite")):
+        stated = {"framing": framing, "an_argument_that_is_the_same": "x" * 30}
+        sample = {"id": 1, "input": "?", "target": "a", "scores": {"s": {"value": "IC"[number]}}}
+        made = {"model": "m", "task": "t", "eval_id": f"{number}", "task_args": stated}
+        log = {
+            "version": 2,
+            "status": "success",
+            "plan": {},
+            "results": {},
+            "eval": made,
+            "samples": [sample],
+        }
+        (tmp_path / f"{number}.json").write_text(json.dumps(log))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (difference,) = compared.comparison.instrument.differences
+    assert difference.path.startswith("task_args.framing (t, task=t,task_args=framing: polite,")
+    assert (difference.a, difference.b) == ('"plain"', '"polite"')
+    (flip,) = compared.comparison.benchmarks[0].flips
+    assert "task_args=framing: polite" in flip.configuration and "#" not in flip.configuration
+
+
 def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
     for agent, resolved in (("one", ["x-1", "x-2", "x-3"]), ("two", ["x-3", "x-4"])):
         folder = tmp_path / "verified" / agent / "results"

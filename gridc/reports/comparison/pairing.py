@@ -1,12 +1,14 @@
 """Which benchmarks, configurations and items of two runs are the same ones."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.reports.levels import DIGEST, level_names
 from gridc.schema.policy import Aspect, Policy
 
 
@@ -215,6 +217,38 @@ def _configurations(
 def asked(run: RunBenchmark) -> list[str]:
     """The configurations that some item was asked in."""
     return list(dict.fromkeys(name for item in run.items.values() for name in item.answers))
+
+
+def shown_names(pair: PairedBenchmark) -> dict[str, str]:
+    """The candidate's configurations as people are told them: a level that is called by a digest, as in
+    `task_args=#8bfd8a`, by what differs among the values that the runs have of its axis."""
+    levels: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for run in (*pair.firsts, pair.second):
+        for configuration in asked(run):
+            for axis, label, value in _levels(run, configuration):
+                levels[axis][value] = label
+    names = {axis: level_names(values) for axis, values in levels.items()}
+    return {
+        configuration: ",".join(
+            f"{axis}={names[axis][value]}"
+            if DIGEST.fullmatch(label)
+            else f"{axis}={label}"
+            if axis
+            else label
+            for axis, label, value in _levels(pair.second, configuration)
+        )
+        for configuration in asked(pair.second)
+    }
+
+
+def _levels(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str, str]]:
+    """Axis, label and value of each part of a configuration's name; the value is the label where none is
+    recorded."""
+    values = {axis: value for (_, axis), value in run.settings.get(configuration, {}).items()}
+    for part in configuration.split(","):
+        axis, label = part.split("=", 1) if "=" in part else ("", part)
+        value = values.get(axis, label)
+        yield axis, label, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def levels_of(configuration: str) -> frozenset[str]:

@@ -188,6 +188,23 @@ def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> N
     assert "task_args=framing: polite" in flip.configuration and "#" not in flip.configuration
 
 
+def test_stray_files_are_lines_of_both_commands(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    table(folder / "t.csv", {("a", "x"): 0.6}, items=20)
+    (folder / "notes.json").write_text("{}")
+    (folder / "Task.json").write_text('{"mteb_version": "2", "scores": {}}')
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        said = " ".join(done.stdout.split())
+        assert "not read: logs/notes.json: no log of a known format" in said, done.stderr
+        assert "not read: logs/Task.json: results of MTEB: one aggregate for each split" in said
+    (folder / "t.csv").unlink()
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        assert done.returncode == 6 and "GC671" in done.stderr and "MTEB" in done.stderr
+
+
 def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
     for agent, resolved in (("one", ["x-1", "x-2", "x-3"]), ("two", ["x-3", "x-4"])):
         folder = tmp_path / "verified" / agent / "results"

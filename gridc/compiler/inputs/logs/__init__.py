@@ -14,7 +14,19 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
+from gridc.compiler.inputs.logs import (
+    evalplus,
+    every_eval,
+    helm,
+    inspect_ai,
+    lighteval,
+    lm_eval,
+    openai_evals,
+    opencompass,
+    plain,
+    promptfoo,
+    resolved,
+)
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
 from gridc.compiler.inputs.logs.columns import TableColumns, column_name
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
@@ -47,7 +59,19 @@ class LogReader(Protocol):
     def runs(self, file: LogFile) -> Iterator[LogRun]: ...
 
 
-READERS: tuple[LogReader, ...] = (lm_eval, inspect_ai, promptfoo, every_eval, resolved, plain)
+READERS: tuple[LogReader, ...] = (
+    lm_eval,
+    inspect_ai,
+    promptfoo,
+    every_eval,
+    helm,
+    lighteval,
+    opencompass,
+    evalplus,
+    openai_evals,
+    resolved,
+    plain,
+)
 
 
 @dataclass(frozen=True, slots=True)

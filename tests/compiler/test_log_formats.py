@@ -224,7 +224,7 @@ def test_lighteval_alone_and_before_0_11(tmp_path: Path) -> None:
     moved.parent.mkdir()
     path.rename(moved)
     run = one(moved).run
-    assert (run.benchmark, run.axes.keys()) == ("sums", {"task", "shots"})
+    assert run.benchmark == "sums" and set(run.axes) == {"task", "shots"}
     assert run.unknown[-1].startswith("decoding, template and metrics")
     import pyarrow
     import pyarrow.parquet
@@ -264,7 +264,7 @@ def test_opencompass_by_its_details(tmp_path: Path) -> None:
     opencompass(tmp_path, details)
     logs = read_logs([tmp_path])
     run = logs.runs[0].run
-    assert (run.model, run.benchmark, logs.notes) == ("small", "quiz", [])
+    assert (run.model, run.benchmark, run.made_by, logs.notes) == ("small", "quiz", "OpenCompass", [])
     assert answers(logs, "correct") == [
         (str(n), 0, float(n % 2 == 0), "read") for n in range(4)
     ]  # fmt: skip
@@ -334,6 +334,10 @@ def test_evalplus_has_two_readings(tmp_path: Path) -> None:
         (1, "read"), (0, "read"), (0, "read"), (0, "unreadable"), (None, "unscored"), (None, "unscored"),
     ]  # fmt: skip
     assert [row[:2] for row in answers(logs, "base")][:2] == [("HumanEval/0", 0), ("HumanEval/0", 1)]
+    # The samples beside their results are no stray files.
+    for name in ("org--small_vllm_temp_0.8.jsonl", "org--small_vllm_temp_0.8.raw.jsonl"):
+        written(path.parent / name, {"task_id": "HumanEval/0", "solution": "def f(): 0"})
+    assert read_logs([path.parent]).notes == []
 
 
 def test_evalplus_of_base_tests_alone_and_before_0_3(tmp_path: Path) -> None:

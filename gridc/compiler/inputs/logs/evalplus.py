@@ -35,7 +35,9 @@ def claims(file: LogFile) -> bool:
 
 
 def belongs(file: LogFile) -> bool:
-    return False
+    """Samples, as they are or before they were sanitized, beside their results."""
+    stem = file.stem.removesuffix(".raw")
+    return file.suffix == ".jsonl" and file.beside(f"{stem}_eval_results.json") is not None
 
 
 class _Program(NamedTuple):
@@ -56,7 +58,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     yield LogRun(
         path=file.path,
         package=PACKAGE,
-        version="unknown",
+        version="",
         digest=file.digest,
         model=model,
         benchmark=benchmark,

@@ -56,7 +56,7 @@ def belongs(file: LogFile) -> bool:
     return name in PARTS and file.beside(STATS) is not None
 
 
-class _Asked(NamedTuple):
+class _Trial(NamedTuple):
     """An instance, as it is or perturbed, in one trial of exemplars."""
 
     id: str
@@ -91,7 +91,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     spec = _beside(file, "run_spec.json") or {}
     adapter = spec.get("adapter_spec") or {}
     requests = dict(_requests(file, adapter))
-    stats: dict[_Asked, _Stats] = {asked: _Stats() for asked in requests}
+    stats: dict[_Trial, _Stats] = {asked: _Stats() for asked in requests}
     names: dict[str, None] = {}
     for row in file.document:
         held = stats.setdefault(_asked(row), _Stats())
@@ -132,7 +132,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         yield LogRun(
             path=file.path,
             package=PACKAGE,
-            version="unknown",
+            version="",
             digest=file.digest,
             model=model,
             benchmark=benchmark,
@@ -150,20 +150,20 @@ def _beside(file: LogFile, name: str) -> Any:
     return None if found is None else found.document
 
 
-def _asked(row: Mapping[str, Any]) -> _Asked:
+def _asked(row: Mapping[str, Any]) -> _Trial:
     perturbation = row.get("perturbation") or {}
     seed = perturbation.get("seed")
     name = perturbation.get("name", "none")
-    return _Asked(
+    return _Trial(
         str(row["instance_id"]),
         name if seed is None else f"{name} {seed}",
         int(row.get("train_trial_index", 0)),
     )
 
 
-def _requests(file: LogFile, adapter: Mapping[str, Any]) -> Iterator[tuple[_Asked, _Request]]:
+def _requests(file: LogFile, adapter: Mapping[str, Any]) -> Iterator[tuple[_Trial, _Request]]:
     document = _beside(file, "scenario_state.json") or {}
-    together: defaultdict[_Asked, list[Mapping[str, Any]]] = defaultdict(list)
+    together: defaultdict[_Trial, list[Mapping[str, Any]]] = defaultdict(list)
     for state in document.get("request_states") or []:
         instance = state["instance"]
         row = {**instance, "instance_id": instance["id"], "train_trial_index": state["train_trial_index"]}
@@ -187,7 +187,7 @@ def _requests(file: LogFile, adapter: Mapping[str, Any]) -> Iterator[tuple[_Aske
         )
 
 
-def _contents(requests: Mapping[_Asked, _Request]) -> dict[str, Mapping[str, Any]]:
+def _contents(requests: Mapping[_Trial, _Request]) -> dict[str, Mapping[str, Any]]:
     """By id the instance as it is, which a perturbed one stands for too; none where one is not there."""
     plain = {asked.id: one.instance for asked, one in requests.items() if asked.perturbation == "none"}
     return plain if all(asked.id in plain for asked in requests) else {}
@@ -232,9 +232,9 @@ def _printed(
 
 
 def _answers(
-    stats: Mapping[_Asked, _Stats],
+    stats: Mapping[_Trial, _Stats],
     readings: Sequence[str],
-    requests: Mapping[_Asked, _Request],
+    requests: Mapping[_Trial, _Request],
     contents: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[LogAnswer]:
     for asked, held in stats.items():

@@ -145,7 +145,7 @@ class _Task:
         return LogRun(
             path=self.file.path,
             package=PACKAGE,
-            version=str(general.get("lighteval_sha") or "unknown"),
+            version=str(general.get("lighteval_sha") or ""),
             digest=self.file.digest,
             model=str(general.get("model_name") or self._model()),
             benchmark=benchmark,

@@ -68,7 +68,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     yield LogRun(
         path=file.path,
         package=PACKAGE,
-        version="unknown",
+        version="",
         digest=file.digest,
         model=", ".join(map(str, spec["completion_fns"])),
         benchmark=spec["eval_name"],

@@ -90,7 +90,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     yield LogRun(
         path=file.path,
         package=PACKAGE,
-        version="unknown",
+        version="",
         digest=file.digest,
         model=model,
         benchmark=benchmark,

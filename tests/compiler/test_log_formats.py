@@ -181,12 +181,15 @@ def lighteval(folder: Path, metrics: Sequence[Mapping[str, Any]], printed: float
     path.parent.mkdir(parents=True)
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     generation = {"temperature": 0.0}
+    config = {"name": "sums", "prompt_function": "sums", "effective_num_docs": docs, "metrics": [
+        {"metric_name": "em", "higher_is_better": True}, {"metric_name": "ter", "higher_is_better": False},
+    ]}  # fmt: skip
     written(folder / "results" / model / f"results_{time}.json", {
         "config_general": {"lighteval_sha": "abc", "model_name": model,
                            "model_config": {"generation_parameters": generation, "dtype": "float16"}},
         "results": {"sums|2": {"em": printed, "em_stderr": 0.1}, "other|0": {"acc": 0.5}, "all": {}},
         "versions": {"sums|2": 1},
-        "config_tasks": {"sums|2": {"name": "sums", "prompt_function": "sums", "effective_num_docs": docs}},
+        "config_tasks": {"sums|2": config},
         "summary_tasks": {}, "summary_general": {},
     })  # fmt: skip
     return path
@@ -201,6 +204,7 @@ def test_lighteval_with_its_results(tmp_path: Path) -> None:
     run = runs["sums"].run
     assert (run.model, run.made_by, run.axes["shots"].value) == ("org/small", "lighteval abc", "2")
     assert run.readings == ("em",) and list(run.not_read) == ["corpus"], "no number of a row"
+    assert run.lower == {"ter"}
     assert told(runs["sums"], "em", logs.items["sums"].ids) == [
         ("0", 0, 1.0, "read"), ("1", 0, 0.0, "read"), ("2", 0, None, "unscored"),
     ]  # fmt: skip

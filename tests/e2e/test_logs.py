@@ -185,7 +185,17 @@ def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> N
     assert difference.path.startswith("task_args.framing (t, task=t,task_args=framing: polite,")
     assert (difference.a, difference.b) == ('"plain"', '"polite"')
     (flip,) = compared.comparison.benchmarks[0].flips
-    assert "task_args=framing: polite" in flip.configuration and "#" not in flip.configuration
+    named = "task=t,task_args=framing: polite,solver=none,decoding=provider's default,scoring=[]"
+    assert flip.configuration == named
+    # What both have alike is left out where its label is a digest.
+    alike = {"steps": [{"solver": "generate", "params": {"attempts": 1, "argument": "x" * 30}}]}
+    for path in tmp_path.glob("*.json"):
+        log = json.loads(path.read_text())
+        scorer = {"name": "s", "options": {"argument": "x" * 30}}
+        path.write_text(json.dumps(log | {"plan": alike, "eval": log["eval"] | {"scorers": [scorer]}}))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (flip,) = compared.comparison.benchmarks[0].flips
+    assert flip.configuration == named.replace("none", "generate").removesuffix(",scoring=[]")
 
 
 def test_stray_files_are_lines_of_both_commands(tmp_path: Path) -> None:

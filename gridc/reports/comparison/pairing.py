@@ -221,34 +221,34 @@ def asked(run: RunBenchmark) -> list[str]:
 
 def shown_names(pair: PairedBenchmark) -> dict[str, str]:
     """The candidate's configurations as people are told them: a level that is called by a digest, as in
-    `task_args=#8bfd8a`, by what differs among the values that the runs have of its axis."""
+    `task_args=#8bfd8a`, by what differs among the values that the runs have of its axis. Where nothing
+    differs it tells nothing, and is left out."""
     levels: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for run in (*pair.firsts, pair.second):
         for configuration in asked(run):
-            for axis, label, value in _levels(run, configuration):
+            for part, value in _parts(run, configuration):
+                axis, _, label = part.partition("=")
                 levels[axis][value] = label
     names = {axis: level_names(values) for axis, values in levels.items()}
+
+    def shown(part: str, value: str) -> str | None:
+        axis, _, label = part.partition("=")
+        if DIGEST.fullmatch(label) is None:
+            return part
+        return f"{axis}={names[axis][value]}" if len(names[axis]) > 1 else None
+
     return {
-        configuration: ",".join(
-            f"{axis}={names[axis][value]}"
-            if DIGEST.fullmatch(label)
-            else f"{axis}={label}"
-            if axis
-            else label
-            for axis, label, value in _levels(pair.second, configuration)
-        )
+        configuration: ",".join(filter(None, (shown(*one) for one in _parts(pair.second, configuration))))
         for configuration in asked(pair.second)
     }
 
 
-def _levels(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str, str]]:
-    """Axis, label and value of each part of a configuration's name; the value is the label where none is
-    recorded."""
+def _parts(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str]]:
+    """Each `axis=label` of a configuration's name with the value of the axis, where one is recorded."""
     values = {axis: value for (_, axis), value in run.settings.get(configuration, {}).items()}
     for part in configuration.split(","):
-        axis, label = part.split("=", 1) if "=" in part else ("", part)
-        value = values.get(axis, label)
-        yield axis, label, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        value = values.get(part.partition("=")[0], part)
+        yield part, value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
 def levels_of(configuration: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ from gridc.compiler.inputs.logs.records import (
 )
 from gridc.compiler.inputs.questions import QuestionDigests, question
 from gridc.schema.comparison import AnswerState
+from gridc.schema.policy import Aspect
 
 PACKAGE = "lighteval"
 NAMES: tuple[str, ...] = ("details_*.parquet", "results_*.json")
@@ -34,6 +35,7 @@ MEANS = frozenset(("acc", "acc_norm", "em", "qem", "pem", "extractive_match"))
 UNKNOWN = (
     "failed requests: they are empty answers",
     "unreadable and cut off answers",
+    "the version of lighteval where it was installed as a package",
     "the digest of the weights",
 )
 
@@ -145,13 +147,14 @@ class _Task:
         return LogRun(
             path=self.file.path,
             package=PACKAGE,
-            version=str(general.get("lighteval_sha") or ""),
+            version=_version(general) or "",
             digest=self.file.digest,
             model=str(general.get("model_name") or self._model()),
             benchmark=benchmark,
             axes=self._axes(general, benchmark, shots),
             readings=readings,
             samples=samples,
+            lower=frozenset(self._lower()),
             printed=dict(self._printed()),
             expected=held if isinstance(held, int) and held > 0 and samples is not None else None,
             unknown=unknown if lacks is None else (*unknown, lacks),
@@ -171,22 +174,41 @@ class _Task:
         model, config = general.get("model_config") or {}, self.config
         decoding = model.get("generation_parameters") or general.get("generation_parameters")
         stops = {key: config.get(key) for key in ("generation_size", "stop_sequence", "num_samples")}
-        return axes | {
-            "template": axis("prompt", str(config.get("prompt_function"))),
-            "chat": axis("prompt", str(model.get("override_chat_template"))),
-            "system": axis("prompt", str(model.get("system_prompt"))),
-            "decoding": axis("request", {"generation": decoding, **stops}),
-            "scoring": axis("score", config.get("metrics") or config.get("metric") or "unknown"),
-            "task_version": axis("code", str((self.results.get("versions") or {}).get(self.name))),
-            "package": axis("code", f"{PACKAGE} {general.get('lighteval_sha')}"),
-            "precision": axis("request", str(model.get("dtype") or general.get("model_dtype")), own=True),
-            "revision": axis("model", str(model.get("revision") or general.get("model_sha")), own=True),
+        revision = model.get("revision") or general.get("model_sha")
+        stated: dict[str, tuple[Aspect, Any, bool]] = {
+            "template": ("prompt", config.get("prompt_function"), False),
+            "chat": ("prompt", model.get("override_chat_template"), False),
+            "system": ("prompt", model.get("system_prompt"), False),
+            "decoding": ("request", {"generation": decoding, **stops}, False),
+            "scoring": ("score", config.get("metrics") or config.get("metric"), False),
+            "task_version": ("code", (self.results.get("versions") or {}).get(self.name), False),
+            "package": ("code", _version(general), False),
+            "precision": ("request", model.get("dtype") or general.get("model_dtype"), True),
+            "revision": ("model", revision, True),
         }
+        for name, (aspect, value, own) in stated.items():
+            if value is not None:
+                axes[name] = axis(aspect, value, own=own)
+        return axes
+
+    def _lower(self) -> Iterator[str]:
+        """Metrics of which less is better; several of one name say so by their own names."""
+        for metric in self.config.get("metrics") or self.config.get("metric") or ():
+            if isinstance(metric, dict):
+                name, higher = metric.get("metric_name"), metric.get("higher_is_better")
+                each = higher if isinstance(higher, dict) else {str(name): higher}
+                yield from (one for one, up in each.items() if up is False)
 
     def _printed(self) -> Iterator[tuple[str, PrintedScore]]:
         for name, value in ((self.results.get("results") or {}).get(self.name) or {}).items():
             if not name.endswith("_stderr"):
                 yield name, PrintedScore(_number(value), None, mean=name in MEANS)
+
+
+def _version(general: Mapping[str, Any]) -> str | None:
+    """The commit; an installed package does not know its own."""
+    stated = general.get("lighteval_sha")
+    return None if stated in (None, "?") else str(stated)
 
 
 def _metrics(row: Mapping[str, Any]) -> Mapping[str, Any]:

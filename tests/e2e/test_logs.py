@@ -165,6 +165,56 @@ def test_a_configuration_is_named_by_what_differs(tmp_path: Path) -> None:
     assert row.configurations == ("task_args=framing: plain", "task_args=framing: system")
 
 
+def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> None:
+    """In what differs and in what flipped: by the keys that differ, with short values."""
+    for number, framing in enumerate(("plain", "polite")):
+        stated = {"framing": framing, "an_argument_that_is_the_same": "x" * 30}
+        sample = {"id": 1, "input": "?", "target": "a", "scores": {"s": {"value": "IC"[number]}}}
+        made = {"model": "m", "task": "t", "eval_id": f"{number}", "task_args": stated}
+        log = {
+            "version": 2,
+            "status": "success",
+            "plan": {},
+            "results": {},
+            "eval": made,
+            "samples": [sample],
+        }
+        (tmp_path / f"{number}.json").write_text(json.dumps(log))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (difference,) = compared.comparison.instrument.differences
+    assert difference.path.startswith("task_args.framing (t, task=t,task_args=framing: polite,")
+    assert (difference.a, difference.b) == ('"plain"', '"polite"')
+    (flip,) = compared.comparison.benchmarks[0].flips
+    named = "task=t,task_args=framing: polite,solver=none,decoding=provider's default,scoring=[]"
+    assert flip.configuration == named
+    # What both have alike is left out where its label is a digest.
+    alike = {"steps": [{"solver": "generate", "params": {"attempts": 1, "argument": "x" * 30}}]}
+    for path in tmp_path.glob("*.json"):
+        log = json.loads(path.read_text())
+        scorer = {"name": "s", "options": {"argument": "x" * 30}}
+        path.write_text(json.dumps(log | {"plan": alike, "eval": log["eval"] | {"scorers": [scorer]}}))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (flip,) = compared.comparison.benchmarks[0].flips
+    assert flip.configuration == named.replace("none", "generate").removesuffix(",scoring=[]")
+
+
+def test_stray_files_are_lines_of_both_commands(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    table(folder / "t.csv", {("a", "x"): 0.6}, items=20)
+    (folder / "notes.json").write_text("{}")
+    (folder / "Task.json").write_text('{"mteb_version": "2", "scores": {}}')
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        said = " ".join(done.stdout.split())
+        assert "not read: logs/notes.json: no log of a known format" in said, done.stderr
+        assert "not read: logs/Task.json: results of MTEB: one aggregate for each split" in said
+    (folder / "t.csv").unlink()
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        assert done.returncode == 6 and "GC671" in done.stderr and "MTEB" in done.stderr
+
+
 def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
     for agent, resolved in (("one", ["x-1", "x-2", "x-3"]), ("two", ["x-3", "x-4"])):
         folder = tmp_path / "verified" / agent / "results"

@@ -6,7 +6,7 @@ from gridc import __version__
 from gridc.reports.comparison import decision, evidence
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
-from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
+from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired, shown_names
 from gridc.reports.comparison.run import READING, ComparedRun
 from gridc.schema.comparison import (
     FORMAT,
@@ -86,6 +86,7 @@ class _GatedBenchmark:
 
     def __init__(self, pair: PairedBenchmark, gate: Gate, policy: Policy) -> None:
         self._pair, self._policy = pair, policy
+        self._names = shown_names(pair)
         self._sign = pair.second.direction.sign
         self._scores = evidence.item_scores(pair) if pair.configurations and pair.matched else None
         self._units = None if self._scores is None else evidence.paired_units(self._scores, self._sign or 1)
@@ -203,7 +204,7 @@ class _GatedBenchmark:
         b = second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id)
         return FlippedItem(
             item=item.second.id,
-            configuration=configuration.second,
+            configuration=self._names[configuration.second],
             moved="lost" if moved == "lost" else "won",
             a=evidence.mean_score(item.firsts[0], configuration.firsts[0]),
             b=evidence.mean_score(item.second, configuration.second),

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import get_args
 
 from gridc.compiler.lock.diff import ABSENT, brief, differences
-from gridc.reports.comparison.pairing import PairedBenchmark, crossed, renamed
+from gridc.reports.comparison.pairing import PairedBenchmark, crossed, renamed, shown_names
 from gridc.reports.comparison.run import ComparedRun
 from gridc.schema.comparison import InstrumentDifference, InstrumentRow
 from gridc.schema.policy import Aspect
@@ -92,12 +92,13 @@ def _compared(
 def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[FactPlace, object, object]]:
     """A key that differs alike in several configurations is one difference."""
     places: dict[tuple[FactPlace, str], tuple[object, object, list[str]]] = {}
+    shown = shown_names(pair)
     for configuration in pair.configurations:
         there = pair.second.settings.get(configuration.second, {})
         for run, name in zip(pair.firsts, configuration.firsts, strict=True):
             for place, a, b in _compared(run.settings.get(name, {}), there, compared):
                 same = places.setdefault((place, f"{_shown(a)} {_shown(b)}"), (a, b, []))
-                same[2].append(configuration.second)
+                same[2].append(shown[configuration.second])
     for ((aspect, path), _), (a, b, names) in places.items():
         several = dict.fromkeys(names)
         where = f"{len(several):,} configurations" if len(several) > 1 else names[0]

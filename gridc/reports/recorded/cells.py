@@ -13,13 +13,12 @@ from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.reports.levels import level_names
 from gridc.schema.comparison import StateCounts
 from gridc.statistics.arrays import Floats
 
 UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
-LONG = 40
-"""Characters of a configuration's level that is put together from several."""
 LARGE = 1e3
 """A score above it has no twelve digits to round to."""
 FEWEST = 10
@@ -321,7 +320,7 @@ def configurations(
         several.add(axis)
         parts = finer
     kept = [axis for axis in axes if axis in several]
-    labels = {axis: _labels(runs, axis) for axis in kept}
+    labels = {axis: level_names(dict(_level(gathered, axis) for gathered in runs)) for axis in kept}
     names = [
         ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ONLY
         for gathered in runs
@@ -332,49 +331,6 @@ def configurations(
 def _level(gathered: GatheredRun, axis: str) -> tuple[str, str]:
     stated = gathered.run.axes.get(axis)
     return (UNRECORDED, UNRECORDED) if stated is None else (stated.value, stated.label)
-
-
-def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
-    """A short name for each value, no two alike."""
-    labels: dict[str, str] = {}
-    levels = dict(_level(gathered, axis) for gathered in runs)
-    told = _told_apart(list(levels))
-    for gathered in runs:
-        value, label = _level(gathered, axis)
-        if value not in labels:
-            short = told.get(value, label).replace(",", ";")
-            number, name = 1, short
-            while name in labels.values():
-                number += 1
-                name = f"{short} ({number})"
-            labels[value] = name
-    return labels
-
-
-def _told_apart(values: Sequence[str]) -> dict[str, str]:
-    """Those that are tables, by what differs among them, `temperature: 0.7`, where that is short."""
-    parsed = {value: _table(value) for value in values}
-    tables = {value: table for value, table in parsed.items() if table is not None}
-    keys = dict.fromkeys(key for table in tables.values() for key in table)
-    differing = [
-        key
-        for key in keys
-        if len({json.dumps(table[key]) if key in table else None for table in tables.values()}) > 1
-    ]
-    told = {
-        value: "; ".join(f"{key}: {table.get(key, 'unset')}" for key in differing)
-        for value, table in tables.items()
-    }
-    return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
-
-
-def _table(value: str) -> dict[str, object] | None:
-    """A level that is a table as JSON; a column of a stranger's may only look like one."""
-    try:
-        table = json.loads(value) if value.startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
-    return table if isinstance(table, dict) else None
 
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:

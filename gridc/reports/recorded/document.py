@@ -17,7 +17,6 @@ from gridc.reports.recorded.evidence import (
     shared,
 )
 from gridc.reports.recorded.intervals import score_intervals
-from gridc.reports.words import counted
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -47,10 +46,6 @@ def certificate(
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
     rows = tuple(part.row(reversals, orders, alpha) for part in parts)
     packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
-    notes = list(logs.notes)
-    if logs.passed_over:
-        passed = counted(len(logs.passed_over), "other file")
-        notes.append(f"passed over: {passed}, such as {logs.passed_over[0]}")
     return LogCertificate(
         format=FORMAT,
         gridc=__version__,
@@ -60,7 +55,7 @@ def certificate(
             LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
             for file in logs.files
         ),
-        notes=tuple(map(writable, notes)),
+        notes=tuple(map(writable, logs.notes)),
         unknown=tuple(
             dict.fromkeys(
                 f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown

@@ -8,16 +8,30 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
+from gridc.compiler.inputs.logs import (
+    evalplus,
+    every_eval,
+    helm,
+    inspect_ai,
+    lighteval,
+    lm_eval,
+    openai_evals,
+    opencompass,
+    plain,
+    promptfoo,
+    resolved,
+)
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.columns import TableColumns, column_name
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LogRun
+from gridc.compiler.inputs.logs.refused import REFUSED, RefusedFormat
 from gridc.diagnostics.errors import FileError
 
 SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet")
@@ -30,9 +44,13 @@ UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 class LogReader(Protocol):
     """A format. `claims` says by a file's name and keys whether it is one, `belongs` whether it is a part of
-    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong."""
+    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong.
+    A file that cannot be parsed is a damaged log if it has one of the `NAMES`, or two keys of one of the
+    `SHAPES`."""
 
     PACKAGE: str
+    NAMES: tuple[str, ...]
+    SHAPES: tuple[frozenset[str], ...]
 
     def claims(self, file: LogFile) -> bool: ...
 
@@ -41,7 +59,19 @@ class LogReader(Protocol):
     def runs(self, file: LogFile) -> Iterator[LogRun]: ...
 
 
-READERS: tuple[LogReader, ...] = (lm_eval, inspect_ai, promptfoo, every_eval, resolved, plain)
+READERS: tuple[LogReader, ...] = (
+    lm_eval,
+    inspect_ai,
+    promptfoo,
+    every_eval,
+    helm,
+    lighteval,
+    opencompass,
+    evalplus,
+    openai_evals,
+    resolved,
+    plain,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +85,19 @@ class ReadFile:
 
 @dataclass(slots=True)
 class ReadLogs:
-    """All that some logs say: runs with their answers, the items of each benchmark, the files, what in the
-    folders is no log, and what was left out, in sentences."""
+    """All that some logs say: runs with their answers, the items of each benchmark, the files, and what was
+    left out, or is no log, in sentences."""
 
     runs: list[GatheredRun] = field(default_factory=list)
     items: dict[str, LogItems] = field(default_factory=dict)
     files: list[ReadFile] = field(default_factory=list)
-    passed_over: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def holds_logs(path: Path) -> bool:
     """Whether a path is a log, or a folder with one: of a folder only names are looked at."""
     if path.is_dir():
-        return next(_files([path]), None) is not None
+        return next(_files(path), None) is not None
     return suffix_of(path) in SUFFIXES
 
 
@@ -82,28 +111,30 @@ def read_logs(
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
     `columns` says what the columns of tables are.
 
-    Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
-    what is wrong in one. Then nothing is read of any."""
+    What in a folder is no log is listed in the notes. Raises `FileError`: GC671 where a folder has no log, or
+    a file that was named is none; GC672 to GC676 for what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
-    named = {path for path in paths if not path.is_dir()}
     tasks, names = benchmarks or {}, models or {}
-    for path in _files(paths):
-        file = LogFile(path, columns)
-        reader = next((reader for reader in READERS if reader.claims(file)), None)
-        if reader is None:
-            if path in named and not any(reader.belongs(file) for reader in READERS):
-                raise _no_log(path)
-            if not any(reader.belongs(file) for reader in READERS):
-                logs.passed_over.append(path)
-            continue
-        try:
-            made_by = _gather_all(reader, file, tasks, names, logs)
-        except UNFORESEEN as error:
-            message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
-            raise log_error("GC672", message, path) from None
-        logs.files.append(ReadFile(path, file.digest, made_by))
+    strays: list[Stray] = []
+    for place in paths:
+        count, before = len(logs.runs), len(strays)
+        for path in _files(place):
+            file = LogFile(path, columns)
+            reader = _reader(file, strays if place.is_dir() else None)
+            if reader is None:
+                continue
+            try:
+                made_by = _gather_all(reader, file, tasks, names, logs)
+            except UNFORESEEN as error:
+                message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
+                raise log_error("GC672", message, path) from None
+            logs.files.append(ReadFile(path, file.digest, made_by))
+        if place.is_dir() and len(logs.runs) == count:
+            raise _no_log(place, strays[before:])
     if not logs.runs:
-        raise _no_log(paths[0])
+        help = "name its folder, so that what belongs to it is read with it"
+        raise log_error("GC671", "no run is in this file by itself", paths[0], help=help)
+    logs.notes += _listed(strays)
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
@@ -132,35 +163,96 @@ def _gather_all(
     return made_by
 
 
-def _no_log(path: Path) -> FileError:
-    known = ", ".join(reader.PACKAGE for reader in READERS)
-    help = f"known are logs of {known}: results with samples, .eval, .json, .jsonl, .csv, .tsv, .parquet"
-    what = (
-        "no log in this folder"
-        if path.is_dir()
-        else "not a log"
-        if path.exists()
-        else "there is no such file"
+class Stray(NamedTuple):
+    """A file of a folder that is not read, and why; `known` says that it is a log of a format that has no
+    answers one by one."""
+
+    path: Path
+    why: str
+    known: bool = False
+
+
+def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
+    """Who reads a file; nobody what is read with another file, nor a stray one, which is added to `strays`.
+    Without these, because the file was named, it is an error."""
+    try:
+        found = next((reader for reader in READERS if reader.claims(file)), None)
+        if found is not None or any(reader.belongs(file) for reader in READERS):
+            return found
+        refused, why = _refused(file), "no log of a known format"
+    except FileError as error:
+        (first, *_) = error.diagnostics
+        refused, why = None if first.code == "GC671" else _refused(file), first.message
+        if refused is None and (strays is None or first.code == "GC671" or _is_damaged(file)):
+            raise
+    if strays is None:
+        raise _not_a_log(file.path, refused)
+    said = why if refused is None else f"{refused.why}; {refused.help}"
+    strays.append(Stray(file.path, said, refused is not None))
+    return None
+
+
+def _refused(file: LogFile) -> RefusedFormat | None:
+    return next((one for one in REFUSED if one.is_one(file)), None)
+
+
+def _is_damaged(file: LogFile) -> bool:
+    """Whether a file that cannot be parsed was a log: such a one is never left out."""
+    keys = file.head_keys
+    keys |= set(map(column_name, keys))
+    return any(
+        any(fnmatchcase(file.name.removesuffix(".gz"), name) for name in reader.NAMES)
+        or any(len(keys & shape) >= min(2, len(shape)) for shape in reader.SHAPES)
+        for reader in READERS
     )
-    return log_error("GC671", what, path, help=help)
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+MOST_LISTED = 20
+
+
+def _listed(strays: Sequence[Stray]) -> Iterator[str]:
+    """A line for each stray file, those first that are logs of a known format."""
+    ordered = sorted(strays, key=lambda stray: not stray.known)
+    yield from (f"not read: {stray.path}: {stray.why}" for stray in ordered[:MOST_LISTED])
+    rest = ordered[MOST_LISTED:]
+    if rest:
+        yield f"not read: {len(rest):,} more files, such as {rest[0].path}: {rest[0].why}"
+
+
+def _not_a_log(path: Path, refused: RefusedFormat | None) -> FileError:
+    if refused is not None:
+        return log_error("GC671", refused.why, path, help=refused.help)
+    what = "not a log" if path.exists() else "there is no such file"
+    return log_error("GC671", what, path, help=_KNOWN)
+
+
+def _no_log(folder: Path, strays: Sequence[Stray]) -> FileError:
+    shown = [stray for stray in strays if stray.known] or strays
+    such = [f"{stray.path.relative_to(folder)}: {stray.why}" for stray in shown[:3]]
+    return log_error("GC671", "; ".join(["no log in this folder", *such]), folder, help=_KNOWN)
+
+
+_KNOWN = (
+    f"known are logs of {', '.join(reader.PACKAGE for reader in READERS)}: docs/logs.md says which file of "
+    "each is read"
+)
+
+
+def _files(path: Path) -> Iterator[Path]:
     """What could be a log, in order of names. Links within a folder are not followed."""
+    if not path.is_dir():
+        yield path
+        return
     count = 0
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        for folder, inner, names in os.walk(path):
-            inner.sort()
-            for name in sorted(names):
-                file = Path(folder) / name
-                if suffix_of(file) in SUFFIXES and not file.is_symlink():
-                    count += 1
-                    if count > MOST_FILES:
-                        raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
-                    yield file
+    for folder, inner, names in os.walk(path):
+        inner.sort()
+        for name in sorted(names):
+            file = Path(folder) / name
+            if suffix_of(file) in SUFFIXES and not file.is_symlink():
+                count += 1
+                if count > MOST_FILES:
+                    raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
+                yield file
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:

@@ -20,6 +20,9 @@ from gridc.compiler.inputs.questions import QuestionDigests, question, right_tex
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
+NAMES: tuple[str, ...] = ("*.eval",)
+PLAIN = frozenset(("version", "status", "eval"))
+SHAPES: tuple[frozenset[str], ...] = (PLAIN,)
 BY_MODEL = "generate"
 """The source of a message that the model wrote."""
 HEADER, JOURNAL = "header.json", "_journal/start.json"
@@ -51,7 +54,7 @@ UNKNOWN = (
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".json":
-        return {"version", "status", "eval"} <= file.keys
+        return file.keys >= PLAIN
     return file.suffix == ".eval"
 
 

@@ -19,6 +19,10 @@ from gridc.compiler.inputs.questions import QuestionDigests, of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "lm-eval"
+NAMES: tuple[str, ...] = ("results_*.json", "samples_*.jsonl")
+RESULTS = frozenset(("results", "configs", "n-shot"))
+SAMPLES = frozenset(("doc_id", "doc", "filter", "filtered_resps"))
+SHAPES: tuple[frozenset[str], ...] = (RESULTS, SAMPLES)
 INVALID = "[invalid]"
 """What a filter gives where it read nothing."""
 TEMPLATE = (
@@ -46,12 +50,12 @@ UNKNOWN = (
 
 
 def claims(file: LogFile) -> bool:
-    return file.suffix == ".json" and {"results", "configs", "n-shot"} <= file.keys
+    return file.suffix == ".json" and file.keys >= RESULTS
 
 
 def belongs(file: LogFile) -> bool:
     """Samples are read with their results."""
-    return file.suffix == ".jsonl" and {"doc_id", "doc", "filter", "filtered_resps"} <= file.keys
+    return file.suffix == ".jsonl" and file.keys >= SAMPLES
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
@@ -128,12 +132,12 @@ def _axes(
         ),
         "chat_template": axis("model", chat or "none", own=True),
         "system": axis("prompt", document.get("system_instruction_sha") or "none", _system(document)),
-        "template": axis("prompt", [config.get(key) for key in TEMPLATE]),
+        "template": axis("prompt", {key: config.get(key) for key in TEMPLATE}),
         "exemplars": axis("prompt", exemplars if shots else "none"),
         "method": axis("request", str(config.get("output_type"))),
         "decoding": axis("request", "none" if generated is None else generated),
         "repeats": axis("request", str(config.get("repeats") or 1)),
-        "scoring": axis("score", [config.get(key) for key in SCORING]),
+        "scoring": axis("score", {key: config.get(key) for key in SCORING}),
         "task_version": axis("code", str((document.get("versions") or {}).get(task))),
         "package": axis("code", f"{PACKAGE} {document.get('lm_eval_version', 'unknown')}"),
         "weights": axis("model", [_weights(document, arguments), made.get("model_revision")], own=True),

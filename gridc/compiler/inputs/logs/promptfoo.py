@@ -13,6 +13,11 @@ from gridc.compiler.inputs.questions import of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "promptfoo"
+NAMES: tuple[str, ...] = ()
+WHOLE = frozenset(("evalId", "results", "config"))
+ROW = frozenset(("promptIdx", "testIdx", "provider"))
+TABLE = frozenset(("Status", "Score", "Named Scores"))
+SHAPES: tuple[frozenset[str], ...] = (WHOLE, ROW, TABLE)
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
@@ -28,11 +33,8 @@ STATUS = "Status"
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".csv":
-        return {STATUS, "Score", "Named Scores"} <= file.keys
-    wanted = (
-        {"evalId", "results", "config"} if file.suffix == ".json" else {"promptIdx", "testIdx", "provider"}
-    )
-    return file.suffix in (".json", ".jsonl") and wanted <= file.keys
+        return file.keys >= TABLE
+    return file.suffix in (".json", ".jsonl") and file.keys >= (WHOLE if file.suffix == ".json" else ROW)
 
 
 def belongs(file: LogFile) -> bool:

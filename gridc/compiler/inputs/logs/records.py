@@ -116,7 +116,7 @@ class LogRun:
 
     @property
     def made_by(self) -> str:
-        return f"{self.package} {self.version}"
+        return f"{self.package} {self.version}".rstrip()
 
 
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -77,6 +77,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
         _Texts(logs.runs),
         (*logs.notes, *warnings),
         ", ".join(sorted({run.package for run in runs})),
+        tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
     )
 
 

@@ -109,6 +109,22 @@ def test_each_scorer_of_inspect_reads_for_itself(tmp_path: Path) -> None:
     assert states(one(tmp_path), "judged") == states(one(tmp_path), "pattern") == {"failed": 1}
 
 
+def test_no_answer_of_inspect_is_read_where_none_was_given(tmp_path: Path) -> None:
+    """A model that said nothing, and samples that met a limit of time, tokens or messages: they have a score
+    of 0 and no error."""
+    nothing = {"pattern": {"value": "I", "answer": None, "reason": "no_response"}}
+    limit = {"type": "time", "limit": 2.0, "reason": "Time limit exceeded"}
+    samples = [
+        {"id": 1, "input": "?", "target": "a", "scores": nothing, "output": {"choices": []}},
+        {"id": 2, "input": "??", "target": "a", "scores": nothing, "limit": limit},
+        {"id": 3, "input": "???", "target": "a", "scores": {"pattern": {"value": "C", "answer": "a"}}},
+    ]
+    log = {"version": 2, "status": "success", "plan": {}, "eval": {"model": "m", "task": "t"},
+           "results": {"total_samples": 3, "scores": [{"name": "pattern"}]}, "samples": samples}  # fmt: skip
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert states(one(tmp_path), "pattern") == {"unreadable": 1, "cut": 1, "read": 1}
+
+
 def test_promptfoo_is_read_as_it_prints() -> None:
     logs = read_logs([LOGS / "promptfoo" / "sums.json"])
     counts = Counter[str]()

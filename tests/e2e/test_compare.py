@@ -140,7 +140,8 @@ def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -
     ("arguments", "code", "says"),
     [
         (["base"], 2, "name two runs"),
-        (["base", "nowhere"], 6, "there is no store here"),
+        (["base", "nowhere"], 6, "GC671]: there is no such file or folder"),
+        (["base", "study-candidate/models"], 6, "GC671]: no store and no logs in this folder"),
         (["base", "base@ffff"], 6, "GC603"),
         (["base", "base", "--margin", "5%"], 2, "write 5pp"),
         (["study-candidate/gridcard.toml", "base"], 2, "is a spec"),

@@ -23,7 +23,7 @@ class RunRow(Part):
     name: str
     made_by: str
     models: tuple[str, ...]
-    finished: bool
+    finished: Annotated[bool | None, Field(description="Null where a log does not say.")]
 
 
 class InstrumentDifference(Part):

@@ -349,7 +349,7 @@ def _warnings(
     yield from _bare([*firsts, second])
     for run in (*firsts, second):
         yield from (f"{run.name}: {warning}" for warning in run.warnings)
-        if not run.finished:
+        if run.finished is False:
             yield f"{run.name} is not finished: what is missing counts against either claim"
     compared = {(pair.model_b, pair.benchmark) for pair in pairs}
     left_out = [

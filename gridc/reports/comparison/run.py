@@ -66,13 +66,13 @@ class AnswerTexts:
 class ComparedRun:
     """A run to compare, which `package` asked and scored. `benchmarks` are by (model, benchmark). `facts` are
     of the whole run, or of a model, by (aspect, path); `unknown` says what it does not record. `finished`
-    says whether every answer is there; `warnings` are said before any number. `texts(model, benchmark,
-    configuration, item id)` reads one. `bare` names what the run has a score and no
+    says whether every answer is there, None where nothing says so; `warnings` are said before any number.
+    `texts(model, benchmark, configuration, item id)` reads one. `bare` names what the run has a score and no
     items of, by (model, benchmark)."""
 
     name: str
     made_by: str
-    finished: bool
+    finished: bool | None
     benchmarks: Mapping[tuple[str, str], RunBenchmark]
     facts: Mapping[tuple[Aspect, str], object]
     unknown: tuple[str, ...]

@@ -10,7 +10,7 @@ from gridc.study.gate import ComparedBenchmark, FlippedItem, ReleaseReport, RunC
 
 SHOWN = 5
 """Flips that the terminal names; the files have more."""
-STATES = {True: "finished", False: "NOT finished", None: "perhaps not finished"}
+STATES = {True: ", finished", False: ", NOT finished", None: ""}
 
 
 def print_report(report: ReleaseReport) -> None:
@@ -43,7 +43,7 @@ def _codes(comparison: RunComparison) -> str:
 def _head(comparison: RunComparison) -> Iterator[str]:
     for side, run in [*(("a", run) for run in comparison.a), ("b", comparison.b)]:
         state = STATES[run.finished]
-        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}, {state}"
+        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}{state}"
     unknown = ", ".join(comparison.instrument.unknown)
     yield f"same instrument?   {words.same_instrument(comparison)}"
     if unknown:

@@ -27,6 +27,7 @@ def runs(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results `base`; `candidate`, whose qwen2 has mistral's weights; and `prompted`,
     whose minimal template says something else."""
     folder = tmp_path_factory.mktemp("compared")
+    (folder / "nothing").mkdir()
     shutil.copytree(finished / "results" / "small", folder / "base")
     for name in ("candidate", "prompted"):
         study = Path(shutil.copytree(finished, folder / f"study-{name}"))
@@ -141,7 +142,7 @@ def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -
     [
         (["base"], 2, "name two runs"),
         (["base", "nowhere"], 6, "GC671]: there is no such file or folder"),
-        (["base", "study-candidate/models"], 6, "GC671]: no store and no logs in this folder"),
+        (["base", "nothing"], 6, "GC671]: no store and no logs in this folder"),
         (["base", "base@ffff"], 6, "GC603"),
         (["base", "base", "--margin", "5%"], 2, "write 5pp"),
         (["study-candidate/gridcard.toml", "base"], 2, "is a spec"),

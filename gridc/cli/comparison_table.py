@@ -89,11 +89,13 @@ def _tail(comparison: RunComparison) -> Iterator[str]:
 
 
 def _flip(flip: FlippedItem) -> str:
+    if flip.answer_a is flip.answer_b is None:
+        return flip.item
     return f"{flip.item} {_short(flip.answer_a)} -> {_short(flip.answer_b)}"
 
 
 def _short(text: str | None) -> str:
     if text is None:
-        return f"{text}"
+        return "nothing"
     line = " ".join(text.split())
     return f'"{line[:29]}…"' if len(line) > 30 else f'"{line}"'

@@ -23,7 +23,7 @@ class RunRow(Part):
     name: str
     made_by: str
     models: tuple[str, ...]
-    finished: bool
+    finished: Annotated[bool | None, Field(description="Null where a log does not say.")]
 
 
 class InstrumentDifference(Part):
@@ -61,9 +61,15 @@ class StateCounts(Part):
 
     @property
     def misread(self) -> float:
-        """The share of the answers that are there and that nobody could read."""
+        """The share of the answers that are there and that nobody could read to their end."""
         there = sum(self.model_dump().values()) - self.missing
-        return round(self.unreadable / there, 9) if there else 0.0
+        return round((self.unreadable + self.cut) / there, 9) if there else 0.0
+
+    @property
+    def lacking(self) -> float:
+        """The share of all answers that are missing, or that nobody could read to their end."""
+        every = sum(self.model_dump().values())
+        return round((self.unreadable + self.cut + self.missing) / every, 9) if every else 0.0
 
     @property
     def missing(self) -> int:

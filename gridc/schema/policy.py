@@ -14,7 +14,8 @@ MAY_DIFFER: tuple[Aspect, ...] = ("model", "environment", "seed")
 CHANGING = 0.1
 """The share of answers that is assumed to change for no reason, where what a design can see is said."""
 UNREADABLE = 0.2
-"""The share of unreadable answers above which no run passes, where no policy says otherwise."""
+"""The share of answers that are unreadable, cut off or missing, above which no run passes. A policy may say
+another."""
 
 MarginPoints = Annotated[float, Field(ge=0, lt=100)]
 AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
@@ -122,8 +123,9 @@ class Policy(Table):
         Field(
             ge=0,
             le=1,
-            description="The largest share of a run's answers that may be unreadable in a benchmark that is "
-            "shown not to be worse: above it the score says more of the reading than of the model.",
+            description="The largest share of a run's answers that may be unreadable or cut off, or missing "
+            "in the candidate, in a benchmark that is shown not to be worse: above it the score says more of "
+            "the run than of the model.",
         ),
     ] = UNREADABLE
     models: Annotated[

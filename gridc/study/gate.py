@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed_as
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import write_atomic
 from gridc.reports.comparison import decision, document, words, written
@@ -177,6 +177,11 @@ def _run(text: str, selection: LogSelection) -> ComparedRun:
     if is_of_logs(Path(text)):
         return logged_run([Path(text)], text, selection)
     path, stamp = operand(text)
+    if not path.exists():
+        folder = Path(text).is_dir()
+        message = "no store and no logs in this folder" if folder else "there is no such file or folder"
+        help = "name results of `gridc run`, or logs; a run that was killed may have written none"
+        raise FileError([Diagnostic("GC671", message, text, help=help)])
     if path.suffix == ".toml":
         message = f"`{text}` is a spec, not what came of it"
         help = "name the results folder or the store.sqlite of a run"

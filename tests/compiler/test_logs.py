@@ -20,6 +20,7 @@ from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import FileError
+from gridc.reports.recorded.cells import recorded
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
 
@@ -109,6 +110,22 @@ def test_each_scorer_of_inspect_reads_for_itself(tmp_path: Path) -> None:
     assert states(one(tmp_path), "judged") == states(one(tmp_path), "pattern") == {"failed": 1}
 
 
+def test_no_answer_of_inspect_is_read_where_none_was_given(tmp_path: Path) -> None:
+    """A model that said nothing, and samples that met a limit of time, tokens or messages: they have a score
+    of 0 and no error."""
+    nothing = {"pattern": {"value": "I", "answer": None, "reason": "no_response"}}
+    limit = {"type": "time", "limit": 2.0, "reason": "Time limit exceeded"}
+    samples = [
+        {"id": 1, "input": "?", "target": "a", "scores": nothing, "output": {"choices": []}},
+        {"id": 2, "input": "??", "target": "a", "scores": nothing, "limit": limit},
+        {"id": 3, "input": "???", "target": "a", "scores": {"pattern": {"value": "C", "answer": "a"}}},
+    ]
+    log = {"version": 2, "status": "success", "plan": {}, "eval": {"model": "m", "task": "t"},
+           "results": {"total_samples": 3, "scores": [{"name": "pattern"}]}, "samples": samples}  # fmt: skip
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert states(one(tmp_path), "pattern") == {"unreadable": 1, "cut": 1, "read": 1}
+
+
 def test_promptfoo_is_read_as_it_prints() -> None:
     logs = read_logs([LOGS / "promptfoo" / "sums.json"])
     counts = Counter[str]()
@@ -126,6 +143,23 @@ def test_promptfoo_is_read_as_it_prints() -> None:
         {0: 10, 1: 10, 2: 10}
     ] * 2
     assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+
+
+def test_promptfoo_does_not_count_what_was_under_way_when_it_was_interrupted(tmp_path: Path) -> None:
+    """It keeps the row, also in what is resumed and complete; rows that are missing are an error. No file of
+    promptfoo says whether the run was finished."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    document["results"]["stats"]["failures"] -= 1
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    logs = read_logs([tmp_path])
+    assert sum(len(run.columns["success"].score) for run in logs.runs) == 40
+    said = "its statistics count 39 results, and the file has 40: it was interrupted, and may not be finished"
+    assert {(run.run.remark, run.run.finished) for run in logs.runs} == {(said, None)}
+    warnings = [warning for one in recorded(logs, None, ()) for warning in one.warnings]
+    assert f"alpha: log.json: {said}" in warnings
+    document["results"]["stats"]["failures"] += 2
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    fails(tmp_path, "GC674", "count 41 results, and the file has 40")
 
 
 def test_one_evaluation_in_several_formats_counts_once(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def runs(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results `base`; `candidate`, whose qwen2 has mistral's weights; and `prompted`,
     whose minimal template says something else."""
     folder = tmp_path_factory.mktemp("compared")
+    (folder / "nothing").mkdir()
     shutil.copytree(finished / "results" / "small", folder / "base")
     for name in ("candidate", "prompted"):
         study = Path(shutil.copytree(finished, folder / f"study-{name}"))
@@ -140,7 +141,8 @@ def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -
     ("arguments", "code", "says"),
     [
         (["base"], 2, "name two runs"),
-        (["base", "nowhere"], 6, "there is no store here"),
+        (["base", "nowhere"], 6, "GC671]: there is no such file or folder"),
+        (["base", "nothing"], 6, "GC671]: no store and no logs in this folder"),
         (["base", "base@ffff"], 6, "GC603"),
         (["base", "base", "--margin", "5%"], 2, "write 5pp"),
         (["study-candidate/gridcard.toml", "base"], 2, "is a spec"),
@@ -317,7 +319,7 @@ def test_nothing_passes_that_nobody_could_read(filtered: Path, tmp_path: Path) -
     strict = ("--reading", "sums=exact_match,strict", "--margin", "60pp")
     unread = compare("base", "candidate", *strict, cwd=filtered)
     assert unread.returncode == 10, unread.stdout
-    assert "100 % of a run's answers are unreadable, and a pass takes 20 % at most" in unread.stdout
+    assert "100 % of a's answers are unreadable or cut off, and at most 20 % may be" in unread.stdout
     policy = filtered / "any.toml"
     policy.write_text("policy = 1\nmargin = 60\nunreadable = 1\n")
     allowed = compare(

@@ -453,7 +453,7 @@ def test_an_item_that_a_model_lacks_failed_there(tmp_path: Path) -> None:
     assert "30 of 10" not in gridc.certify(path).markdown()
     (test,) = row.neighbours
     assert (test.items, test.gap, test.apart) == (30, 0.0, False)
-    assert "few, the only one: 20 absent: they count as wrong" in " ".join(row.warnings)
+    assert "few: 20 answers have no score (20 absent); they count as wrong" in " ".join(row.warnings)
     (common,) = gridc.certify(path, common_only=True).certificate.benchmarks
     assert [(score.model, score.score, score.items) for score in common.scores] == [
         ("all", 0.7, 10), ("few", 0.7, 10),

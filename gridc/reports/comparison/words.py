@@ -121,9 +121,9 @@ def answer(row: ComparedBenchmark) -> str:
     if row.regression is None:
         return row.why or "no margin"
     if row.regression == "yes":
-        return f"yes (p = {p_value(row.p_worse_holm)}, Holm)"
+        return f"yes ({p_value(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
-        return f"no (p = {p_value(row.p_not_worse)})"
+        return f"no ({p_value(row.p_not_worse)})"
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
@@ -131,10 +131,10 @@ def answer(row: ComparedBenchmark) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """`.03`, `< .001`."""
+    """`p = .03`, `p < .001`."""
     if p is None:
-        return "none"
-    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0") if p < 1 else "1"
+        return "no p"
+    return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.removeprefix('0') if p < 1 else '1'}"
 
 
 def sight(row: ComparedBenchmark, changing: float) -> str | None:
@@ -178,7 +178,8 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
         )
     for side, count in (("a", row.configurations_only_a), ("b", row.configurations_only_b)):
         if count:
-            yield f"{count:,} configurations only in {side} are not compared"
+            several = "configurations are" if count > 1 else "configuration is"
+            yield f"{count:,} {several} only in {side}, and not compared"
     if row.baselines and row.score is not None:
         low, high = min(row.baselines), max(row.baselines)
         inside = low <= row.score.b <= high

@@ -368,7 +368,9 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
                 f"{run.model}: {run.asked_again:,} samples of {run.path.name} were asked again after an "
                 "error: the last answer counts"
             )
-        if not run.finished:
+        if run.remark is not None:
+            yield f"{run.model}: {run.path.name}: {run.remark}"
+        if run.finished is False:
             count = max((len(column.item) for column in gathered.columns.values()), default=0)
             of = "" if run.expected is None else f" of {run.expected:,}"
             yield f"{run.model}: {run.path.name} was not finished; it has {count:,}{of} samples"
@@ -376,14 +378,18 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
 
 def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
     for cell in cells:
-        place = f"{cell.model}, {cell.configuration}"
-        if cell.bounded and cell.states.missing:
+        place = cell.model if cell.configuration == ONLY else f"{cell.model}, {cell.configuration}"
+        if cell.bounded and (count := cell.states.missing):
             what = ", ".join(
-                f"{count:,} {state}"
-                for state, count in cell.states.model_dump().items()
-                if state in ("failed", "unscored", "absent") and count
+                f"{number:,} {state}"
+                for state, number in cell.states.model_dump().items()
+                if state in ("failed", "unscored", "absent") and number
             )
-            yield f"{place}: {what}: they count as wrong in its score, and against either claim in a test"
+            have, count_as = ("answer has", "it counts") if count == 1 else ("answers have", "they count")
+            yield (
+                f"{place}: {count:,} {have} no score ({what}); {count_as} as wrong in its score, and against "
+                "either claim in a test"
+            )
         columns = [run.column for run in cell.runs]
         alike = sum(
             _same(cell.runs[number], cell.runs[other])

@@ -67,7 +67,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
     return ComparedRun(
         name,
         ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
-        all(run.finished for run in runs),
+        _all_finished([run.finished for run in runs]),
         {
             (model, benchmark): _benchmark(some, logs.items[benchmark], selection)
             for (model, benchmark), some in groups.items()
@@ -78,7 +78,13 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
         _Texts(logs.runs),
         (*logs.notes, *warnings),
         ", ".join(sorted({run.package for run in runs})),
+        tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
     )
+
+
+def _all_finished(finished: Sequence[bool | None]) -> bool | None:
+    """None where no run is known to have ended early, and of some nothing is known."""
+    return False if False in finished else None if None in finished else True
 
 
 def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, name: str) -> None:

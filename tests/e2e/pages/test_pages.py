@@ -402,7 +402,14 @@ def test_a_command_in_the_text_exists(page: str, span: str) -> None:
 
 
 CI = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-FOLLOWED = ("README.md", "docs/tutorial.md", "docs/refusals.md", "docs/logs.md", "docs/compare.md")
+FOLLOWED = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/refusals.md",
+    "docs/logs.md",
+    "docs/compare.md",
+    "docs/gate.md",
+)
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
     "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
@@ -418,6 +425,7 @@ COMPLETED: dict[str, tuple[str, str]] = {
         "gridc card attach README.md --from certified --model models/pocket-llama",
     ),
     "gridc docs tutorial": ("empty", "gridc docs tutorial"),
+    "gridc explain GC671": ("empty", "gridc explain GC671"),
     "gridc init": ("empty", "gridc init --yes"),
     "gridc schema comparison": ("empty", "gridc schema comparison"),
     "gridc schema logs": ("empty", "gridc schema logs"),

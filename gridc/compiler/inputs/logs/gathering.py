@@ -171,7 +171,7 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             has_texts = True
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
-        if run.finished and run.expected is not None and len(column.item) != run.expected:
+        if run.finished is not False and run.expected is not None and len(column.item) != run.expected:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
@@ -189,7 +189,13 @@ def _require_printed(run: LogRun, reading: str, column: LogColumn) -> None:
     """Raise `FileError` (GC674) where a log prints another score than its samples have."""
     printed = run.printed.get(reading)
     scored = ~np.isnan(column.score)
-    if printed is None or printed.value is None or not printed.mean or not run.finished or not scored.any():
+    if (
+        printed is None
+        or printed.value is None
+        or not printed.mean
+        or run.finished is False
+        or not scored.any()
+    ):
         return
     items, scores = column.item[scored], column.score[scored]
     counts = np.bincount(items)

@@ -39,6 +39,8 @@ NOT_DECODING = frozenset(
         "batch",
     ]
 )
+NOT_READ = frozenset({"invalid_response_format", "no_response"})
+"""Reasons of a score that nothing was read for."""
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
 SAMPLES = "samples/"
@@ -227,7 +229,7 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
     if all(score is None for score in scores.values()):
         return "unscored"
     stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
-    if stop in ("max_tokens", "model_length"):
+    if stop in ("max_tokens", "model_length") or sample.get("limit"):
         return "cut"
     if stop == "content_filter":
         return "refused"
@@ -236,7 +238,7 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:
     if score.get("reason"):
-        return bool(score["reason"] == "invalid_response_format")
+        return score["reason"] in NOT_READ
     return scorer in READS and not score.get("answer") and score.get("value") == "I"
 
 

@@ -22,11 +22,14 @@ PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
 ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
-UNKNOWN = ("unreadable answers: they count as wrong", "versions of the models")
+UNKNOWN = (
+    "which answers were unreadable (they count as wrong)",
+    "versions of the models",
+    "whether the run was finished",
+)
 NO_CONFIG = (
     "decoding (only the .json has the providers' settings)",
     "the version of promptfoo",
-    "whether the run was finished",
 )
 STATUS = "Status"
 
@@ -72,7 +75,7 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
         counts[column] += 1
         passed[column] += bool(row["success"])
         names[column].update(dict.fromkeys(row.get("namedScores") or {}))
-    _check_counts(file, document, sum(counts.values()))
+    remark = _check_counts(file, document, sum(counts.values()))
     version = (document.get("metadata") or {}).get("promptfooVersion")
     for column in counts:
         which, of = column.among(counts)
@@ -93,6 +96,8 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
             shared_seed=None if seed is None or not (decoding or {}).get("temperature", 1) else str(seed),
             printed={PASS: PrintedScore(passed[column] / counts[column], counts[column])},
             expected=counts[column],
+            finished=None,
+            remark=remark,
             unknown=UNKNOWN if document else (*UNKNOWN, *NO_CONFIG),
         )
 
@@ -111,14 +116,19 @@ def _axes(
     return axes
 
 
-def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> None:
+def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> str | None:
+    """What to know of rows that are not counted: those that were under way when an evaluation was interrupted
+    are kept, and not even `promptfoo eval --resume` counts them. Raises `FileError` (GC674) where rows are
+    missing."""
     stats = (document.get("results") or {}).get("stats")
     if stats is None:
-        return
+        return None
     counted = sum(stats.get(name, 0) for name in ("successes", "failures", "errors"))
-    if counted != rows:
-        message = f"its statistics count {counted:,} results, and the file has {rows:,}"
-        raise log_error("GC674", message, file.path)
+    said = f"its statistics count {counted:,} results, and the file has {rows:,}"
+    if counted > rows:
+        help = "export it again (`promptfoo export eval ID`), or leave it out"
+        raise log_error("GC674", said, file.path, help=help)
+    return f"{said}: it was interrupted, and may not be finished" if counted < rows else None
 
 
 def _prompts(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -223,6 +233,7 @@ def _of_csv(file: LogFile) -> Iterator[LogRun]:
             axes=_axes(column.prompt, column.label, None, None, *column.among(columns)),
             readings=(PASS, "score"),
             samples=partial(_of_column, file, header[: starts[0]], column.place),
+            finished=None,
             unknown=(*UNKNOWN, *NO_CONFIG, "prompts", "answers that were cut off"),
         )
 

@@ -78,7 +78,8 @@ class LogRun:
     what several attempts have in common where a package asks again what failed, of which the last begun has
     what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
     `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
-    draw. `unknown` is what the log does not record, and `not_read` what it has that is not read, by name.
+    draw. `finished` is None where the log does not say. `unknown` is what the log does not record, and
+    `not_read` what it has that is not read, by name; `remark` is what to know of it before any number.
     """
 
     path: Path
@@ -100,11 +101,12 @@ class LogRun:
     attempt_of: str = ""
     begun: str = ""
     asked_again: int = 0
-    finished: bool = True
+    finished: bool | None = True
     unlisted: float | None = None
     total: int | None = None
     unknown: tuple[str, ...] = ()
     not_read: Sequence[str] = ()
+    remark: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):

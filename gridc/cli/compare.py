@@ -12,7 +12,7 @@ from gridc.cli.options import JSON, Several, named, print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gridc.study.gate import Aspect, ExitCodes
+    from gridc.study.gate import ExitCodes
 
 
 class MarginParameter(click.ParamType[float]):
@@ -43,9 +43,10 @@ class MarginParameter(click.ParamType[float]):
 @click.option(
     "--may-differ",
     "may_differ",
-    type=click.Choice(["prompt", "request", "score", "code"]),
     multiple=True,
-    help="What the runs may differ in, because it is what you compare. Model, environment and seed may.",
+    metavar="NAME",
+    help="What the runs may differ in, because it is what you compare: an argument by its printed name, such "
+    "as model_args.max_length, or all of prompt, request, score or code. Model, environment and seed may.",
 )
 @click.option(
     "--common-only",
@@ -103,7 +104,7 @@ def compare(
     baselines: tuple[str, ...],
     margin: float | None,
     policy: Path | None,
-    may_differ: "tuple[Aspect, ...]",
+    may_differ: tuple[str, ...],
     exit_codes: "ExitCodes",
     common_only: bool,
     total: int | None,

@@ -89,10 +89,11 @@ class Policy(Table):
         ),
     ] = CHANGING
     may_differ: Annotated[
-        tuple[Aspect, ...],
+        tuple[str, ...],
         Field(
-            description="What the two runs may differ in and still be compared.",
-            examples=[["model", "environment", "seed", "prompt"]],
+            description="What the two runs may differ in and still be compared: model, prompt, request, "
+            "score, code, environment or seed, each with all that is of it, or one argument by its name.",
+            examples=[["model", "environment", "seed", "model_args.max_length"]],
         ),
     ] = MAY_DIFFER
     common_only: Annotated[

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gridc.compiler.preflight.consent import Consentable
     from gridc.reports.exchange.printed_figures import PrintedTable
-    from gridc.schema.policy import Aspect
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
     from gridc.study.formatting import FormattedSpec
@@ -507,7 +506,7 @@ def compare(
     b: AnyPath,
     margin: float | None = None,
     policy: AnyPath | None = None,
-    may_differ: "Sequence[Aspect]" = (),
+    may_differ: Sequence[str] = (),
     exit_codes: "ExitCodes" = "gridc",
     common_only: bool = False,
     total: int | None = None,

@@ -5,15 +5,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from gridc.compiler.frontend.source import Source, read
-from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.frontend.validate import did_you_mean, typed_as
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import write_atomic
 from gridc.reports.comparison import decision, document, words, written
+from gridc.reports.comparison.instrument import nameable, unnamed
 from gridc.reports.comparison.run import ComparedRun
 from gridc.reports.comparison.stored import stored_run
 from gridc.reports.recorded.compared import LogSelection, logged_run
@@ -23,7 +24,6 @@ from gridc.study.comparing import operand
 from gridc.study.recorded import is_of_logs, recorded_logs
 
 __all__ = [
-    "Aspect",
     "ComparedBenchmark",
     "ExitCodes",
     "FlippedItem",
@@ -101,7 +101,7 @@ class GivenPolicy:
     that have a name here, and which columns of tables are `axes` and which to `ignore`."""
 
     margin: float | None = None
-    may_differ: Sequence[Aspect] = ()
+    may_differ: Sequence[str] = ()
     common_only: bool = False
     total: int | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -164,9 +164,13 @@ def compare(
         firsts = [
             run if {name for _, name in run.benchmarks} == alone else run.under(*alone) for run in firsts
         ]
+    settings = nameable([*firsts, second])
+    for one in unnamed(given.may_differ, settings):
+        help = did_you_mean(one, settings, get_args(Aspect))
+        raise UsageError([Diagnostic("GC000", f"no run records `{one}`, which may differ", help=help)])
     if source is not None:
         known = [name for run in (*firsts, second) for _, name in run.benchmarks]
-        decision.check(stated, source, list(dict.fromkeys(known)))
+        decision.check(stated, source, list(dict.fromkeys(known)), settings)
     name = None if policy is None else str(policy)
     return ReleaseReport(document.compare(firsts, second, stated, name, exit_codes), source)
 

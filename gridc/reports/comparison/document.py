@@ -8,6 +8,7 @@ from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
 from gridc.reports.comparison.run import READING, ComparedRun
+from gridc.reports.comparison.words import name_of
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -259,9 +260,12 @@ def _incomparable(
     if not pairs:
         reasons.append("the runs have no benchmark of one model in common")
     if not measured.same:
-        barred = [row for row in measured.differences if not row.allowed]
-        aspects = ", ".join(dict.fromkeys(row.aspect for row in barred))
-        reasons.append(f"the runs differ in more than what may differ ({aspects})")
+        barred = dict.fromkeys(
+            f"{row.aspect}: {name_of(row.path)}" for row in measured.differences if not row.allowed
+        )
+        more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
+        named = ", ".join([*barred][:SHOWN])
+        reasons.append(f"the runs differ in more than what may differ ({named}{more})")
     for row in rows:
         if row.other_question:
             named = ", ".join(row.other_question[:3])

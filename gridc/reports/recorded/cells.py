@@ -353,7 +353,7 @@ def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
 
 def _told_apart(values: Sequence[str]) -> dict[str, str]:
     """Those that are tables, by what differs among them, `temperature: 0.7`, where that is short."""
-    parsed = {value: _table(value) for value in values}
+    parsed = {value: table_of(value) for value in values}
     tables = {value: table for value, table in parsed.items() if table is not None}
     keys = dict.fromkeys(key for table in tables.values() for key in table)
     differing = [
@@ -364,11 +364,12 @@ def _told_apart(values: Sequence[str]) -> dict[str, str]:
     told = {
         value: "; ".join(f"{key}: {table.get(key, 'unset')}" for key in differing)
         for value, table in tables.items()
+        if table
     }
     return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
 
 
-def _table(value: str) -> dict[str, object] | None:
+def table_of(value: str) -> dict[str, object] | None:
     """A level that is a table as JSON; a column of a stranger's may only look like one."""
     try:
         table = json.loads(value) if value.startswith("{") else None

@@ -124,7 +124,7 @@ def _gather_all(
     made_by = reader.PACKAGE
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
-        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
+        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model), called=run.model)
         logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
         made_by = run.made_by
         if run.not_read:

@@ -101,7 +101,7 @@ def _axes(
     """Columns that are called alike differ in something, even where the file does not say in what."""
     axes = {"prompt": axis("prompt", prompt, label)}
     if decoding is not None:
-        axes["decoding"] = axis("request", decoding or "provider's default", own=True)
+        axes["decoding"] = axis("request", decoding, None if decoding else "provider's default", own=True)
     elif of > 1:
         axes["column"] = axis("request", f"{which + 1} of {of} called alike")
     if version is not None:

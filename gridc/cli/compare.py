@@ -88,6 +88,12 @@ class MarginParameter(click.ParamType[float]):
 )
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
 @click.option(
+    "--unit",
+    metavar="FIELD",
+    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
+    "from: items of one unit are one independent draw.",
+)
+@click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
     default="gridc",
@@ -113,6 +119,7 @@ def compare(
     names: tuple[str, ...],
     axes: tuple[str, ...],
     ignore: tuple[str, ...],
+    unit: str | None,
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -126,7 +133,7 @@ def compare(
     firsts, second = _sides(runs, baselines)
     report = study.compare(
         firsts, second, margin, policy, may_differ, exit_codes, common_only, total,
-        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore,
+        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore, unit,
     )  # fmt: skip
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)

@@ -118,6 +118,21 @@ class Policy(Table):
             examples=["acc"],
         ),
     ] = None
+    unit: Annotated[
+        str | None,
+        Field(
+            description="In logs: the column, or the field of an item as a dotted path, that says what it "
+            "was made from. Items of one unit are one independent draw.",
+            examples=["family"],
+        ),
+    ] = None
+    axes: Annotated[
+        tuple[str, ...],
+        Field(description="In tables: columns that are a part of the configuration.", examples=[["framing"]]),
+    ] = ()
+    ignore: Annotated[
+        tuple[str, ...], Field(description="In tables: columns that are not read.", examples=[["comment"]])
+    ] = ()
     unreadable: Annotated[
         float,
         Field(

@@ -98,7 +98,8 @@ class GivenPolicy:
     """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
     in beside what the policy allows, whether common items alone count, how many items there are. And of
     logs: the reading that counts, of all benchmarks (under the empty name) or of one, the tasks and models
-    that have a name here, and which columns of tables are `axes` and which to `ignore`."""
+    that have a name here, which columns of tables are `axes` and which to `ignore`, and what of an item
+    names its `unit`."""
 
     margin: float | None = None
     may_differ: Sequence[str] = ()
@@ -109,6 +110,7 @@ class GivenPolicy:
     models: Mapping[str, Sequence[str]] = field(default_factory=dict)
     axes: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    unit: str | None = None
 
     def over(self, policy: Policy) -> Policy:
         """The policy, with what is given in the place of what it states."""
@@ -134,7 +136,9 @@ class GivenPolicy:
             (stated if "" not in self.readings else {}) | own,
             _by_alias(tasks),
             _by_alias(models),
-            TableColumns.stated(self.axes, self.ignore),
+            TableColumns.stated(
+                [*policy.axes, *self.axes], [*policy.ignore, *self.ignore], self.unit or policy.unit
+            ),
         )
 
 
@@ -158,6 +162,8 @@ def compare(
     stated = given.over(stated)
     selection = given.selection(stated)
     firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
+    if source is not None:
+        decision.check_columns(stated, source, selection.columns)
     selection.columns.check()
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):

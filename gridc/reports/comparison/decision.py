@@ -13,6 +13,7 @@ from typing import get_args
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Collector
 from gridc.reports.comparison.instrument import unnamed
 from gridc.schema.comparison import Regression, ReleaseVerdict
@@ -88,6 +89,21 @@ def check(policy: Policy, source: Source, known: Sequence[str], settings: Sequen
         message = f"the families take {spent:g} of the policy's alpha of {policy.alpha:g}"
         help = "they add up to that at most, and leave some of it to gates of families that state none"
         wrong.add(source.diagnose("GC764", ("family",), message, help))
+    wrong.raise_if_any()
+
+
+def check_columns(policy: Policy, source: Source, columns: TableColumns) -> None:
+    """Raise `SpecError` (GC761) for a column or field that the policy names and no log has."""
+    wrong = Collector()
+    for key, names in (("axes", policy.axes), ("ignore", policy.ignore)):
+        for name in columns.unknown(names):
+            help = did_you_mean(name, sorted(columns.found))
+            wrong.add(
+                source.diagnose("GC761", (key, names.index(name)), f"no table has a column `{name}`", help)
+            )
+    if policy.unit is not None and policy.unit == columns.unit and policy.unit not in columns.fields:
+        help = did_you_mean(policy.unit, sorted(columns.fields))
+        wrong.add(source.diagnose("GC761", ("unit",), f"no item has a field `{policy.unit}`", help))
     wrong.raise_if_any()
 
 

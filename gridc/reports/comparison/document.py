@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from gridc import __version__
-from gridc.reports.comparison import decision, evidence
+from gridc.reports.comparison import decision, evidence, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
 from gridc.reports.comparison.run import READING, ComparedRun
-from gridc.reports.comparison.words import name_of
+from gridc.reports.words import counted
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -67,7 +67,7 @@ def compare(
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
         reasons=(
-            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
+            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only), *_in_units(rows)]),
             *itself,
         ),
         a=tuple(map(_run, firsts)),
@@ -261,7 +261,7 @@ def _incomparable(
         reasons.append("the runs have no benchmark of one model in common")
     if not measured.same:
         barred = dict.fromkeys(
-            f"{row.aspect}: {name_of(row.path)}" for row in measured.differences if not row.allowed
+            f"{row.aspect}: {words.name_of(row.path)}" for row in measured.differences if not row.allowed
         )
         more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
         named = ", ".join([*barred][:SHOWN])
@@ -299,6 +299,13 @@ def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[
     for row in rows:
         if row.left_out and row.tier == "gate":
             yield f"{row.name}: {row.items:,} of {row.every:,} items are compared, because {why}"
+
+
+def _in_units(rows: Sequence[ComparedBenchmark]) -> Iterable[str]:
+    """What the verdict rests on where items are not independent."""
+    for row in rows:
+        if row.tier == "gate" and 0 < row.units < row.items:
+            yield f"{row.name}: {counted(row.items, 'item')} in {words.units(row, row.units)}"
 
 
 def _warnings(

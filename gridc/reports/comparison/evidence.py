@@ -50,7 +50,7 @@ class ItemScores:
 def item_scores(pair: PairedBenchmark) -> ItemScores:
     """Every configuration counts alike, and in it every replicate; of several baselines every one."""
     numbers: dict[str, int] = {}
-    units = [numbers.setdefault(item.second.unit, len(numbers)) for item in pair.items]
+    units = [numbers.setdefault(unit, len(numbers)) for unit in _coarsest(pair.items)]
     first, second = np.zeros((len(units), 2)), np.zeros((len(units), 2))
     for row, item in enumerate(pair.items):
         second[row] = _ends(item.second, [configuration.second for configuration in pair.configurations])
@@ -62,6 +62,12 @@ def item_scores(pair: PairedBenchmark) -> ItemScores:
             axis=0,
         )
     return ItemScores(np.array(units, np.float64), np.round(first, DIGITS), np.round(second, DIGITS))
+
+
+def _coarsest(items: Sequence[PairedItem]) -> list[str]:
+    """The unit of each item as the run has it that knows most of what belongs together."""
+    sides = zip(*((item.second.unit, *(one.unit for one in item.firsts)) for item in items), strict=True)
+    return list(min(sides, key=lambda units: len(set(units)), default=()))
 
 
 def _ends(item: RunItem, configurations: Sequence[str]) -> tuple[float, float]:

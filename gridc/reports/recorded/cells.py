@@ -13,6 +13,7 @@ from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.compiler.inputs.wording import share_with_shared_wording
 from gridc.schema.comparison import StateCounts
 from gridc.statistics.arrays import Floats
 
@@ -22,6 +23,8 @@ LONG = 40
 """Characters of a configuration's level that is put together from several."""
 LARGE = 1e3
 """A score above it has no twelve digits to round to."""
+TEMPLATED, TEMPLATES = 0.5, "GC768"
+"""The share of items of one wording from which a warning says so, and its code."""
 FEWEST = 10
 """Items from which repetitions that score alike are no chance."""
 
@@ -261,7 +264,8 @@ def _benchmark(
     }
     cells = _counted(cells, count, unnamed, common_only)
     warnings = (
-        *_of_items(items, runs), *_of_lists(runs, stated), *_of_runs(runs), *_of_cells(cells.values()),
+        *_of_items(items, runs), *_of_wording(items), *_of_lists(runs, stated), *_of_runs(runs),
+        *_of_cells(cells.values()),
     )  # fmt: skip
     return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings, unnamed)
 
@@ -389,6 +393,17 @@ def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
         yield (
             f"{len(items.other):,} ids name another question in another log ({named}): items match by "
             "content here, and to match by id would compare different questions"
+        )
+
+
+def _of_wording(items: LogItems) -> Iterator[str]:
+    if len(set(items.units)) < len(items.ids):
+        return
+    share = share_with_shared_wording(items.phrases)
+    if share >= TEMPLATED:
+        yield (
+            f"{TEMPLATES}: {100 * share:.0f} % of the items share their wording with another one, as items "
+            "of one template do, and each counts as independent: --unit FIELD names what they were made from"
         )
 
 

@@ -80,9 +80,9 @@ def read_logs(
 ) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
-    `columns` says what the columns of tables are.
+    `columns` says what the columns of tables are, and what field of an item is its unit.
 
-    Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
+    Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC677 for
     what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
     named = {path for path in paths if not path.is_dir()}
@@ -104,6 +104,8 @@ def read_logs(
         logs.files.append(ReadFile(path, file.digest, made_by))
     if not logs.runs:
         raise _no_log(paths[0])
+    if columns is not None and columns.unit is not None:
+        logs.notes += _units(logs, columns.unit)
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
@@ -117,6 +119,27 @@ def read_logs(
     return logs
 
 
+def _units(logs: ReadLogs, unit: str) -> Iterator[str]:
+    """What is to be said of the stated units. Raises `FileError` (GC677) for a benchmark of which some items
+    have them and others not."""
+    for benchmark, items in logs.items.items():
+        without = np.flatnonzero(~np.array(items.has_unit, bool))
+        if 0 < len(without) < len(items.ids):
+            path = next(
+                gathered.run.path
+                for gathered in logs.runs
+                if gathered.run.benchmark == benchmark
+                and any(without[0] in column.item for column in gathered.columns.values())
+            )
+            message = f"{benchmark}: {len(without):,} of {len(items.ids):,} items have no `{unit}`"
+            help = "name a column or field that all items have, or write it for the others"
+            raise log_error("GC677", f"{message}, such as item {items.ids[without[0]]}", path, help=help)
+        if len(without):
+            yield f"{benchmark}: no item has `{unit}`, so that each is a unit of its own"
+        elif items.ids:
+            yield f"{benchmark}: units are what items have as `{unit}`"
+
+
 def _gather_all(
     reader: LogReader, file: LogFile, tasks: Mapping[str, str], names: Mapping[str, str], logs: ReadLogs
 ) -> str:
@@ -125,7 +148,7 @@ def _gather_all(
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
         own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model), called=run.model)
-        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
+        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
             logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")

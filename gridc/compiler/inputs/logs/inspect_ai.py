@@ -16,7 +16,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
+from gridc.compiler.inputs.questions import Question, question, right_texts
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
@@ -201,10 +201,11 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
         answer=_resolved(output.get("completion"), held) or None,
         question=partial(_question, asked, choices, sample.get("target")),
         unread=unread,
+        fields=sample.get("metadata"),
     )
 
 
-def _question(asked: Any, choices: Any, target: Any) -> QuestionDigests:
+def _question(asked: Any, choices: Any, target: Any) -> Question:
     """What the user asks; a system prompt is a framing."""
     texts = (
         [asked]

@@ -16,7 +16,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, of_document
+from gridc.compiler.inputs.questions import Question, of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "lm-eval"
@@ -233,10 +233,11 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         prompt=_text(first.get("arg_0")),
         answer=_given(row["resps"], asked),
         question=partial(_question, row),
+        fields=row["doc"] if isinstance(row["doc"], Mapping) else None,
     )
 
 
-def _question(row: Mapping[str, Any]) -> QuestionDigests:
+def _question(row: Mapping[str, Any]) -> Question:
     """By the document; candidates that were compared are the choices where it lists none, unless they are
     letters."""
     asked = row["arguments"]

@@ -26,7 +26,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
 from gridc.schema.comparison import AnswerState
 
@@ -54,7 +54,7 @@ class _Row(NamedTuple):
     prompt: str | None
     answer: str | None
     of: int | None
-    question: Callable[[], QuestionDigests] | None
+    question: Callable[[], Question] | None
 
 
 class _Cell(NamedTuple):
@@ -76,7 +76,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
-            if name in READ:
+            if name in READ or name in file.columns.units:
                 continue
             if name in file.columns.axes:
                 named[name] = intern(_level(row[name]))
@@ -175,12 +175,18 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         _whole(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,
         next(known for known in LOG_STATES if known == state),
-        None if row.get("unit") in (None, "") else intern(str(row["unit"])),
+        _unit(file, row),
         row.get("prompt") or content,
         row.get("answer") or None,
         _whole(file, row.get("n"), line),
         None if content is None else partial(question, (content,)),
     )
+
+
+def _unit(file: LogFile, row: Mapping[str, Any]) -> str | None:
+    """By the column that the author names, and else by `unit`."""
+    stated = file.columns.unit_of(row) if file.columns.unit is not None else row.get("unit")
+    return None if stated in (None, "") else intern(str(stated))
 
 
 def _text(file: LogFile, row: Mapping[str, Any], name: str, line: int) -> str:

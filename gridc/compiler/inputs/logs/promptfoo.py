@@ -178,6 +178,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             prompt=row["prompt"].get("raw"),
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
+            fields=(test.get("metadata") or {}) | (row.get("vars") or {}),
         )
         seen[content] += 1
 
@@ -244,5 +245,6 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             state="failed" if failed else "read",
             answer=None if failed else record[start],
             question=partial(of_document, values),
+            fields=values,
         )
         seen[content] += 1

@@ -182,4 +182,4 @@ def certify(
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     parts = recorded(read, reading, may_differ, common_only, total)
-    return LogReport(certificate(read, parts, alpha), read, parts)
+    return LogReport(certificate(read, parts, alpha, common_only), read, parts)

@@ -104,6 +104,7 @@ def read_logs(
         logs.files.append(ReadFile(path, file.digest, made_by))
     if not logs.runs:
         raise _no_log(paths[0])
+    _join_unnamed(logs, columns or TableColumns())
     if columns is not None and columns.unit is not None:
         logs.notes += _units(logs, columns.unit)
     _drop_forms(logs)
@@ -147,7 +148,13 @@ def _gather_all(
     made_by = reader.PACKAGE
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
-        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model), called=run.model)
+        own = replace(
+            run,
+            benchmark=benchmark,
+            named=run.named or run.benchmark in tasks,
+            model=names.get(run.model, run.model),
+            called=run.model,
+        )
         logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
@@ -184,6 +191,43 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
                     if count > MOST_FILES:
                         raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
                     yield file
+
+
+def _join_unnamed(logs: ReadLogs, author: TableColumns) -> None:
+    """Files that name no benchmark, one or more for each model, are one benchmark where they share items.
+    Where they have a model in common they are that model's benchmarks."""
+    models = {
+        name: {one.run.model for one in logs.runs if one.run.benchmark == name}
+        for name in logs.items
+        if not any(one.run.named for one in logs.runs if one.run.benchmark == name)
+    }
+    if len(set().union(*models.values())) < sum(map(len, models.values())):
+        return
+    joined: list[list[str]] = []
+    for name in models:
+        shares = [some for some in joined if any(_share_items(logs, name, other) for other in some)]
+        joined = [some for some in joined if some not in shares]
+        joined.append([*(other for some in shares for other in some), name])
+    for first, *others in joined:
+        if not others:
+            continue
+        items = logs.items[first]
+        for place, gathered in enumerate(logs.runs):
+            if gathered.run.benchmark in others:
+                logs.runs[place] = gather(replace(gathered.run, benchmark=first), items, author)
+        for name in others:
+            del logs.items[name]
+        logs.notes.append(
+            f"{', '.join([first, *others])} name no benchmark and share items, and no model is in two of "
+            f"them: they are one benchmark, {first} (a column `benchmark` or --benchmark NAME=FILE says else)"
+        )
+    if len(joined) > 1:
+        names = ", ".join(some[0] for some in joined)
+        logs.notes.append(f"{names} name no benchmark and share no item: each is a benchmark of its own")
+
+
+def _share_items(logs: ReadLogs, one: str, other: str) -> bool:
+    return not logs.items[one].numbers.keys().isdisjoint(logs.items[other].numbers)
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:

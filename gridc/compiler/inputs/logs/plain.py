@@ -11,6 +11,7 @@ import math
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
@@ -72,7 +73,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     constant: dict[tuple[str, str], dict[str, str]] = {}
     varying: dict[str, int] = {}
     not_read: dict[str, None] = {}
-    itemised = True
+    itemised, stated = True, set[str]()
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
@@ -86,9 +87,12 @@ def runs(file: LogFile) -> Iterator[LogRun]:
                 others[name] = _level(row[name])
             file.columns.found.add(name)
         itemised = any(name in row for name in (*ITEM, *CONTENT))
+        benchmark = intern(str(row.get("benchmark") or file.stem))
+        if row.get("benchmark"):
+            stated.add(benchmark)
         cell = _Cell(
             intern(_text(file, row, "model", line)),
-            intern(str(row.get("benchmark") or file.stem)),
+            benchmark,
             str(row.get("reading") or "score"),
             tuple(named.items()),
             str(row.get("seed") or ""),
@@ -103,7 +107,8 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         raise _not_known(file, varying, cells)
     for cell, rows in cells.items():
         levels = (*cell.levels, *constant[cell.model, cell.benchmark].items())
-        yield _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        run = _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        yield replace(run, named=cell.benchmark in stated)
 
 
 def _level(value: Any) -> str:

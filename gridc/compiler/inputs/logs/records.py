@@ -80,8 +80,9 @@ class LogRun:
     what several attempts have in common where a package asks again what failed, of which the last begun has
     what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
     `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
-    draw. `called` is the model's name in the log where `model` is one that the author gave. `unknown` is what
-    the log does not record, and `not_read` what it has that is not read, by name."""
+    draw. `called` is the model's name in the log where `model` is one that the author gave; `named` says
+    whether the log names its benchmark, which else has the name of the file. `unknown` is what the log does
+    not record, and `not_read` what it has that is not read, by name."""
 
     path: Path
     package: str
@@ -106,6 +107,7 @@ class LogRun:
     unlisted: float | None = None
     total: int | None = None
     called: str = ""
+    named: bool = True
     unknown: tuple[str, ...] = ()
     not_read: Sequence[str] = ()
 

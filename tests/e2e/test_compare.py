@@ -93,6 +93,28 @@ def test_scores_and_flips_are_those_of_a_recount(runs: Path) -> None:
     assert all(one.answer_a in texts for one in qwen2.flips)
 
 
+def test_the_score_that_a_report_leads_with_stands_beside_the_mean(
+    runs: Path, finished: Path, tmp_path: Path
+) -> None:
+    """The anchor by sqlite3 alone, and as `gridc report` prints it."""
+    report = gridc.compare(runs / "base", runs / "candidate", margin=5)
+    printed = command("report", cwd=Path(shutil.copytree(finished, tmp_path / "reported"))).stdout
+    done = compare("base", "candidate", "--margin", "5pp", cwd=runs)
+    for row in report.comparison.benchmarks:
+        place = f"{row.model}/bbq/template=T1,decoding=greedy,few_shot=0,scoring=free_form"
+        scores: list[float] = []
+        for name in ("base", "candidate"):
+            with sqlite3.connect(runs / name / "store.sqlite") as db:
+                scores += db.execute(
+                    "SELECT 100 * avg(score) FROM sample JOIN cell ON cell.id = cell WHERE key = ?", [place]
+                ).fetchone()
+        assert row.anchor == pytest.approx(tuple(scores))
+        assert row.score is not None and row.anchor is not None and row.score.a != row.anchor[0]
+        assert re.search(rf"\n{row.model} +{scores[0]:.1f} ", printed)
+        assert f"{row.name}: scores are means over 12 configurations; under the anchor alone" in done.stdout
+        assert f"they are {scores[0]:.1f} % and {scores[1]:.1f} %" in done.stdout
+
+
 def test_every_form_is_written_and_is_what_it_says(runs: Path, tmp_path: Path) -> None:
     done = compare("base", "candidate", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
     assert done.stdout.rstrip().endswith("compare.sarif")

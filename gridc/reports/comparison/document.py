@@ -144,6 +144,7 @@ class _GatedBenchmark:
             states_b=states_b,
             direction=_direction(pair),
             score=score,
+            anchor=evidence.anchor_scores(pair, self._sign),
             improved=evidence.improved(score, self._sign),
             baselines=evidence.baseline_scores(pair, self._sign),
             lost=len(lost),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -237,6 +237,20 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
         ends = [_ends(item.firsts[number], names) for item in pair.items]
         scores.append(_points(np.array(ends))[_wrong(sign)] if ends else 0.0)
     return tuple(scores)
+
+
+def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
+    """The scores of a and b under the anchor of both alone, in points, what is missing being wrong; None
+    where the runs have no anchor in common, or no other configuration."""
+    there = [
+        one
+        for one in pair.configurations
+        if one.second == pair.second.anchor and one.firsts == tuple(run.anchor for run in pair.firsts)
+    ]
+    if not there or len(pair.configurations) < 2 or not pair.items:
+        return None
+    scores = item_scores(replace(pair, configurations=(there[0],)))
+    return _points(scores.first)[_wrong(sign)], _points(scores.second)[_wrong(sign)]
 
 
 def tests(units: PairedUnits, margin: float) -> tuple[float, float]:

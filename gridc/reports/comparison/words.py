@@ -187,6 +187,11 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in
+        anchor = ""
+        if row.anchor is not None:
+            both = " and ".join(map(score, row.anchor))
+            anchor = f"; under the anchor alone, with which `gridc report` leads, they are {both}"
+        yield f"scores are means over {row.configurations:,} configurations{anchor}"
         yield (
             f"of {row.configurations:,} configurations {row.worse_in:,} are worse, {row.better_in:,} better, "
             f"{same:,} equal"

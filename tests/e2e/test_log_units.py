@@ -142,6 +142,29 @@ def test_a_field_of_an_item_is_its_unit(tmp_path: Path, make: Callable[[Path], P
         assert any(f"{name}: no item has `made.from`" in note for note in report.certificate.notes)
 
 
+def test_a_package_that_does_not_know_units_takes_those_of_one_that_does(tmp_path: Path) -> None:
+    """A table with families, and a log of Inspect of the same questions without any."""
+    questions = [f"What has {number} legs?" for number in range(12)]
+    rows = [f"a,legs,{text},f{n // 4},{n % 2}" for n, text in enumerate(questions)]
+    (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,question,family,score", *rows]) + "\n")
+    log = {
+        "version": 2, "status": "success", "plan": {}, "results": {"total_samples": 12, "scores": []},
+        "eval": {"model": "b", "task": "legs", "task_version": 0},
+        "samples": [
+            {"id": number, "epoch": 1, "input": text, "target": "x", "scores": {"match": {"value": "C"}}}
+            for number, text in enumerate(questions)
+        ],
+    }  # fmt: skip
+    (tmp_path / "inspect.json").write_text(json.dumps(log))
+    (row,) = gridc.certify(tmp_path, unit="family").certificate.benchmarks
+    assert (row.items, row.units) == (12, 3)
+    log["samples"] = [*log["samples"][:-1], {**log["samples"][-1], "input": "Another?"}]  # type: ignore[index]
+    (tmp_path / "inspect.json").write_text(json.dumps(log))
+    with pytest.raises(FileError, match="1 of 13 items have no `family`") as raised:
+        gridc.certify(tmp_path, unit="family")
+    assert str(raised.value.diagnostics[0].file).endswith("inspect.json")
+
+
 def test_what_is_no_unit_is_refused_at_its_place(tmp_path: Path) -> None:
     path = families(tmp_path / "t.csv")
     with pytest.raises(UsageError, match="no item has a column or field `famly`") as raised:

@@ -105,8 +105,6 @@ def read_logs(
     if not logs.runs:
         raise _no_log(paths[0])
     _join_unnamed(logs, columns or TableColumns())
-    if columns is not None and columns.unit is not None:
-        logs.notes += _units(logs, columns.unit)
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
@@ -117,6 +115,8 @@ def read_logs(
             logs.runs[:] = [
                 renumbered(run, became) if run.run.benchmark == benchmark else run for run in logs.runs
             ]
+    if columns is not None and columns.unit is not None:
+        logs.notes += _units(logs, columns.unit)
     return logs
 
 
@@ -126,12 +126,13 @@ def _units(logs: ReadLogs, unit: str) -> Iterator[str]:
     for benchmark, items in logs.items.items():
         without = np.flatnonzero(~np.array(items.has_unit, bool))
         if 0 < len(without) < len(items.ids):
-            path = next(
+            paths = (
                 gathered.run.path
                 for gathered in logs.runs
                 if gathered.run.benchmark == benchmark
                 and any(without[0] in column.item for column in gathered.columns.values())
             )
+            path = next(paths, logs.runs[0].run.path)
             message = f"{benchmark}: {len(without):,} of {len(items.ids):,} items have no `{unit}`"
             help = "name a column or field that all items have, or write it for the others"
             raise log_error("GC677", f"{message}, such as item {items.ids[without[0]]}", path, help=help)

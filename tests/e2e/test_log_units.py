@@ -190,8 +190,8 @@ PLACES = ("shop", "garden", "library", "station", "school", "market", "harbour",
 
 
 def asked(path: Path, questions: list[str]) -> Path:
-    lines = [f'{model},"{text}",{number % 2}' for model in "ab" for number, text in enumerate(questions)]
-    path.write_text("model,question,score\n" + "\n".join(lines) + "\n")
+    lines = [f'{model},{n},"{text}",{n % 2}' for model in "ab" for n, text in enumerate(questions)]
+    path.write_text("model,item,question,score\n" + "\n".join(lines) + "\n")
     return path
 
 
@@ -199,6 +199,7 @@ def test_items_of_one_template_are_a_warning_unless_units_are_named(tmp_path: Pa
     """Ten templates, of which each is asked with four names; and texts that share nothing."""
     templates = [f"who left the {place} before the rest came to the {place} that day" for place in PLACES]
     made = [f"I saw {name}, {text}?" for text in templates for name in ("Ann", "Bo", "Cy", "Di")]
+    made[-1] = made[-2]  # one question under two ids is one unit, and says nothing of the others
     rng = np.random.default_rng(4)
     free = [" ".join(rng.choice([*PLACES, *(f"w{n}x" for n in range(400))], 20)) for _ in range(40)]
     for questions, expected in ((made, 1), (free, 0)):

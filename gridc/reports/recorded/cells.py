@@ -423,7 +423,7 @@ def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
 
 
 def _of_wording(items: LogItems) -> Iterator[str]:
-    if len(set(items.units)) < len(items.ids):
+    if any(items.has_unit):
         return
     share = share_with_shared_wording(items.phrases)
     if share >= TEMPLATED:

@@ -411,6 +411,12 @@ def test_what_differs_is_named_by_argument_and_waived_by_it(
     assert f"request ({name})" in waived.stdout.partition("what differs and may: ")[2]
 
 
+def test_certify_names_the_arguments_in_which_models_differ(tmp_path: Path) -> None:
+    versus(tmp_path, LOADED.replace("old", "new").replace("2048", "4096"))
+    (row,) = gridc.certify([tmp_path / "old", tmp_path / "new"]).certificate.benchmarks
+    assert row.between_models == ("weights", "model_args.max_length")
+
+
 def test_a_waiver_is_of_the_argument_that_it_names_and_of_nothing_else(tmp_path: Path) -> None:
     other = LOADED.replace("old", "new").replace("2048", "4096").replace("bfloat16", "float16")
     done = versus(tmp_path, other, "--may-differ", "model_args.max_length")

@@ -14,6 +14,7 @@ from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.compiler.inputs.wording import share_with_shared_wording
+from gridc.reports.recorded.settings import settings_of, table_of
 from gridc.schema.comparison import StateCounts
 from gridc.statistics.arrays import Floats
 
@@ -274,7 +275,19 @@ def _benchmark(
         *_of_items(items, runs), *_of_wording(items), *_of_lists(runs, stated), *_of_runs(runs),
         *_of_cells(cells.values()),
     )  # fmt: skip
-    return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings, unnamed)
+    return RecordedBenchmark(name, items, lower, cells, tuple(_differing(runs, between)), warnings, unnamed)
+
+
+def _differing(runs: Sequence[GatheredRun], axes: Sequence[str]) -> Iterator[str]:
+    """Of axes in which models differ, by argument where they are tables."""
+    settings = [
+        {path: json.dumps(value, sort_keys=True, default=str) for (_, path), value in settings_of(one.run)}
+        for one in runs
+    ]
+    for path in dict.fromkeys(path for stated in settings for path in stated):
+        of_axis = any(f"{path}.".startswith(f"{axis}.") for axis in axes)
+        if of_axis and len({stated.get(path) for stated in settings}) > 1:
+            yield path
 
 
 def _counted(
@@ -397,15 +410,6 @@ def _told_apart(values: Sequence[str]) -> dict[str, str]:
         if table
     }
     return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
-
-
-def table_of(value: str) -> dict[str, object] | None:
-    """A level that is a table as JSON; a column of a stranger's may only look like one."""
-    try:
-        table = json.loads(value) if value.startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
-    return table if isinstance(table, dict) else None
 
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:

@@ -4,12 +4,12 @@ A provider's arguments name the model, the machine and the seed beside what is a
 last is the instrument: a release and its baseline are not two instruments because they have two names.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from gridc.compiler.inputs.logs.records import LogAxis, LogRun
-from gridc.reports.recorded.cells import table_of
 from gridc.schema.policy import Aspect
 
 OF_MODEL = frozenset([
@@ -63,3 +63,12 @@ def _without_name(value: Any, model: str) -> object:
     for name in filter(None, (model, re.split(r"[/\\]", model)[-1])):
         value = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", OWN_NAME, value, flags=re.IGNORECASE)
     return value
+
+
+def table_of(value: str) -> dict[str, object] | None:
+    """A level that is a table as JSON; a column of a stranger's may only look like one."""
+    try:
+        table = json.loads(value) if value.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return table if isinstance(table, dict) else None

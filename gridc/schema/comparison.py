@@ -160,7 +160,11 @@ class ComparedBenchmark(Part):
     states_a: StateCounts
     states_b: StateCounts
     direction: str
-    score: ChangeEstimate | None
+    score: Annotated[ChangeEstimate | None, Field(description="Means over the configurations.")]
+    anchor: Annotated[
+        tuple[InPoints, InPoints] | None,
+        Field(description="Of a and b under the anchor alone, with which the report of a study leads."),
+    ]
     improved: Annotated[bool, Field(description="Whether the whole interval lies on the better side of 0.")]
     baselines: Annotated[
         tuple[InPoints, ...], Field(description="The score of each baseline, where there are several.")

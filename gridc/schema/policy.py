@@ -90,10 +90,11 @@ class Policy(Table):
         ),
     ] = CHANGING
     may_differ: Annotated[
-        tuple[Aspect, ...],
+        tuple[str, ...],
         Field(
-            description="What the two runs may differ in and still be compared.",
-            examples=[["model", "environment", "seed", "prompt"]],
+            description="What the two runs may differ in and still be compared: model, prompt, request, "
+            "score, code, environment or seed, each with all that is of it, or one argument by its name.",
+            examples=[["model", "environment", "seed", "model_args.max_length"]],
         ),
     ] = MAY_DIFFER
     common_only: Annotated[
@@ -118,6 +119,21 @@ class Policy(Table):
             examples=["acc"],
         ),
     ] = None
+    unit: Annotated[
+        str | None,
+        Field(
+            description="In logs: the column, or the field of an item as a dotted path, that says what it "
+            "was made from. Items of one unit are one independent draw.",
+            examples=["family"],
+        ),
+    ] = None
+    axes: Annotated[
+        tuple[str, ...],
+        Field(description="In tables: columns that are a part of the configuration.", examples=[["framing"]]),
+    ] = ()
+    ignore: Annotated[
+        tuple[str, ...], Field(description="In tables: columns that are not read.", examples=[["comment"]])
+    ] = ()
     unreadable: Annotated[
         float,
         Field(

@@ -567,6 +567,7 @@ def test_the_document_is_what_its_schema_says() -> None:
         ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.06', "GC764"),
         ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.05', "GC764"),
         ("margin = 5\n\n[[benchmark]]\nid = \"b\"\nmargin = 3", '[[benchmark]]\nid = "b"', "GC765"),
+        ("margin = 5\n", 'margin = 5\nmay_differ = ["model", "model_args.dtipe"]\n', "GC761"),
         ("margin = 3", "margn = 3", "GC101"),
         ("margin = 3", "margin = 300", "GC104"),
     ],
@@ -575,7 +576,7 @@ def test_what_a_policy_cannot_say_has_a_code_at_its_place(old: str, new: str, co
     assert old in POLICY
     with pytest.raises(SpecError) as raised:
         source = parse(POLICY.replace(old, new), Path("release.toml"))
-        decision.check(typed_as(Policy, "policy", source), source, ["b", "c"])
+        decision.check(typed_as(Policy, "policy", source), source, ["b", "c"], ["model_args.dtype"])
     (diagnostic,) = raised.value.diagnostics
     assert diagnostic.code == code
     assert diagnostic.span is not None and diagnostic.line is not None

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from gridc import __version__
-from gridc.reports.comparison import decision, evidence
+from gridc.reports.comparison import decision, evidence, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired, shown_names
 from gridc.reports.comparison.run import READING, ComparedRun
+from gridc.reports.words import counted
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -67,7 +68,7 @@ def compare(
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
         reasons=(
-            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
+            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only), *_in_units(rows)]),
             *itself,
         ),
         a=tuple(map(_run, firsts)),
@@ -144,6 +145,7 @@ class _GatedBenchmark:
             states_b=states_b,
             direction=_direction(pair),
             score=score,
+            anchor=evidence.anchor_scores(pair, self._sign),
             improved=evidence.improved(score, self._sign),
             baselines=evidence.baseline_scores(pair, self._sign),
             lost=len(lost),
@@ -299,9 +301,12 @@ def _incomparable(
     if not rows:
         reasons += bare or ["the runs have no benchmark of one model in common"]
     if not measured.same:
-        barred = [row for row in measured.differences if not row.allowed]
-        aspects = ", ".join(dict.fromkeys(row.aspect for row in barred))
-        reasons.append(f"the runs differ in more than what may differ ({aspects})")
+        barred = dict.fromkeys(
+            f"{row.aspect}: {words.name_of(row.path)}" for row in measured.differences if not row.allowed
+        )
+        more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
+        named = ", ".join([*barred][:SHOWN])
+        reasons.append(f"the runs differ in more than what may differ ({named}{more})")
     for row in rows:
         if row.other_question:
             named = ", ".join(row.other_question[:3])
@@ -342,6 +347,13 @@ def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[
         if row.configurations_only_a and row.regression == "no" and row.tier == "gate":
             every = row.configurations + row.configurations_only_a
             yield f"{row.name}: {row.configurations:,} of {every:,} configurations are compared: {why}"
+
+
+def _in_units(rows: Sequence[ComparedBenchmark]) -> Iterable[str]:
+    """What the verdict rests on where items are not independent."""
+    for row in rows:
+        if row.tier == "gate" and 0 < row.units < row.items:
+            yield f"{row.name}: {counted(row.items, 'item')} in {words.units(row, row.units)}"
 
 
 def _warnings(

@@ -42,7 +42,7 @@ class RunBenchmark:
 
     An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
     whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
-    benchmark has, where the run says."""
+    benchmark has, where the run says; `anchor` the configuration that its report leads with."""
 
     direction: Direction
     unit: str
@@ -52,6 +52,7 @@ class RunBenchmark:
     planned: bool = False
     unlisted: float | None = None
     total: int | None = None
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

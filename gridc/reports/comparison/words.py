@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
+from gridc.schema.policy import MAY_DIFFER
 from gridc.statistics.power import POWER
 
 METHOD = (
@@ -47,10 +48,24 @@ def same_instrument(comparison: RunComparison) -> str:
     if row.prompts:
         parts.insert(0, f"{row.prompts_equal:,} of {row.prompts:,} prompts")
     text = f"yes: {', '.join(parts)} equal" if parts else "as far as is recorded"
-    allowed = dict.fromkeys(one.aspect for one in row.differences)
+    allowed: dict[str, list[str]] = {}
+    for one in row.differences:
+        allowed.setdefault(one.aspect, []).append(name_of(one.path))
     if allowed:
-        text += f"; what differs and may: {', '.join(allowed)}"
+        text += f"; what differs and may: {', '.join(_which(*one) for one in allowed.items())}"
     return text
+
+
+def _which(aspect: str, paths: list[str]) -> str:
+    """An aspect, and of one that is waived what differs: `request (model_args.max_length)`."""
+    named = list(dict.fromkeys(paths))
+    more = f", {len(named) - 3:,} more" if len(named) > 3 else ""
+    return aspect if aspect in MAY_DIFFER else f"{aspect} ({', '.join(named[:3])}{more})"
+
+
+def name_of(path: str) -> str:
+    """What differs, without where: `model_args.max_length` of `model_args.max_length (arc, shots=0)`."""
+    return path.partition(" (")[0]
 
 
 def difference(path: str, a: str | None, b: str | None) -> str:
@@ -172,6 +187,11 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in
+        anchor = ""
+        if row.anchor is not None:
+            both = " and ".join(map(score, row.anchor))
+            anchor = f"; under the anchor alone, with which `gridc report` leads, they are {both}"
+        yield f"scores are means over {row.configurations:,} configurations{anchor}"
         yield (
             f"of {row.configurations:,} configurations {row.worse_in:,} are worse, {row.better_in:,} better, "
             f"{same:,} equal"

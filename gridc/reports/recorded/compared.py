@@ -14,8 +14,8 @@ from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItem
 from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import READING, AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
-from gridc.reports.levels import table
 from gridc.reports.recorded.cells import recorded
+from gridc.reports.recorded.settings import settings_of
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
@@ -118,9 +118,7 @@ def _benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection
         column = gathered.columns[chosen]
         lower = lower or chosen in run.lower
         configuration = configuration_of(run)
-        settings[configuration] = {
-            (one.aspect, name): table(one.value) or one.value for name, one in run.axes.items()
-        }
+        settings[configuration] = dict(settings_of(run))
         settings[configuration][READING] = chosen
         for number, answer in _answers(column, run, len(items.ids)):
             answers.setdefault(number, {}).setdefault(configuration, []).append(answer)

@@ -109,10 +109,10 @@ def read_logs(
 ) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
-    `columns` says what the columns of tables are.
+    `columns` says what the columns of tables are, and what field of an item is its unit.
 
     What in a folder is no log is listed in the notes. Raises `FileError`: GC671 where a folder has no log, or
-    a file that was named is none; GC672 to GC676 for what is wrong in one. Then nothing is read of any."""
+    a file that was named is none; GC672 to GC677 for what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
     tasks, names = benchmarks or {}, models or {}
     strays: list[Stray] = []
@@ -135,6 +135,7 @@ def read_logs(
         help = "name its folder, so that what belongs to it is read with it"
         raise log_error("GC671", "no run is in this file by itself", paths[0], help=help)
     logs.notes += _listed(strays)
+    _join_unnamed(logs, columns or TableColumns())
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
@@ -145,7 +146,31 @@ def read_logs(
             logs.runs[:] = [
                 renumbered(run, became) if run.run.benchmark == benchmark else run for run in logs.runs
             ]
+    if columns is not None and columns.unit is not None:
+        logs.notes += _units(logs, columns.unit)
     return logs
+
+
+def _units(logs: ReadLogs, unit: str) -> Iterator[str]:
+    """What is to be said of the stated units. Raises `FileError` (GC677) for a benchmark of which some items
+    have them and others not."""
+    for benchmark, items in logs.items.items():
+        without = np.flatnonzero(~np.array(items.has_unit, bool))
+        if 0 < len(without) < len(items.ids):
+            paths = (
+                gathered.run.path
+                for gathered in logs.runs
+                if gathered.run.benchmark == benchmark
+                and any(without[0] in column.item for column in gathered.columns.values())
+            )
+            path = next(paths, logs.runs[0].run.path)
+            message = f"{benchmark}: {len(without):,} of {len(items.ids):,} items have no `{unit}`"
+            help = "name a column or field that all items have, or write it for the others"
+            raise log_error("GC677", f"{message}, such as item {items.ids[without[0]]}", path, help=help)
+        if len(without):
+            yield f"{benchmark}: no item has `{unit}`, so that each is a unit of its own"
+        elif items.ids:
+            yield f"{benchmark}: units are what items have as `{unit}`"
 
 
 def _gather_all(
@@ -155,8 +180,14 @@ def _gather_all(
     made_by = reader.PACKAGE
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
-        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
-        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
+        own = replace(
+            run,
+            benchmark=benchmark,
+            named=run.named or run.benchmark in tasks,
+            model=names.get(run.model, run.model),
+            called=run.model,
+        )
+        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
             logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")
@@ -253,6 +284,43 @@ def _files(path: Path) -> Iterator[Path]:
                 if count > MOST_FILES:
                     raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
                 yield file
+
+
+def _join_unnamed(logs: ReadLogs, author: TableColumns) -> None:
+    """Files that name no benchmark, one or more for each model, are one benchmark where they share items.
+    Where they have a model in common they are that model's benchmarks."""
+    models = {
+        name: {one.run.model for one in logs.runs if one.run.benchmark == name}
+        for name in logs.items
+        if not any(one.run.named for one in logs.runs if one.run.benchmark == name)
+    }
+    if len(set().union(*models.values())) < sum(map(len, models.values())):
+        return
+    joined: list[list[str]] = []
+    for name in models:
+        shares = [some for some in joined if any(_share_items(logs, name, other) for other in some)]
+        joined = [some for some in joined if some not in shares]
+        joined.append([*(other for some in shares for other in some), name])
+    for first, *others in joined:
+        if not others:
+            continue
+        items = logs.items[first]
+        for place, gathered in enumerate(logs.runs):
+            if gathered.run.benchmark in others:
+                logs.runs[place] = gather(replace(gathered.run, benchmark=first), items, author)
+        for name in others:
+            del logs.items[name]
+        logs.notes.append(
+            f"{', '.join([first, *others])} name no benchmark and share items, and no model is in two of "
+            f"them: they are one benchmark, {first} (a column `benchmark` or --benchmark NAME=FILE says else)"
+        )
+    if len(joined) > 1:
+        names = ", ".join(some[0] for some in joined)
+        logs.notes.append(f"{names} name no benchmark and share no item: each is a benchmark of its own")
+
+
+def _share_items(logs: ReadLogs, one: str, other: str) -> bool:
+    return not logs.items[one].numbers.keys().isdisjoint(logs.items[other].numbers)
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:

@@ -17,7 +17,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
+from gridc.compiler.inputs.questions import Question, question, right_texts
 
 PACKAGE = "Every Eval Ever"
 NAMES: tuple[str, ...] = ("*_samples.jsonl",)
@@ -208,10 +208,11 @@ def _answer(row: Mapping[str, Any], reading: str) -> LogAnswer:
         answer=None if raw is None else "\n".join(map(str, raw)) if isinstance(raw, list) else str(raw),
         unit=str(details[f"{OWN}unit"]) if f"{OWN}unit" in details else None,
         question=partial(_question, asked),
+        fields=details,
     )
 
 
-def _question(asked: Mapping[str, Any]) -> QuestionDigests:
+def _question(asked: Mapping[str, Any]) -> Question:
     raw, choices = asked.get("raw"), [one for one in asked.get("choices") or [] if isinstance(one, str)]
     return question(
         [raw] if isinstance(raw, str) else [], choices, right_texts(asked.get("reference"), choices)

@@ -18,7 +18,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.compiler.inputs.questions import Question, question
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "HELM"
@@ -257,7 +257,7 @@ def _answers(
         )
 
 
-def _question(instance: Mapping[str, Any]) -> QuestionDigests:
+def _question(instance: Mapping[str, Any]) -> Question:
     references = [one for one in instance.get("references") or [] if _text(one.get("output")) is not None]
     texts = [str(_text(one["output"])) for one in references]
     right = [

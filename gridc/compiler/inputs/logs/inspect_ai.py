@@ -16,7 +16,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
+from gridc.compiler.inputs.questions import Question, question, right_texts
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
@@ -41,6 +41,8 @@ NOT_DECODING = frozenset(
 )
 NOT_READ = frozenset({"invalid_response_format", "no_response"})
 """Reasons of a score that nothing was read for."""
+LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
+"""What ends a sample before its answer."""
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
 SAMPLES = "samples/"
@@ -140,20 +142,19 @@ def _axes(
     steps = [{"solver": step["solver"], "params": step.get("params")} for step in plan.get("steps") or []]
     shown = "+".join(str(step["solver"]).rpartition("/")[2] for step in steps)
     asked = {key: value for key, value in decoding.items() if key not in NOT_DECODING}
-    arguments = {
-        key: value
-        for key, value in (made.get("model_args") or {}).items()
-        if isinstance(value, str | int | float)
-    }
+    arguments, of_task = made.get("model_args") or {}, made.get("task_args") or {}
+    stated = made.get("config") or {}
+    limits = {name: stated[name] for name in LIMITS if stated.get(name) is not None}
     return {
         "task": axis("prompt", str(made["task"])),
-        "task_args": axis("prompt", made.get("task_args") or "none"),
+        "task_args": axis("prompt", of_task, None if of_task else "none"),
         "solver": axis("prompt", steps, shown or "none"),
-        "decoding": axis("request", asked or "provider's default"),
+        "decoding": axis("request", asked, None if asked else "provider's default"),
+        "limits": axis("request", limits, None if limits else "none"),
         "scoring": axis("score", [_scorer(one) for one in made.get("scorers") or []]),
         "task_version": axis("code", str(made.get("task_version"))),
         "package": axis("code", f"{PACKAGE} {version}"),
-        "model_args": axis("request", arguments or "none", own=True),
+        "model_args": axis("request", arguments, None if arguments else "none", own=True),
         "address": axis("model", str(made.get("model_base_url")), own=True),
     }
 
@@ -205,10 +206,11 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
         answer=_resolved(output.get("completion"), held) or None,
         question=partial(_question, asked, choices, sample.get("target")),
         unread=unread,
+        fields=sample.get("metadata"),
     )
 
 
-def _question(asked: Any, choices: Any, target: Any) -> QuestionDigests:
+def _question(asked: Any, choices: Any, target: Any) -> Question:
     """What the user asks; a system prompt is a framing."""
     texts = (
         [asked]

@@ -18,7 +18,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.compiler.inputs.questions import Question, question
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
@@ -259,7 +259,7 @@ def _given(response: Mapping[str, Any], choices: list[str]) -> str | None:
     return None
 
 
-def _question(doc: Mapping[str, Any], choices: list[str], gold: Any) -> QuestionDigests:
+def _question(doc: Mapping[str, Any], choices: list[str], gold: Any) -> Question:
     places = gold if isinstance(gold, list) else [gold]
     right = [choices[place] for place in places if isinstance(place, int) and 0 <= place < len(choices)]
     asked = doc.get("original_query") or doc["query"]

@@ -12,6 +12,7 @@ import math
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
 from gridc.schema.comparison import AnswerState
 
@@ -57,7 +58,7 @@ class _Row(NamedTuple):
     prompt: str | None
     answer: str | None
     of: int | None
-    question: Callable[[], QuestionDigests] | None
+    question: Callable[[], Question] | None
 
 
 class _Cell(NamedTuple):
@@ -75,11 +76,11 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     constant: dict[tuple[str, str], dict[str, str]] = {}
     varying: dict[str, int] = {}
     not_read: dict[str, None] = {}
-    itemised = True
+    itemised, stated = True, set[str]()
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
-            if name in READ:
+            if name in READ or name in file.columns.units:
                 continue
             if name in file.columns.axes:
                 named[name] = intern(_level(row[name]))
@@ -89,9 +90,12 @@ def runs(file: LogFile) -> Iterator[LogRun]:
                 others[name] = _level(row[name])
             file.columns.found.add(name)
         itemised = any(name in row for name in (*ITEM, *CONTENT))
+        benchmark = intern(str(row.get("benchmark") or file.stem))
+        if row.get("benchmark"):
+            stated.add(benchmark)
         cell = _Cell(
             intern(_text(file, row, "model", line)),
-            intern(str(row.get("benchmark") or file.stem)),
+            benchmark,
             str(row.get("reading") or "score"),
             tuple(named.items()),
             str(row.get("seed") or ""),
@@ -106,7 +110,8 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         raise _not_known(file, varying, cells)
     for cell, rows in cells.items():
         levels = (*cell.levels, *constant[cell.model, cell.benchmark].items())
-        yield _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        run = _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        yield replace(run, named=cell.benchmark in stated)
 
 
 def _level(value: Any) -> str:
@@ -178,12 +183,18 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         _whole(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,
         next(known for known in LOG_STATES if known == state),
-        None if row.get("unit") in (None, "") else intern(str(row["unit"])),
+        _unit(file, row),
         row.get("prompt") or content,
         row.get("answer") or None,
         _whole(file, row.get("n"), line),
         None if content is None else partial(question, (content,)),
     )
+
+
+def _unit(file: LogFile, row: Mapping[str, Any]) -> str | None:
+    """By the column that the author names, and else by `unit`."""
+    stated = file.columns.unit_of(row) if file.columns.unit is not None else row.get("unit")
+    return None if stated in (None, "") else intern(str(stated))
 
 
 def _text(file: LogFile, row: Mapping[str, Any], name: str, line: int) -> str:

@@ -88,6 +88,7 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
             digest=file.digest,
             model=column.provider,
             benchmark=config.get("description") or file.stem,
+            named=bool(config.get("description")),
             axes=_axes(column.prompt, column.label, decoding, version, which, of),
             readings=(PASS, "score", *names[column]),
             samples=partial(_answers, file, column, templates),
@@ -108,7 +109,7 @@ def _axes(
     """Columns that are called alike differ in something, even where the file does not say in what."""
     axes = {"prompt": axis("prompt", prompt, label)}
     if decoding is not None:
-        axes["decoding"] = axis("request", decoding or "provider's default", own=True)
+        axes["decoding"] = axis("request", decoding, None if decoding else "provider's default", own=True)
     elif of > 1:
         axes["column"] = axis("request", f"{which + 1} of {of} called alike")
     if version is not None:
@@ -190,6 +191,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             prompt=row["prompt"].get("raw"),
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
+            fields=(test.get("metadata") or {}) | (row.get("vars") or {}),
         )
         seen[content] += 1
 
@@ -230,6 +232,7 @@ def _of_csv(file: LogFile) -> Iterator[LogRun]:
             digest=file.digest,
             model=column.provider,
             benchmark=file.stem,
+            named=False,
             axes=_axes(column.prompt, column.label, None, None, *column.among(columns)),
             readings=(PASS, "score"),
             samples=partial(_of_column, file, header[: starts[0]], column.place),
@@ -257,5 +260,6 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             state="failed" if failed else "read",
             answer=None if failed else record[start],
             question=partial(of_document, values),
+            fields=values,
         )
         seen[content] += 1

@@ -185,7 +185,7 @@ def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> N
     assert difference.path.startswith("task_args.framing (t, task=t,task_args=framing: polite,")
     assert (difference.a, difference.b) == ('"plain"', '"polite"')
     (flip,) = compared.comparison.benchmarks[0].flips
-    named = "task=t,task_args=framing: polite,solver=none,decoding=provider's default,scoring=[]"
+    named = "task=t,task_args=framing: polite,solver=none,decoding=provider's default,limits=none,scoring=[]"
     assert flip.configuration == named
     # What both have alike is left out where its label is a digest.
     alike = {"steps": [{"solver": "generate", "params": {"attempts": 1, "argument": "x" * 30}}]}

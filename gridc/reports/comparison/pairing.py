@@ -247,7 +247,11 @@ def _parts(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str]]:
     """Each `axis=label` of a configuration's name with the value of the axis, where one is recorded."""
     values = {axis: value for (_, axis), value in run.settings.get(configuration, {}).items()}
     for part in configuration.split(","):
-        value = values.get(part.partition("=")[0], part)
+        axis = part.partition("=")[0]
+        arguments = {
+            name: value for path, value in values.items() if (name := path.removeprefix(f"{axis}.")) != path
+        }
+        value = values.get(axis, arguments or part)
         yield part, value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 

@@ -89,6 +89,9 @@ def test_stray_files_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
         (tmp_path / f"z{number}.json").write_text("{}")
     notes = read_logs([tmp_path]).notes
     assert len(notes) == 21 and notes[-1].startswith("not read: 19 more files, such as ")
+    # A log of a format that is refused is listed before files that may be anything.
+    (tmp_path / "zz.json").write_text('{"mteb_version": "2", "scores": {}}')
+    assert "results of MTEB" in read_logs([tmp_path]).notes[0]
 
 
 def test_a_folder_in_which_nothing_is_read_is_refused(tmp_path: Path) -> None:

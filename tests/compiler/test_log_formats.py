@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from random import Random
@@ -100,6 +100,8 @@ def helm(folder: Path, scores: Mapping[str, float | None]) -> Path:
         })  # fmt: skip
     written(run / "scenario_state.json", {"adapter_spec": adapter, "request_states": states})
     written(run / "scenario.json", {"name": "quiz", "description": "", "tags": []})
+    # Written for its pages.
+    written(run / "display_predictions.json", [{"instance_id": "id1", "train_trial_index": 0, "stats": {}}])
     return written(run / "per_instance_stats.json", rows)
 
 
@@ -124,6 +126,56 @@ def test_helm_by_its_folder(tmp_path: Path) -> None:
     assert (first.prompt, first.answer) == ("Q: 0 + 0 = ?\nA:", " 0")
     assert logs.notes == [f"not read of {path}: num_prompt_tokens"], "the files beside it are no stray ones"
     assert len({question.target for question in logs.items["quiz:subject=sums"].questions}) == 4
+
+
+def changed(path: Path, change: Callable[[Any], Any]) -> None:
+    written(path, change(json.loads(path.read_text())))
+
+
+def test_instances_of_helm_without_any_statistic_are_unscored(tmp_path: Path) -> None:
+    path = helm(tmp_path, HELM)
+    changed(path, lambda rows: [row for row in rows if row["instance_id"] != "id2"])
+    assert [row[3] for row in answers(read_logs([tmp_path]), "exact_match")] == [
+        "cut", "unscored", "unscored", "failed",
+    ]  # fmt: skip
+
+
+def test_the_letter_of_a_choice_is_not_cut_off(tmp_path: Path) -> None:
+    path = helm(tmp_path, HELM)
+    adapter = {"method": "multiple_choice_joint", "model": "org/small", "max_tokens": 1}
+    changed(path.with_name("run_spec.json"), lambda spec: spec | {"adapter_spec": adapter})
+    assert answers(read_logs([tmp_path]), "exact_match")[0] == ("id1", 0, 1.0, "read")
+
+
+def test_a_failed_request_that_helm_counts_as_wrong_contradicts_nothing(tmp_path: Path) -> None:
+    path = helm(tmp_path, {**HELM, "id3": 1.0})
+    written(path.with_name("stats.json"), [stat("exact_match", 1.0, 0.0, 1.0, 0.0)])
+    assert [row[3] for row in answers(read_logs([tmp_path]), "exact_match")][3] == "failed"
+
+
+def test_a_perturbed_instance_of_helm_stands_for_the_one_as_it_was(tmp_path: Path) -> None:
+    """By content where both are there; else items match by id."""
+    path = helm(tmp_path, {"id1": 1.0, "id2": 0.0})
+    typos = {"name": "typos", "robustness": True}
+    changed(path, lambda rows: rows + [{**row, "perturbation": typos} for row in rows])
+    state = path.with_name("scenario_state.json")
+
+    def perturbed(asked: dict[str, Any]) -> dict[str, Any]:
+        return {
+            **asked,
+            "instance": {**asked["instance"], "input": {"text": "0 + O = ?"}, "perturbation": typos},
+        }
+
+    changed(state, lambda held: held | {"request_states": [
+        *held["request_states"], *map(perturbed, held["request_states"]),
+    ]})  # fmt: skip
+    logs = read_logs([tmp_path])
+    (items,) = logs.items.values()
+    assert len(logs.runs) == 2 and len(items.ids) == 2 and not items.without_content
+    changed(state, lambda held: held | {"request_states": held["request_states"][1:]})
+    logs = read_logs([tmp_path])
+    (items,) = logs.items.values()
+    assert len(logs.runs) == 2 and len(items.ids) == items.without_content == 2
 
 
 def test_helm_alone_is_named_by_its_folder(tmp_path: Path) -> None:
@@ -187,7 +239,8 @@ def lighteval(folder: Path, metrics: Sequence[Mapping[str, Any]], printed: float
     written(folder / "results" / model / f"results_{time}.json", {
         "config_general": {"lighteval_sha": "abc", "model_name": model,
                            "model_config": {"generation_parameters": generation, "dtype": "float16"}},
-        "results": {"sums|2": {"em": printed, "em_stderr": 0.1}, "other|0": {"acc": 0.5}, "all": {}},
+        "results": {"sums|2": {"em": printed, "em_stderr": 0.1}, "other|0": {"acc": 0.5},
+                    "sums:_average|2": {"em": printed}, "all": {}},
         "versions": {"sums|2": 1},
         "config_tasks": {"sums|2": config},
         "summary_tasks": {}, "summary_general": {},
@@ -201,6 +254,7 @@ def test_lighteval_with_its_results(tmp_path: Path) -> None:
     )
     logs = read_logs([tmp_path])
     runs = {run.run.benchmark: run for run in logs.runs}
+    assert runs.keys() == {"sums", "other"}, "an average over tasks has no items"
     run = runs["sums"].run
     assert (run.model, run.made_by, run.axes["shots"].value) == ("org/small", "lighteval abc", "2")
     assert run.readings == ("em",) and list(run.not_read) == ["corpus"], "no number of a row"
@@ -211,6 +265,14 @@ def test_lighteval_with_its_results(tmp_path: Path) -> None:
     assert json.loads(run.axes["decoding"].value)["generation"] == {"temperature": 0.0}
     # A task whose details were not saved has scores alone.
     assert runs["other"].run.samples is None and runs["other"].run.printed["acc"].value == 0.5
+
+
+def test_an_installed_lighteval_does_not_know_its_version(tmp_path: Path) -> None:
+    lighteval(tmp_path, [{"em": 1.0}], 1.0, docs=1)
+    (path,) = tmp_path.glob("results/**/*.json")
+    written(path, json.loads(path.read_text().replace('"abc"', '"?"')))
+    for run in read_logs([tmp_path]).runs:
+        assert run.run.made_by == "lighteval" and "package" not in run.run.axes
 
 
 def test_lighteval_that_contradicts_its_results_is_an_error(tmp_path: Path) -> None:

@@ -212,9 +212,8 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
             return found
         refused, why = _refused(file), "no log of a known format"
     except FileError as error:
-        (first, *_) = error.diagnostics
-        refused, why = None if first.code == "GC671" else _refused(file), first.message
-        if refused is None and (strays is None or first.code == "GC671" or _is_damaged(file)):
+        refused, why = _refused(file), error.diagnostics[0].message
+        if refused is None and (strays is None or _is_damaged(file)):
             raise
     if strays is None:
         raise _not_a_log(file.path, refused)

@@ -517,6 +517,19 @@ def test_a_grade_of_another_letter_is_an_answer_worth_nothing(tmp_path: Path) ->
     assert float(column.score.mean()) == pytest.approx(3 / 19)
 
 
+def test_inspect_may_score_what_failed(tmp_path: Path) -> None:
+    """With `score_on_error` it prints 17 of 60 where 20 of these failed: no contradiction of the 17 of 40."""
+    path = graded(tmp_path, "C" * 17 + "I" * 43, 17 / 60)
+    log = json.loads(path.read_text())
+    for sample in log["samples"][40:]:
+        sample["error"] = {"message": "down"}
+    path.write_text(json.dumps(log))
+    fails(tmp_path, "GC674", "prints 0.283, and its 40 samples")
+    log["eval"]["config"] = {"score_on_error": True}
+    path.write_text(json.dumps(log))
+    assert states(one(tmp_path), "model_graded_qa") == {"read": 40, "failed": 20}
+
+
 def test_a_header_that_its_samples_contradict_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         FileError, match=r"prints 0\.950, and its 60 samples with a score give 0\.283"

@@ -220,9 +220,25 @@ def test_an_instruction_that_all_items_have_is_no_template() -> None:
     head = "Answer with one letter and nothing else, whatever the question may be: "
     texts = [head + " ".join(rng.choice([f"w{n}x" for n in range(400)], 12)) for _ in range(40)]
     assert share_with_shared_wording([phrases(text) for text in texts]) == 0.0
+    assert len(phrases(" ".join(f"w{n}x" for n in range(10**6)))) < 1_000, "a stranger's text has no end"
     assert share_with_shared_wording([phrases(head)] * 9) == 0.0, "of nine items nothing is said"
     numbers = [f"Tom has {n} red apples and gives {n + 3} of them away" for n in range(20)]
     others = [head + str(rng.integers(10**9)) + " ".join(rng.choice(PLACES, 9)) for _ in range(21)]
     assert share_with_shared_wording([phrases(text) for text in numbers + others]) > 0.4, (
         "a number is any number"
     )
+
+
+@pytest.mark.parametrize("make", [of_inspect, of_promptfoo])
+@pytest.mark.parametrize("about", ["a text", 3, ["a list"], None])
+def test_metadata_that_is_no_table_has_no_field(
+    tmp_path: Path, make: Callable[[Path], Path], about: object
+) -> None:
+    path = make(tmp_path) / "log.json"
+    log = json.loads(path.read_text())
+    for row in log.get("samples") or log["results"]["results"]:
+        row.get("testCase", row)["metadata"] = about
+    path.write_text(json.dumps(log))
+    assert gridc.certify(path).certificate.benchmarks
+    with pytest.raises(UsageError, match=r"no item has a column or field `made\.from`"):
+        gridc.certify(path, unit="made.from")

@@ -13,6 +13,8 @@ from gridc.statistics.arrays import Whole
 
 WORDS = 4
 WORD = re.compile(r"[^\W\d_]+|\d+")
+LONGEST = 4_000
+"""Characters of a text that are looked at."""
 FEWEST, MOST = 10, 5_000
 """Items from which a share says something, and of which it is taken: the first ones, where families stand
 together."""
@@ -20,7 +22,7 @@ together."""
 
 def phrases(text: str) -> Whole:
     """The different phrases of a text, by numbers that hold within this process."""
-    words = ["#" if word.isdecimal() else word for word in WORD.findall(text.lower())]
+    words = ["#" if word.isdecimal() else word for word in WORD.findall(text[:LONGEST].lower())]
     several = set(zip(*(words[start:] for start in range(WORDS)), strict=False))
     return np.fromiter(map(hash, several), np.int64, len(several))
 

@@ -176,7 +176,7 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     texts, has_texts = 0, False
     for answer in run.samples() if run.samples is not None else ():
         number = _number(answer, run.package, items, here)
-        by_author = author.unit is not None and answer.fields is not None
+        by_author = author.unit is not None and isinstance(answer.fields, Mapping)
         unit = author.unit_of(answer.fields or {}) if by_author else answer.unit
         if unit is not None and not items.is_of(number, unit):
             message = f"item {answer.id} is of {unit[:40]} and of {items.units[number][:40]}"

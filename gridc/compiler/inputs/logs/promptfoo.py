@@ -180,7 +180,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
         values = {name: _text(value) for name, value in (row.get("vars") or {}).items()}
         content = content_digest(values)
         test, response = row.get("testCase") or {}, row.get("response") or {}
-        failed = row.get("failureReason") == ERROR
+        failed, about = row.get("failureReason") == ERROR, test.get("metadata")
         output = response.get("output")
         yield LogAnswer(
             id=str(test.get("description") or _id(values)),
@@ -191,7 +191,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             prompt=row["prompt"].get("raw"),
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
-            fields=(test.get("metadata") or {}) | (row.get("vars") or {}),
+            fields={**(about if isinstance(about, dict) else {}), **(row.get("vars") or {})},
         )
         seen[content] += 1
 

@@ -484,29 +484,36 @@ def test_openai_evals_of_which_nothing_was_scored_lose_no_sample(tmp_path: Path)
 # All of them
 
 
-@pytest.mark.parametrize("name", ["helm", "opencompass", "evalplus"])
+FORMATS: Mapping[str, Callable[[Path], Path]] = {
+    "helm": lambda folder: helm(folder, HELM),
+    "lighteval": lambda folder: lighteval(folder, [{"em": 1.0}, {"em": 0.0}], 0.5, docs=2),
+    "opencompass": lambda folder: opencompass(folder, {"0": {"pred": "A", "correct": True}}, 100.0),
+    "evalplus": lambda folder: evalplus(
+        folder / "a_eval_results.json", {"HumanEval/0": [("pass", "fail", "x")]}
+    ),
+    "openai_evals": lambda folder: openai_evals(folder / "log.jsonl", EVENTS, {"accuracy": 0.5}),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_any_value_anywhere_is_read_or_refused_with_a_code(tmp_path: Path, name: str) -> None:
-    made = {
-        "helm": lambda: helm(tmp_path, HELM),
-        "opencompass": lambda: opencompass(tmp_path, {"0": {"pred": "A", "correct": True}}, 100.0),
-        "evalplus": lambda: evalplus(
-            tmp_path / "a_eval_results.json", {"HumanEval/0": [("pass", "fail", "x")]}
-        ),
-    }[name]()
+    FORMATS[name](tmp_path)
     random, refusals = Random(1), 0
-    for path in [made, *made.parent.glob("*.json"), *made.parents[1].glob("predictions/*/*.json")]:
-        good = json.loads(path.read_text())
-        for place in random.choices(list(places(good)), k=60):
-            changed = deepcopy(good)
-            inner = changed
+    for path in (*tmp_path.rglob("*.json"), *tmp_path.rglob("*.jsonl")):
+        text = path.read_text()
+        good = json.loads(text) if path.suffix == ".json" else [*map(json.loads, text.splitlines())]
+        for place in random.choices(list(places(good)), k=100):
+            wrong = deepcopy(good)
+            inner = wrong
             for key in place[:-1]:
                 inner = inner[key]
             inner[place[-1]] = deepcopy(random.choice(WRONG))
-            path.write_text(json.dumps(changed))
+            lines = [wrong] if path.suffix == ".json" else wrong
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             try:
                 read_logs([tmp_path])
             except FileError as error:
                 refusals += 1
                 assert all(len(one.message) < 1_000 for one in error.diagnostics)
-        path.write_text(json.dumps(good))
+        path.write_text(text)
     assert refusals

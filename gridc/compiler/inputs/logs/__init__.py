@@ -7,6 +7,7 @@ that contradicts itself is refused as a whole.
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -123,11 +124,8 @@ def read_logs(
             reader = _reader(file, strays if place.is_dir() else None)
             if reader is None:
                 continue
-            try:
+            with _of_package(reader, path):
                 made_by = _gather_all(reader, file, tasks, names, logs)
-            except UNFORESEEN as error:
-                message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
-                raise log_error("GC672", message, path) from None
             logs.files.append(ReadFile(path, file.digest, made_by))
         if place.is_dir() and len(logs.runs) == count:
             raise _no_log(place, strays[before:])
@@ -207,9 +205,12 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
     """Who reads a file; nobody what is read with another file, nor a stray one, which is added to `strays`.
     Without these, because the file was named, it is an error."""
     try:
-        found = next((reader for reader in READERS if reader.claims(file)), None)
-        if found is not None or any(reader.belongs(file) for reader in READERS):
-            return found
+        for reader in READERS:
+            with _of_package(reader, file.path):
+                if reader.claims(file):
+                    return reader
+        if any(reader.belongs(file) for reader in READERS):
+            return None
         refused, why = _refused(file), "no log of a known format"
     except FileError as error:
         refused, why = _refused(file), error.diagnostics[0].message
@@ -220,6 +221,16 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
     said = why if refused is None else f"{refused.why}; {refused.help}"
     strays.append(Stray(file.path, said, refused is not None))
     return None
+
+
+@contextmanager
+def _of_package(reader: LogReader, path: Path) -> Iterator[None]:
+    """Raises `FileError` for what a reader did not foresee (GC672)."""
+    try:
+        yield
+    except UNFORESEEN as error:
+        message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
+        raise log_error("GC672", message, path) from None
 
 
 def _refused(file: LogFile) -> RefusedFormat | None:

@@ -126,7 +126,10 @@ class LogFile:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:
             message = f"more than {MOST_JSON >> 20} MB of JSON in one value"
-            help = "lines of JSON may be of any number: write the scores as a table, as .jsonl (docs/logs.md)"
+            help = (
+                "promptfoo and Inspect also write .jsonl and .eval, which have no such bound; of another log "
+                "write the scores as a table in .jsonl (docs/logs.md)"
+            )
             raise log_error("GC673", message, self.path, help=help)
         return parsed(data.removeprefix(codecs.BOM_UTF8), self.path)
 

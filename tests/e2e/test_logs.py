@@ -195,7 +195,7 @@ def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> N
         path.write_text(json.dumps(log | {"plan": alike, "eval": log["eval"] | {"scorers": [scorer]}}))
     compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
     (flip,) = compared.comparison.benchmarks[0].flips
-    assert flip.configuration == named.replace("none", "generate").removesuffix(",scoring=[]")
+    assert flip.configuration == named.replace("solver=none", "solver=generate").removesuffix(",scoring=[]")
 
 
 def test_stray_files_are_lines_of_both_commands(tmp_path: Path) -> None:

@@ -427,6 +427,8 @@ COMPLETED: dict[str, tuple[str, str]] = {
     "gridc docs tutorial": ("empty", "gridc docs tutorial"),
     "gridc explain GC671": ("empty", "gridc explain GC671"),
     "gridc init": ("empty", "gridc init --yes"),
+    "gridc report": ("finished", "gridc report"),
+    "gridc run": ("finished", "gridc run"),
     "gridc schema comparison": ("empty", "gridc schema comparison"),
     "gridc schema logs": ("empty", "gridc schema logs"),
     "gridc schema policy": ("empty", "gridc schema policy"),

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate bench-units clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -137,6 +137,10 @@ bench-logs: .venv/installed
 # How often the gate of `gridc compare` decides falsely, and how often it finds what was planted.
 bench-gate: .venv/installed
 	$(BIN)/python -m benchmarks.gate
+
+# How often items of families decide falsely, with their units named and not.
+bench-units: .venv/installed
+	$(BIN)/python -m benchmarks.units
 
 # Pages of `gridc view` on a store of 519,084 samples, beside plain SQL.
 bench-view: .venv/installed

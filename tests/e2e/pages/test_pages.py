@@ -444,6 +444,7 @@ UNFINISHED = {
     "gridc view A --with B": "runs until it is stopped",
     "gridc view FOLDER": "runs until it is stopped",
     "make bench-gate": "takes minutes",
+    "make bench-units": "takes minutes",
     "make bench-logs": "takes minutes",
     "make docs": "takes minutes",
     "pip install gridc": "needs a network",

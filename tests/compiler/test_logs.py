@@ -145,6 +145,21 @@ def test_promptfoo_is_read_as_it_prints() -> None:
     assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
 
 
+def test_an_empty_answer_of_promptfoo_is_not_read(tmp_path: Path) -> None:
+    """In every form, unless it is what the test asks for."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    rows = document["results"]["results"]
+    some = [next(row for row in rows if row["success"] is success) for success in (True, False)]
+    for row in some:
+        row["response"] = {"output": " "}
+    document["results"] |= {"results": some, "stats": None}
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    assert states(read_logs([tmp_path / "log.json"]), "success") == {"unreadable": 1, "read": 1}
+    table = "question,[m] q,Status,Score,Named Scores\n1?,,FAIL,0,\n2?,,PASS,1,\n3?,4,FAIL,0,\n"
+    (tmp_path / "log.csv").write_text(table)
+    assert states(read_logs([tmp_path / "log.csv"]), "success") == {"unreadable": 1, "read": 2}
+
+
 def test_promptfoo_does_not_count_what_was_under_way_when_it_was_interrupted(tmp_path: Path) -> None:
     """It keeps the row, also in what is resumed and complete; rows that are missing are an error. No file of
     promptfoo says whether the run was finished."""

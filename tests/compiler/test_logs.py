@@ -69,6 +69,17 @@ def test_lm_eval_is_read_as_it_prints() -> None:
     assert len(read_logs([LOGS / "lm_eval"], {"arith_mc_b": "arith_mc"}).items["arith_mc"].ids) == 12
 
 
+def test_a_limited_run_of_lm_eval_is_said(tmp_path: Path) -> None:
+    shutil.copytree(LOGS / "lm_eval" / "llama-zero", tmp_path / "run")
+    (results,) = tmp_path.rglob("results_*.json")
+    document = json.loads(results.read_text())
+    document["n-samples"]["arith_mc"]["original"] = 100
+    results.write_text(json.dumps(document))
+    told = [warning for part in recorded(read_logs([tmp_path]), None, ()) for warning in part.warnings]
+    (said,) = (warning for warning in told if "documents" in warning)
+    assert said.endswith(": arith_mc has 100 documents, of which 12 were asked")
+
+
 def test_inspect_is_read_as_it_prints() -> None:
     plain = one(LOGS / "inspect" / "plain.eval")
     # By hand: sample 4 would rather not say, and 6 was cut at the token limit.

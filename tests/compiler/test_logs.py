@@ -69,6 +69,17 @@ def test_lm_eval_is_read_as_it_prints() -> None:
     assert len(read_logs([LOGS / "lm_eval"], {"arith_mc_b": "arith_mc"}).items["arith_mc"].ids) == 12
 
 
+def test_a_limited_run_of_lm_eval_is_said(tmp_path: Path) -> None:
+    shutil.copytree(LOGS / "lm_eval" / "llama-zero", tmp_path / "run")
+    (results,) = tmp_path.rglob("results_*.json")
+    document = json.loads(results.read_text())
+    document["n-samples"]["arith_mc"]["original"] = 100
+    results.write_text(json.dumps(document))
+    told = [warning for part in recorded(read_logs([tmp_path]), None, ()) for warning in part.warnings]
+    (said,) = (warning for warning in told if "documents" in warning)
+    assert said.endswith(": arith_mc has 100 documents, of which 12 were asked")
+
+
 def test_inspect_is_read_as_it_prints() -> None:
     plain = one(LOGS / "inspect" / "plain.eval")
     # By hand: sample 4 would rather not say, and 6 was cut at the token limit.
@@ -143,6 +154,21 @@ def test_promptfoo_is_read_as_it_prints() -> None:
         {0: 10, 1: 10, 2: 10}
     ] * 2
     assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+
+
+def test_an_empty_answer_of_promptfoo_is_not_read(tmp_path: Path) -> None:
+    """In every form, unless it is what the test asks for."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    rows = document["results"]["results"]
+    some = [next(row for row in rows if row["success"] is success) for success in (True, False)]
+    for row in some:
+        row["response"] = {"output": " "}
+    document["results"] |= {"results": some, "stats": None}
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    assert states(read_logs([tmp_path / "log.json"]), "success") == {"unreadable": 1, "read": 1}
+    table = "question,[m] q,Status,Score,Named Scores\n1?,,FAIL,0,\n2?,,PASS,1,\n3?,4,FAIL,0,\n"
+    (tmp_path / "log.csv").write_text(table)
+    assert states(read_logs([tmp_path / "log.csv"]), "success") == {"unreadable": 1, "read": 2}
 
 
 def test_promptfoo_does_not_count_what_was_under_way_when_it_was_interrupted(tmp_path: Path) -> None:

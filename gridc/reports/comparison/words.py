@@ -161,18 +161,18 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     if row.margin is not None:
         loss = row.sight.loss
         parts.append(
-            f"{count} find no loss to be over {row.margin:g} pp"
+            f"no loss would be found to be over {row.margin:g} pp"
             if loss is None
-            else f"{count} find a true loss of {loss:.1f} pp to be over {row.margin:g} pp"
+            else f"a true loss of {loss:.1f} pp would be found to be over {row.margin:g} pp"
         )
     if row.sight.margin is not None:
-        parts.append(f"show no change to be within {row.sight.margin:.1f} pp")
+        parts.append(f"no change would be shown to be within {row.sight.margin:.1f} pp")
     if not parts:
-        return f"{count} show nothing"
-    often = f"{100 * POWER:g} % of the time where {100 * changing:g} % of answers change for no reason"
+        return f"{count} can show nothing"
+    often = f"{100 * POWER:g} % of the time, if {100 * changing:g} % of answers change for no reason"
     if not row.complete:
         often += " and none is missing"
-    return f"{', and '.join(parts)}, {often}"
+    return f"with {count} {', and '.join(parts)}, {often}"
 
 
 def notes(row: ComparedBenchmark) -> Iterator[str]:
@@ -182,8 +182,8 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
     if row.readable is not None:
         one = row.readable
         yield (
-            f"where both were read ({one.items:,} items): {score(one.a)} and {score(one.b)}, {moved(one)} "
-            f"({interval(one)}): beside it, not instead"
+            f"of the {one.items:,} items that were read in both: {score(one.a)} and {score(one.b)}, "
+            f"{moved(one)} ({interval(one)}); this decides nothing"
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in

@@ -99,6 +99,7 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         lower=frozenset(key for key in printed if higher.get(key.partition(",")[0]) is False),
         printed=printed,
         expected=_effective(document, task),
+        remark=_limited(document, task),
         unknown=unknown,
     )
 
@@ -206,9 +207,17 @@ def _shared_seed(
     return str(decoding.get("seed", stated if stated is not None else 1234))
 
 
-def _effective(document: Mapping[str, Any], task: str) -> int | None:
-    count = ((document.get("n-samples") or {}).get(task) or {}).get("effective")
+def _effective(document: Mapping[str, Any], task: str, which: str = "effective") -> int | None:
+    count = ((document.get("n-samples") or {}).get(task) or {}).get(which)
     return count if isinstance(count, int) else None
+
+
+def _limited(document: Mapping[str, Any], task: str) -> str | None:
+    """Whether a run with `--limit` stands for a benchmark that it asked in part."""
+    asked, there = _effective(document, task), _effective(document, task, "original")
+    if asked is None or there is None or asked >= there:
+        return None
+    return f"{task} has {there:,} documents, of which {asked:,} were asked"
 
 
 def _answers(samples: LogFile) -> Iterator[LogAnswer]:

@@ -23,7 +23,7 @@ ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
 ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = (
-    "which answers were unreadable (they count as wrong)",
+    "which answers were unreadable, but for empty ones (they count as wrong)",
     "versions of the models",
     "whether the run was finished",
 )
@@ -187,13 +187,21 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             content=content,
             epoch=seen[content],
             scores={} if failed else _scores(row),
-            state="failed" if failed else ENDED.get(str(response.get("finishReason")), "read"),
+            state=_state(failed, bool(row["success"]), output, response.get("finishReason")),
             prompt=row["prompt"].get("raw"),
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
             fields={**(about if isinstance(about, dict) else {}), **(row.get("vars") or {})},
         )
         seen[content] += 1
+
+
+def _state(failed: bool, passed: bool, output: Any, finish: object = None) -> AnswerState:
+    """Nothing was read of an empty answer, unless a test asks for one."""
+    if failed:
+        return "failed"
+    empty = isinstance(output, str) and not output.strip()
+    return ENDED.get(str(finish), "unreadable" if empty and not passed else "read")
 
 
 def _text(value: Any) -> str:
@@ -257,7 +265,7 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             content=content,
             epoch=seen[content],
             scores={} if failed else {PASS: float(status == "PASS"), "score": float(record[start + 2])},
-            state="failed" if failed else "read",
+            state=_state(failed, status == "PASS", record[start]),
             answer=None if failed else record[start],
             question=partial(of_document, values),
             fields=values,

@@ -5,9 +5,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Compiled code is kept: each worker and each process that a test starts would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
+# One thread a library: workers whose libraries take every core wait for one another.
+ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate bench-units clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -30,12 +32,12 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --dist worksteal --durations=15
+	$(ALONE) $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # The tests nearest to what this branch changes, as many as take a minute together.
 quick: .venv/installed
 	$(BIN)/ruff check .
-	$(BIN)/python -m tools.touched | xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
+	$(BIN)/python -m tools.touched | $(ALONE) xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # Tests that take minutes: the 20 kills among them.
 slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
@@ -135,6 +137,10 @@ bench-logs: .venv/installed
 # How often the gate of `gridc compare` decides falsely, and how often it finds what was planted.
 bench-gate: .venv/installed
 	$(BIN)/python -m benchmarks.gate
+
+# How often items of families decide falsely, with their units named and not.
+bench-units: .venv/installed
+	$(BIN)/python -m benchmarks.units
 
 # Pages of `gridc view` on a store of 519,084 samples, beside plain SQL.
 bench-view: .venv/installed

@@ -46,6 +46,12 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
 )
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
 @click.option(
+    "--unit",
+    metavar="FIELD",
+    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
+    "from: items of one unit are one independent draw.",
+)
+@click.option(
     "--may-differ",
     multiple=True,
     metavar="AXIS",
@@ -80,6 +86,7 @@ def certify(
     total: int | None,
     axes: tuple[str, ...],
     ignore: tuple[str, ...],
+    unit: str | None,
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
 
@@ -88,9 +95,7 @@ def certify(
         out = click.get_current_context().params["out"]
         tasks, same = named("--benchmark", benchmarks), named("--model", names)
         _of_logs(
-            studies.certify(
-                logs, reading, tasks, may_differ, same, axes, ignore, common_only=common_only, total=total
-            ),
+            studies.certify(logs, reading, tasks, may_differ, same, axes, ignore, common_only, total, unit),
             as_json,
             out,
         )

@@ -12,7 +12,7 @@ from gridc.cli.options import JSON, Several, named, print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gridc.study.gate import Aspect, ExitCodes
+    from gridc.study.gate import ExitCodes
 
 
 class MarginParameter(click.ParamType[float]):
@@ -43,9 +43,10 @@ class MarginParameter(click.ParamType[float]):
 @click.option(
     "--may-differ",
     "may_differ",
-    type=click.Choice(["prompt", "request", "score", "code"]),
     multiple=True,
-    help="What the runs may differ in, because it is what you compare. Model, environment and seed may.",
+    metavar="NAME",
+    help="What the runs may differ in, because it is what you compare: an argument by its printed name, such "
+    "as model_args.max_length, or all of prompt, request, score or code. Model, environment and seed may.",
 )
 @click.option(
     "--common-only",
@@ -87,6 +88,12 @@ class MarginParameter(click.ParamType[float]):
 )
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
 @click.option(
+    "--unit",
+    metavar="FIELD",
+    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
+    "from: items of one unit are one independent draw.",
+)
+@click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
     default="gridc",
@@ -103,7 +110,7 @@ def compare(
     baselines: tuple[str, ...],
     margin: float | None,
     policy: Path | None,
-    may_differ: "tuple[Aspect, ...]",
+    may_differ: tuple[str, ...],
     exit_codes: "ExitCodes",
     common_only: bool,
     total: int | None,
@@ -112,6 +119,7 @@ def compare(
     names: tuple[str, ...],
     axes: tuple[str, ...],
     ignore: tuple[str, ...],
+    unit: str | None,
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -125,7 +133,7 @@ def compare(
     firsts, second = _sides(runs, baselines)
     report = study.compare(
         firsts, second, margin, policy, may_differ, exit_codes, common_only, total,
-        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore,
+        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore, unit,
     )  # fmt: skip
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)

@@ -10,6 +10,7 @@ from gridc.study.gate import ComparedBenchmark, FlippedItem, ReleaseReport, RunC
 
 SHOWN = 5
 """Flips that the terminal names; the files have more."""
+STATES = {True: ", finished", False: ", NOT finished", None: ""}
 
 
 def print_report(report: ReleaseReport) -> None:
@@ -41,8 +42,8 @@ def _codes(comparison: RunComparison) -> str:
 
 def _head(comparison: RunComparison) -> Iterator[str]:
     for side, run in [*(("a", run) for run in comparison.a), ("b", comparison.b)]:
-        state = "finished" if run.finished else "NOT finished"
-        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}, {state}"
+        state = STATES[run.finished]
+        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}{state}"
     unknown = ", ".join(comparison.instrument.unknown)
     yield f"same instrument?   {words.same_instrument(comparison)}"
     if unknown:
@@ -88,11 +89,13 @@ def _tail(comparison: RunComparison) -> Iterator[str]:
 
 
 def _flip(flip: FlippedItem) -> str:
+    if flip.answer_a is flip.answer_b is None:
+        return flip.item
     return f"{flip.item} {_short(flip.answer_a)} -> {_short(flip.answer_b)}"
 
 
 def _short(text: str | None) -> str:
     if text is None:
-        return f"{text}"
+        return "nothing"
     line = " ".join(text.split())
     return f'"{line[:29]}…"' if len(line) > 30 else f'"{line}"'

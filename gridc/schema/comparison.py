@@ -23,7 +23,7 @@ class RunRow(Part):
     name: str
     made_by: str
     models: tuple[str, ...]
-    finished: bool
+    finished: Annotated[bool | None, Field(description="Null where a log does not say.")]
 
 
 class InstrumentDifference(Part):
@@ -61,9 +61,15 @@ class StateCounts(Part):
 
     @property
     def misread(self) -> float:
-        """The share of the answers that are there and that nobody could read."""
+        """The share of the answers that are there and that nobody could read to their end."""
         there = sum(self.model_dump().values()) - self.missing
-        return round(self.unreadable / there, 9) if there else 0.0
+        return round((self.unreadable + self.cut) / there, 9) if there else 0.0
+
+    @property
+    def lacking(self) -> float:
+        """The share of all answers that are missing, or that nobody could read to their end."""
+        every = sum(self.model_dump().values())
+        return round((self.unreadable + self.cut + self.missing) / every, 9) if every else 0.0
 
     @property
     def missing(self) -> int:
@@ -154,7 +160,11 @@ class ComparedBenchmark(Part):
     states_a: StateCounts
     states_b: StateCounts
     direction: str
-    score: ChangeEstimate | None
+    score: Annotated[ChangeEstimate | None, Field(description="Means over the configurations.")]
+    anchor: Annotated[
+        tuple[InPoints, InPoints] | None,
+        Field(description="Of a and b under the anchor alone, with which the report of a study leads."),
+    ]
     improved: Annotated[bool, Field(description="Whether the whole interval lies on the better side of 0.")]
     baselines: Annotated[
         tuple[InPoints, ...], Field(description="The score of each baseline, where there are several.")

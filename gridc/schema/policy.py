@@ -14,7 +14,8 @@ MAY_DIFFER: tuple[Aspect, ...] = ("model", "environment", "seed")
 CHANGING = 0.1
 """The share of answers that is assumed to change for no reason, where what a design can see is said."""
 UNREADABLE = 0.2
-"""The share of unreadable answers above which no run passes, where no policy says otherwise."""
+"""The share of answers that are unreadable, cut off or missing, above which no run passes. A policy may say
+another."""
 
 MarginPoints = Annotated[float, Field(ge=0, lt=100)]
 AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
@@ -89,10 +90,11 @@ class Policy(Table):
         ),
     ] = CHANGING
     may_differ: Annotated[
-        tuple[Aspect, ...],
+        tuple[str, ...],
         Field(
-            description="What the two runs may differ in and still be compared.",
-            examples=[["model", "environment", "seed", "prompt"]],
+            description="What the two runs may differ in and still be compared: model, prompt, request, "
+            "score, code, environment or seed, each with all that is of it, or one argument by its name.",
+            examples=[["model", "environment", "seed", "model_args.max_length"]],
         ),
     ] = MAY_DIFFER
     common_only: Annotated[
@@ -117,13 +119,29 @@ class Policy(Table):
             examples=["acc"],
         ),
     ] = None
+    unit: Annotated[
+        str | None,
+        Field(
+            description="In logs: the column, or the field of an item as a dotted path, that says what it "
+            "was made from. Items of one unit are one independent draw.",
+            examples=["family"],
+        ),
+    ] = None
+    axes: Annotated[
+        tuple[str, ...],
+        Field(description="In tables: columns that are a part of the configuration.", examples=[["framing"]]),
+    ] = ()
+    ignore: Annotated[
+        tuple[str, ...], Field(description="In tables: columns that are not read.", examples=[["comment"]])
+    ] = ()
     unreadable: Annotated[
         float,
         Field(
             ge=0,
             le=1,
-            description="The largest share of a run's answers that may be unreadable in a benchmark that is "
-            "shown not to be worse: above it the score says more of the reading than of the model.",
+            description="The largest share of a run's answers that may be unreadable or cut off, or missing "
+            "in the candidate, in a benchmark that is shown not to be worse: above it the score says more of "
+            "the run than of the model.",
         ),
     ] = UNREADABLE
     models: Annotated[

@@ -64,7 +64,9 @@ class LogNeighbourRow(Part):
     gap: Annotated[
         Rounded | None, Field(description="Score of a less that of b; null where they share no item.")
     ]
-    a_ahead: Annotated[Count, Field(description="Units on which a scores better.")]
+    a_ahead: Annotated[
+        Count, Field(description="Units on which a scores better, what is missing being wrong.")
+    ]
     b_ahead: Count
     p: Annotated[Share, Field(description="Two-sided.")]
     p_holm: Annotated[Share, Field(description="Holm's over the neighbours of the benchmark.")]
@@ -110,6 +112,9 @@ class LogBenchmarkRow(Part):
     benchmark: str
     items: Count
     units: Count
+    left_out: Annotated[
+        Count, Field(description="Items that some model lacks, where common items alone count.")
+    ]
     lower_is_better: bool
     itemised: bool
     configurations: tuple[str, ...]
@@ -140,6 +145,7 @@ class LogCertificate(Part):
     gridc: str
     provenance: str
     alpha: Share
+    common_only: Annotated[bool, Field(description="Whether only items that all models have count.")]
     files: tuple[LogFileRow, ...]
     notes: tuple[str, ...]
     unknown: Annotated[tuple[str, ...], Field(description="What some log does not record.")]

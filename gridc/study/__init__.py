@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gridc.compiler.preflight.consent import Consentable
     from gridc.reports.exchange.printed_figures import PrintedTable
-    from gridc.schema.policy import Aspect
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
     from gridc.study.formatting import FormattedSpec
@@ -482,13 +481,15 @@ def certify(
     ignore: Sequence[str] = (),
     common_only: bool = False,
     total: int | None = None,
+    unit: str | None = None,
 ) -> "LogReport":
     """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
     scorer that counts where a log has it; `benchmarks` names tasks that ask the same items in several ways;
     `may_differ` has axes in which models may differ throughout and still be compared; `models` names models
     that packages call by several names; `axes` are the columns of tables that make configurations,
     and `ignore` those that are not read. An item that a model lacks failed there, unless `common_only`; a
-    benchmark has `total` items where no log names all.
+    benchmark has `total` items where no log names all. `unit` is the column, or the field of an item as a
+    dotted path, that says what it was made from: items of one unit are one independent draw.
 
     Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
     """
@@ -497,7 +498,7 @@ def certify(
     several = [logs] if isinstance(logs, str | PathLike) else logs
     return certify(
         [Path(path) for path in several], reading, benchmarks, may_differ, models=models,
-        axes=axes, ignore=ignore, common_only=common_only, total=total,
+        axes=axes, ignore=ignore, common_only=common_only, total=total, unit=unit,
     )  # fmt: skip
 
 
@@ -507,7 +508,7 @@ def compare(
     b: AnyPath,
     margin: float | None = None,
     policy: AnyPath | None = None,
-    may_differ: "Sequence[Aspect]" = (),
+    may_differ: Sequence[str] = (),
     exit_codes: "ExitCodes" = "gridc",
     common_only: bool = False,
     total: int | None = None,
@@ -516,6 +517,7 @@ def compare(
     models: Mapping[str, Sequence[str]] | None = None,
     axes: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    unit: str | None = None,
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
     they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
@@ -524,15 +526,15 @@ def compare(
     none of; `may_differ` is what the runs may differ in beside model, environment and seed. An item that one
     run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Of logs,
     `reading` is the metric, filter or scorer that counts, of all benchmarks or by benchmark; `benchmarks`,
-    `models`, `axes` and `ignore` are as in `certify`. Raises `StoreError` for what is no run, `UsageError`
-    for logs that are read in several ways (GC767), and `SpecError` for a policy that cannot be.
+    `models`, `axes`, `ignore` and `unit` are as in `certify`. Raises `StoreError` for what is no run,
+    `UsageError` for logs that are read in several ways (GC767), and `SpecError` for a policy that cannot be.
     """
     from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
     readings = {"": reading} if isinstance(reading, str) else reading or {}
     given = GivenPolicy(
-        margin, may_differ, common_only, total, readings, benchmarks or {}, models or {}, axes, ignore
+        margin, may_differ, common_only, total, readings, benchmarks or {}, models or {}, axes, ignore, unit
     )
     stated = None if policy is None else Path(policy)
     return compare([str(one) for one in several], str(b), stated, exit_codes, given)

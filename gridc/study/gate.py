@@ -5,15 +5,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from gridc.compiler.frontend.source import Source, read
-from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.frontend.validate import did_you_mean, typed_as
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import write_atomic
 from gridc.reports.comparison import decision, document, words, written
+from gridc.reports.comparison.instrument import nameable, unnamed
 from gridc.reports.comparison.run import ComparedRun
 from gridc.reports.comparison.stored import stored_run
 from gridc.reports.recorded.compared import LogSelection, logged_run
@@ -23,7 +24,6 @@ from gridc.study.comparing import operand
 from gridc.study.recorded import is_of_logs, recorded_logs
 
 __all__ = [
-    "Aspect",
     "ComparedBenchmark",
     "ExitCodes",
     "FlippedItem",
@@ -98,10 +98,11 @@ class GivenPolicy:
     """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
     in beside what the policy allows, whether common items alone count, how many items there are. And of
     logs: the reading that counts, of all benchmarks (under the empty name) or of one, the tasks and models
-    that have a name here, and which columns of tables are `axes` and which to `ignore`."""
+    that have a name here, which columns of tables are `axes` and which to `ignore`, and what of an item
+    names its `unit`."""
 
     margin: float | None = None
-    may_differ: Sequence[Aspect] = ()
+    may_differ: Sequence[str] = ()
     common_only: bool = False
     total: int | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class GivenPolicy:
     models: Mapping[str, Sequence[str]] = field(default_factory=dict)
     axes: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    unit: str | None = None
 
     def over(self, policy: Policy) -> Policy:
         """The policy, with what is given in the place of what it states."""
@@ -134,7 +136,9 @@ class GivenPolicy:
             (stated if "" not in self.readings else {}) | own,
             _by_alias(tasks),
             _by_alias(models),
-            TableColumns.stated(self.axes, self.ignore),
+            TableColumns.stated(
+                [*policy.axes, *self.axes], [*policy.ignore, *self.ignore], self.unit or policy.unit
+            ),
         )
 
 
@@ -158,15 +162,21 @@ def compare(
     stated = given.over(stated)
     selection = given.selection(stated)
     firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
+    if source is not None:
+        decision.check_columns(stated, source, selection.columns)
     selection.columns.check()
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
         firsts = [
             run if {name for _, name in run.benchmarks} == alone else run.under(*alone) for run in firsts
         ]
+    settings = nameable([*firsts, second])
+    for one in unnamed(given.may_differ, settings):
+        help = did_you_mean(one, settings, get_args(Aspect))
+        raise UsageError([Diagnostic("GC000", f"no run records `{one}`, which may differ", help=help)])
     if source is not None:
         known = [name for run in (*firsts, second) for _, name in run.benchmarks]
-        decision.check(stated, source, list(dict.fromkeys(known)))
+        decision.check(stated, source, list(dict.fromkeys(known)), settings)
     name = None if policy is None else str(policy)
     return ReleaseReport(document.compare(firsts, second, stated, name, exit_codes), source)
 
@@ -177,6 +187,11 @@ def _run(text: str, selection: LogSelection) -> ComparedRun:
     if is_of_logs(Path(text)):
         return logged_run([Path(text)], text, selection)
     path, stamp = operand(text)
+    if not path.exists():
+        folder = Path(text).is_dir()
+        message = "no store and no logs in this folder" if folder else "there is no such file or folder"
+        help = "name results of `gridc run`, or logs; a run that was killed may have written none"
+        raise FileError([Diagnostic("GC671", message, text, help=help)])
     if path.suffix == ".toml":
         message = f"`{text}` is a spec, not what came of it"
         help = "name the results folder or the store.sqlite of a run"

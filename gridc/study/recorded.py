@@ -157,6 +157,7 @@ def certify(
     ignore: Iterable[str] = (),
     common_only: bool = False,
     total: int | None = None,
+    unit: str | None = None,
 ) -> LogReport:
     """Raises `UsageError` for a reading, a task, a model, an axis or a column that no log has, and
     `FileError` for what is wrong in a log."""
@@ -164,7 +165,7 @@ def certify(
         {alias: name for name, aliases in (stated or {}).items() for alias in aliases}
         for stated in (benchmarks, models)
     )
-    columns = TableColumns.stated(axes, ignore)
+    columns = TableColumns.stated(axes, ignore, unit)
     read = read_logs(logs, tasks, same, columns)
     columns.check()
     known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}
@@ -181,4 +182,4 @@ def certify(
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     parts = recorded(read, reading, may_differ, common_only, total)
-    return LogReport(certificate(read, parts, alpha), read, parts)
+    return LogReport(certificate(read, parts, alpha, common_only), read, parts)

@@ -20,6 +20,7 @@ from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import FileError
+from gridc.reports.recorded.cells import recorded
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
 
@@ -68,6 +69,17 @@ def test_lm_eval_is_read_as_it_prints() -> None:
     assert len(read_logs([LOGS / "lm_eval"], {"arith_mc_b": "arith_mc"}).items["arith_mc"].ids) == 12
 
 
+def test_a_limited_run_of_lm_eval_is_said(tmp_path: Path) -> None:
+    shutil.copytree(LOGS / "lm_eval" / "llama-zero", tmp_path / "run")
+    (results,) = tmp_path.rglob("results_*.json")
+    document = json.loads(results.read_text())
+    document["n-samples"]["arith_mc"]["original"] = 100
+    results.write_text(json.dumps(document))
+    told = [warning for part in recorded(read_logs([tmp_path]), None, ()) for warning in part.warnings]
+    (said,) = (warning for warning in told if "documents" in warning)
+    assert said.endswith(": arith_mc has 100 documents, of which 12 were asked")
+
+
 def test_inspect_is_read_as_it_prints() -> None:
     plain = one(LOGS / "inspect" / "plain.eval")
     # By hand: sample 4 would rather not say, and 6 was cut at the token limit.
@@ -109,6 +121,22 @@ def test_each_scorer_of_inspect_reads_for_itself(tmp_path: Path) -> None:
     assert states(one(tmp_path), "judged") == states(one(tmp_path), "pattern") == {"failed": 1}
 
 
+def test_no_answer_of_inspect_is_read_where_none_was_given(tmp_path: Path) -> None:
+    """A model that said nothing, and samples that met a limit of time, tokens or messages: they have a score
+    of 0 and no error."""
+    nothing = {"pattern": {"value": "I", "answer": None, "reason": "no_response"}}
+    limit = {"type": "time", "limit": 2.0, "reason": "Time limit exceeded"}
+    samples = [
+        {"id": 1, "input": "?", "target": "a", "scores": nothing, "output": {"choices": []}},
+        {"id": 2, "input": "??", "target": "a", "scores": nothing, "limit": limit},
+        {"id": 3, "input": "???", "target": "a", "scores": {"pattern": {"value": "C", "answer": "a"}}},
+    ]
+    log = {"version": 2, "status": "success", "plan": {}, "eval": {"model": "m", "task": "t"},
+           "results": {"total_samples": 3, "scores": [{"name": "pattern"}]}, "samples": samples}  # fmt: skip
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert states(one(tmp_path), "pattern") == {"unreadable": 1, "cut": 1, "read": 1}
+
+
 def test_promptfoo_is_read_as_it_prints() -> None:
     logs = read_logs([LOGS / "promptfoo" / "sums.json"])
     counts = Counter[str]()
@@ -126,6 +154,38 @@ def test_promptfoo_is_read_as_it_prints() -> None:
         {0: 10, 1: 10, 2: 10}
     ] * 2
     assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+
+
+def test_an_empty_answer_of_promptfoo_is_not_read(tmp_path: Path) -> None:
+    """In every form, unless it is what the test asks for."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    rows = document["results"]["results"]
+    some = [next(row for row in rows if row["success"] is success) for success in (True, False)]
+    for row in some:
+        row["response"] = {"output": " "}
+    document["results"] |= {"results": some, "stats": None}
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    assert states(read_logs([tmp_path / "log.json"]), "success") == {"unreadable": 1, "read": 1}
+    table = "question,[m] q,Status,Score,Named Scores\n1?,,FAIL,0,\n2?,,PASS,1,\n3?,4,FAIL,0,\n"
+    (tmp_path / "log.csv").write_text(table)
+    assert states(read_logs([tmp_path / "log.csv"]), "success") == {"unreadable": 1, "read": 2}
+
+
+def test_promptfoo_does_not_count_what_was_under_way_when_it_was_interrupted(tmp_path: Path) -> None:
+    """It keeps the row, also in what is resumed and complete; rows that are missing are an error. No file of
+    promptfoo says whether the run was finished."""
+    document = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    document["results"]["stats"]["failures"] -= 1
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    logs = read_logs([tmp_path])
+    assert sum(len(run.columns["success"].score) for run in logs.runs) == 40
+    said = "its statistics count 39 results, and the file has 40: it was interrupted, and may not be finished"
+    assert {(run.run.remark, run.run.finished) for run in logs.runs} == {(said, None)}
+    warnings = [warning for one in recorded(logs, None, ()) for warning in one.warnings]
+    assert f"alpha: log.json: {said}" in warnings
+    document["results"]["stats"]["failures"] += 2
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    fails(tmp_path, "GC674", "count 41 results, and the file has 40")
 
 
 def test_one_evaluation_in_several_formats_counts_once(tmp_path: Path) -> None:
@@ -481,6 +541,19 @@ def test_a_grade_of_another_letter_is_an_answer_worth_nothing(tmp_path: Path) ->
     (column,) = logs.runs[0].columns.values()
     assert len(column.score) == 19
     assert float(column.score.mean()) == pytest.approx(3 / 19)
+
+
+def test_inspect_may_score_what_failed(tmp_path: Path) -> None:
+    """With `score_on_error` it prints 17 of 60 where 20 of these failed: no contradiction of the 17 of 40."""
+    path = graded(tmp_path, "C" * 17 + "I" * 43, 17 / 60)
+    log = json.loads(path.read_text())
+    for sample in log["samples"][40:]:
+        sample["error"] = {"message": "down"}
+    path.write_text(json.dumps(log))
+    fails(tmp_path, "GC674", "prints 0.283, and its 40 samples")
+    log["eval"]["config"] = {"score_on_error": True}
+    path.write_text(json.dumps(log))
+    assert states(one(tmp_path), "model_graded_qa") == {"read": 40, "failed": 20}
 
 
 def test_a_header_that_its_samples_contradict_is_an_error(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.units import unit_of
+from gridc.compiler.inputs.wording import MOST, phrases, share_with_shared_wording
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.schema.items import Loading
@@ -361,3 +362,22 @@ def test_real_items_carry_the_levels_that_their_files_document() -> None:
     ):
         items = load(loader, file)
         assert unit_of(items, None) == "item" and all(item.category for item in items)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "least", "most"),
+    [
+        ("bbq/Age.jsonl", "context", 0.95, 1.0),
+        ("mmlu/test_sample.csv", "question", 0.0, 0.1),
+        ("truthfulqa/v1_TruthfulQA.csv", "Question", 0.0, 0.2),
+        ("crows_pairs/crows_pairs_anonymized.csv", "sent_more", 0.0, 0.1),
+    ],
+)
+def test_items_from_templates_share_their_wording_and_others_do_not(
+    name: str, column: str, least: float, most: float
+) -> None:
+    """A warning begins at one half."""
+    with path_of(name).open(encoding="utf-8") as file:
+        rows = list(map(json.loads, file)) if name.endswith("jsonl") else list(csv.DictReader(file))
+    share = share_with_shared_wording([phrases(row[column]) for row in rows[:MOST]])
+    assert least <= share <= most

@@ -27,6 +27,7 @@ def runs(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results `base`; `candidate`, whose qwen2 has mistral's weights; and `prompted`,
     whose minimal template says something else."""
     folder = tmp_path_factory.mktemp("compared")
+    (folder / "nothing").mkdir()
     shutil.copytree(finished / "results" / "small", folder / "base")
     for name in ("candidate", "prompted"):
         study = Path(shutil.copytree(finished, folder / f"study-{name}"))
@@ -93,6 +94,28 @@ def test_scores_and_flips_are_those_of_a_recount(runs: Path) -> None:
     assert all(one.answer_a in texts for one in qwen2.flips)
 
 
+def test_the_score_that_a_report_leads_with_stands_beside_the_mean(
+    runs: Path, finished: Path, tmp_path: Path
+) -> None:
+    """The anchor by sqlite3 alone, and as `gridc report` prints it."""
+    report = gridc.compare(runs / "base", runs / "candidate", margin=5)
+    printed = command("report", cwd=Path(shutil.copytree(finished, tmp_path / "reported"))).stdout
+    done = compare("base", "candidate", "--margin", "5pp", cwd=runs)
+    for row in report.comparison.benchmarks:
+        place = f"{row.model}/bbq/template=T1,decoding=greedy,few_shot=0,scoring=free_form"
+        scores: list[float] = []
+        for name in ("base", "candidate"):
+            with sqlite3.connect(runs / name / "store.sqlite") as db:
+                scores += db.execute(
+                    "SELECT 100 * avg(score) FROM sample JOIN cell ON cell.id = cell WHERE key = ?", [place]
+                ).fetchone()
+        assert row.anchor == pytest.approx(tuple(scores))
+        assert row.score is not None and row.anchor is not None and row.score.a != row.anchor[0]
+        assert re.search(rf"\n{row.model} +{scores[0]:.1f} ", printed)
+        assert f"{row.name}: scores are means over 12 configurations; under the anchor alone" in done.stdout
+        assert f"they are {scores[0]:.1f} % and {scores[1]:.1f} %" in done.stdout
+
+
 def test_every_form_is_written_and_is_what_it_says(runs: Path, tmp_path: Path) -> None:
     done = compare("base", "candidate", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
     assert done.stdout.rstrip().endswith("compare.sarif")
@@ -140,7 +163,8 @@ def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -
     ("arguments", "code", "says"),
     [
         (["base"], 2, "name two runs"),
-        (["base", "nowhere"], 6, "there is no store here"),
+        (["base", "nowhere"], 6, "GC671]: there is no such file or folder"),
+        (["base", "nothing"], 6, "GC671]: no store and no logs in this folder"),
         (["base", "base@ffff"], 6, "GC603"),
         (["base", "base", "--margin", "5%"], 2, "write 5pp"),
         (["study-candidate/gridcard.toml", "base"], 2, "is a spec"),
@@ -241,9 +265,11 @@ def test_an_item_that_a_store_did_not_plan_is_left_out(runs: Path, tmp_path: Pat
     assert any("a plan did not have the others" in reason for reason in report.comparison.reasons)
 
 
-def lm_eval_log(folder: Path, right: int, read: int) -> Path:
+def lm_eval_log(
+    folder: Path, right: int, read: int, model: str = "m", arguments: object = "pretrained=m"
+) -> Path:
     """60 samples of a task with two filters: one reads the first `read` answers alone, one reads all of
-    them, of which the first `right` are right."""
+    them, of which the first `right` are right. Asked of `model` with its `arguments`."""
     folder.mkdir()
     filters = {"strict": read, "loose": 60}
     scores = {
@@ -262,7 +288,7 @@ def lm_eval_log(folder: Path, right: int, read: int) -> Path:
                 },
                 "n-shot": {"sums": 0}, "higher_is_better": {"sums": {"exact_match": True}},
                 "n-samples": {"sums": {"original": 60, "effective": 60}},
-                "config": {"model": "hf", "model_args": "pretrained=m"}, "model_name": "m",
+                "config": {"model": "hf", "model_args": arguments}, "model_name": model,
                 "lm_eval_version": "0.4.13",
             }
         )
@@ -317,7 +343,7 @@ def test_nothing_passes_that_nobody_could_read(filtered: Path, tmp_path: Path) -
     strict = ("--reading", "sums=exact_match,strict", "--margin", "60pp")
     unread = compare("base", "candidate", *strict, cwd=filtered)
     assert unread.returncode == 10, unread.stdout
-    assert "100 % of a run's answers are unreadable, and a pass takes 20 % at most" in unread.stdout
+    assert "100 % of a's answers are unreadable or cut off, and at most 20 % may be" in unread.stdout
     policy = filtered / "any.toml"
     policy.write_text("policy = 1\nmargin = 60\nunreadable = 1\n")
     allowed = compare(
@@ -334,3 +360,79 @@ def test_names_of_tasks_and_models_are_given_as_in_certify(filtered: Path, tmp_p
     given = ("--benchmark", "addition=sums,sums_v2", "--reading", "exact_match,loose", "--margin", "60pp")
     done = compare(filtered / "base", other, *given, "--may-differ", "prompt", cwd=tmp_path)
     assert "m/addition by exact_match,loose" in done.stdout, done.stdout + done.stderr
+
+
+LOADED = "pretrained=org/old,tokenizer=org/old,cache_dir=/big/org/old,dtype=bfloat16,max_length=2048"
+
+
+def versus(tmp_path: Path, arguments: object, *options: object) -> Done:
+    """The model `org/old` as it was `LOADED`, and `org/new` with other arguments, equal in every answer."""
+    lm_eval_log(tmp_path / "old", 60, 60, "org/old", LOADED)
+    lm_eval_log(tmp_path / "new", 60, 60, "org/new", arguments)
+    given = ("--reading", "exact_match,loose", "--margin", "10pp")
+    return compare("old", "new", *given, *options, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        LOADED.replace("old", "new"),
+        "peft=/adapters/v2,revision=main," + LOADED.replace("old", "new").replace("/big", "/small"),
+        {"pretrained": "org/new", "dtype": "bfloat16", "max_length": 2048, "api_key": "s3cret"},
+    ],
+    ids=["names", "places", "table"],
+)
+def test_a_models_own_name_is_no_other_instrument(tmp_path: Path, arguments: object) -> None:
+    done = versus(tmp_path, arguments)
+    assert done.returncode == 0, done.stdout
+    assert "what differs and may: " in done.stdout and "request (" not in done.stdout
+    assert "s3cret" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "values"),
+    [
+        ("max_length=2048", "max_length=4096", "model_args.max_length", "2048 -> 4096"),
+        ("dtype=bfloat16", "dtype=float16", "precision", '"bfloat16" -> "float16"'),
+        (
+            "dtype=bfloat16", "dtype=bfloat16,chat_template=/t/new.jinja", "model_args.chat_template",
+            'only in b: "/t/new.jinja"',
+        ),
+    ],
+)  # fmt: skip
+def test_what_differs_is_named_by_argument_and_waived_by_it(
+    tmp_path: Path, old: str, new: str, name: str, values: str
+) -> None:
+    asked = versus(tmp_path, LOADED.replace("old", "new").replace(old, new))
+    assert asked.returncode == 11
+    assert re.search(rf"same instrument\? +NO: {name} \(sums.*\)?:? {re.escape(values)}", asked.stdout)
+    assert f"the runs differ in more than what may differ (request: {name})" in asked.stdout
+    given = ("old", "new", "--reading", "exact_match,loose", "--margin", "10pp", "--may-differ")
+    waived = compare(*given, name, cwd=tmp_path)
+    assert waived.returncode == 0, waived.stdout
+    assert f"request ({name})" in waived.stdout.partition("what differs and may: ")[2]
+
+
+def test_certify_names_the_arguments_in_which_models_differ(tmp_path: Path) -> None:
+    versus(tmp_path, LOADED.replace("old", "new").replace("2048", "4096"))
+    (row,) = gridc.certify([tmp_path / "old", tmp_path / "new"]).certificate.benchmarks
+    assert row.between_models == ("weights", "model_args.max_length")
+
+
+def test_a_waiver_is_of_the_argument_that_it_names_and_of_nothing_else(tmp_path: Path) -> None:
+    other = LOADED.replace("old", "new").replace("2048", "4096").replace("bfloat16", "float16")
+    done = versus(tmp_path, other, "--may-differ", "model_args.max_length")
+    assert done.returncode == 11
+    assert "NO: precision (sums" in done.stdout and "max_length" not in done.stdout.partition("NO: ")[2]
+    policy = tmp_path / "release.toml"
+    policy.write_text(
+        'policy = 1\nmargin = 10\nmay_differ = ["model", "environment", "precision", "model_args"]\n'
+    )
+    given = ("old", "new", "--reading", "exact_match,loose")
+    assert compare(*given, "--policy", policy, cwd=tmp_path).returncode == 0
+    policy.write_text(policy.read_text().replace("precision", "precison"))
+    refused = compare(*given, "--policy", policy, cwd=tmp_path)
+    assert (refused.returncode, "error[GC761]: no run records `precison`" in refused.stderr) == (3, True)
+    refused = compare(*given, "--margin", "10pp", "--may-differ", "model_args.maxlength", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "did you mean `model_args.max_length`?" in refused.stderr

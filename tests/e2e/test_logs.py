@@ -165,6 +165,56 @@ def test_a_configuration_is_named_by_what_differs(tmp_path: Path) -> None:
     assert row.configurations == ("task_args=framing: plain", "task_args=framing: system")
 
 
+def test_compare_says_what_the_digest_of_a_level_stands_for(tmp_path: Path) -> None:
+    """In what differs and in what flipped: by the keys that differ, with short values."""
+    for number, framing in enumerate(("plain", "polite")):
+        stated = {"framing": framing, "an_argument_that_is_the_same": "x" * 30}
+        sample = {"id": 1, "input": "?", "target": "a", "scores": {"s": {"value": "IC"[number]}}}
+        made = {"model": "m", "task": "t", "eval_id": f"{number}", "task_args": stated}
+        log = {
+            "version": 2,
+            "status": "success",
+            "plan": {},
+            "results": {},
+            "eval": made,
+            "samples": [sample],
+        }
+        (tmp_path / f"{number}.json").write_text(json.dumps(log))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (difference,) = compared.comparison.instrument.differences
+    assert difference.path.startswith("task_args.framing (t, task=t,task_args=framing: polite,")
+    assert (difference.a, difference.b) == ('"plain"', '"polite"')
+    (flip,) = compared.comparison.benchmarks[0].flips
+    named = "task=t,task_args=framing: polite,solver=none,decoding=provider's default,limits=none,scoring=[]"
+    assert flip.configuration == named
+    # What both have alike is left out where its label is a digest.
+    alike = {"steps": [{"solver": "generate", "params": {"attempts": 1, "argument": "x" * 30}}]}
+    for path in tmp_path.glob("*.json"):
+        log = json.loads(path.read_text())
+        scorer = {"name": "s", "options": {"argument": "x" * 30}}
+        path.write_text(json.dumps(log | {"plan": alike, "eval": log["eval"] | {"scorers": [scorer]}}))
+    compared = gridc.compare(tmp_path / "0.json", tmp_path / "1.json", margin=5, may_differ=["prompt"])
+    (flip,) = compared.comparison.benchmarks[0].flips
+    assert flip.configuration == named.replace("solver=none", "solver=generate").removesuffix(",scoring=[]")
+
+
+def test_stray_files_are_lines_of_both_commands(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    table(folder / "t.csv", {("a", "x"): 0.6}, items=20)
+    (folder / "notes.json").write_text("{}")
+    (folder / "Task.json").write_text('{"mteb_version": "2", "scores": {}}')
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        said = " ".join(done.stdout.split())
+        assert "not read: logs/notes.json: no log of a known format" in said, done.stderr
+        assert "not read: logs/Task.json: results of MTEB: one aggregate for each split" in said
+    (folder / "t.csv").unlink()
+    for arguments in (["certify", "--from", "logs"], ["compare", "logs", "logs", "--margin", "5pp"]):
+        done = command(*arguments, cwd=tmp_path)
+        assert done.returncode == 6 and "GC671" in done.stderr and "MTEB" in done.stderr
+
+
 def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
     for agent, resolved in (("one", ["x-1", "x-2", "x-3"]), ("two", ["x-3", "x-4"])):
         folder = tmp_path / "verified" / agent / "results"
@@ -403,11 +453,65 @@ def test_an_item_that_a_model_lacks_failed_there(tmp_path: Path) -> None:
     assert "30 of 10" not in gridc.certify(path).markdown()
     (test,) = row.neighbours
     assert (test.items, test.gap, test.apart) == (30, 0.0, False)
-    assert "few, the only one: 20 absent: they count as wrong" in " ".join(row.warnings)
+    assert "few: 20 answers have no score (20 absent); they count as wrong" in " ".join(row.warnings)
     (common,) = gridc.certify(path, common_only=True).certificate.benchmarks
     assert [(score.model, score.score, score.items) for score in common.scores] == [
         ("all", 0.7, 10), ("few", 0.7, 10),
     ]  # fmt: skip
+    assert (row.left_out, common.left_out, common.items) == (0, 20, 30)
+    done = command("certify", "--from", path.name, "--common-only", cwd=tmp_path)
+    assert (
+        "only items that all models have count, because the author asked for common items alone"
+        in done.stdout
+    )
+    assert "b: 30 items, of which 20 are left out because some model lacks them" in done.stdout
+    assert "left out because" not in command("certify", "--from", path.name, cwd=tmp_path).stdout
+
+
+def test_models_that_share_no_item_lack_nothing_of_each_others(tmp_path: Path) -> None:
+    """Nothing shows that `left` and `right` were asked from one list; `both` shows it where it has items of
+    either. Of a benchmark that is said to have 20 items all count."""
+
+    def rows(model: str, items: range) -> list[str]:
+        return [f"{model},b,{number},{int(number % 2)}" for number in items]
+
+    def scores(*lines: str, **stated: Any) -> dict[str, tuple[float | None, int]]:
+        path = tmp_path / "t.csv"
+        path.write_text("\n".join(["model,benchmark,item,score", *lines]) + "\n")
+        (row,) = gridc.certify(path, **stated).certificate.benchmarks
+        return {one.model: (one.score, one.states.absent) for one in row.scores}
+
+    apart = [*rows("left", range(10)), *rows("right", range(10, 20))]
+    assert scores(*apart) == {"left": (0.5, 0), "right": (0.5, 0)}
+    assert scores(*apart, total=20) == {"left": (0.25, 10), "right": (0.25, 10)}
+    assert scores(*apart, *rows("both", range(8, 12))) == {
+        "left": (0.25, 10), "right": (0.25, 10), "both": (0.1, 16),
+    }  # fmt: skip
+    assert scores(*apart, *rows("other", range(9, 19)), common_only=True)["other"] == (None, 0)
+
+
+def test_files_that_name_no_benchmark_are_one_where_each_has_a_model_of_its_own(tmp_path: Path) -> None:
+    """As `gridc compare` takes them, so that what one of them lacks is absent."""
+    cases = Path(__file__).resolve().parents[1] / "cases" / "compare"
+    base, candidate = cases / "absent_base.csv", cases / "absent_candidate.csv"
+    report = gridc.certify([base, candidate])
+    (row,) = report.certificate.benchmarks
+    assert {one.model: one.states.absent for one in row.scores} == {"m": 0, "m2": 40}
+    assert [one.score for one in row.scores] == pytest.approx([80 / 120, 40 / 120])
+    assert any("they are one benchmark, absent_base" in note for note in report.certificate.notes)
+    (compared,) = gridc.compare(base, candidate, margin=5).comparison.benchmarks
+    assert compared.score is not None and compared.score.b == pytest.approx(100 / 3)
+    for other in (
+        {"benchmarks": {"first": ["absent_base"]}},
+        {"models": {"m": ["m2"]}},
+    ):
+        rows = gridc.certify([base, candidate], **other).certificate.benchmarks  # type: ignore[arg-type]
+        assert len(rows) == 2, "a name, or a model of both, says that they are two"
+    text = candidate.read_text().splitlines()
+    (tmp_path / "else.csv").write_text("\n".join([text[0], *(f"m2,other-{n},1" for n in range(9))]) + "\n")
+    report = gridc.certify([base, tmp_path / "else.csv"])
+    assert len(report.certificate.benchmarks) == 2
+    assert any("share no item: each is a benchmark of its own" in note for note in report.certificate.notes)
 
 
 def test_a_model_that_fails_is_not_ahead_of_one_that_answers(tmp_path: Path) -> None:
@@ -420,7 +524,12 @@ def test_a_model_that_fails_is_not_ahead_of_one_that_answers(tmp_path: Path) -> 
     report = gridc.certify(path)
     (row,) = report.certificate.benchmarks
     assert [(place.model, place.score) for place in row.order] == [("steady", 0.66), ("flaky", 0.56)]
-    assert not any(test.apart for test in row.neighbours)
+    (test,) = row.neighbours
+    steady = [n < 33 for n in range(50)]
+    flaky = [n % 25 < 14 for n in range(50)]
+    ahead = sum(a > b for a, b in zip(steady, flaky, strict=True))
+    assert (test.a_ahead, test.b_ahead) == (ahead, ahead - 5), "as the gap of 5 items has it"
+    assert test.gap == pytest.approx(0.1) and not test.apart
     assert "0.560 [0.420, 0.700], at most 1.000" in report.markdown().replace("\\", "")
 
 

@@ -144,3 +144,26 @@ def test_what_ignored_columns_alone_tell_apart_is_said(tmp_path: Path) -> None:
         gridc.certify(path, ignore=["framing"])
     (row,) = gridc.certify(path, axes=["framing"]).certificate.benchmarks
     assert row.configurations == ("framing=x", "framing=y")
+
+
+def test_a_policy_says_what_columns_are_as_the_options_do(tmp_path: Path) -> None:
+    """Two framings and a comment: configurations by `axes`, and no part of them by `ignore`."""
+    rows = [
+        f"m,q{item},{framing},{item * 7 % 5},{int(item + 3 * (framing == 'polite') > 4)}"
+        for framing in ("plain", "polite")
+        for item in range(12)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["model,item,framing,comment,score", *rows]) + "\n")
+    policy = tmp_path / "release.toml"
+    policy.write_text('policy = 1\nmargin = 5\naxes = ["Framing"]\nignore = ["comment"]\n')
+    (row,) = gridc.compare(path, path, policy=policy).comparison.benchmarks
+    given = gridc.compare(path, path, margin=5, axes=["framing"], ignore=["comment"])
+    assert row.configurations == 2 and (row,) == given.comparison.benchmarks
+    for old, new, code in (('["Framing"]', '["framin"]', "GC761"), ('["comment"]', '["comments"]', "GC761")):
+        wrong = tmp_path / "wrong.toml"
+        wrong.write_text(policy.read_text().replace(old, new))
+        stated = ["--axis", "framing", "--ignore", "comment"]
+        done = command("compare", "t.csv", "t.csv", "--policy", "wrong.toml", *stated, cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert f"error[{code}]: no table has a column `{json.loads(new)[0]}`" in done.stderr

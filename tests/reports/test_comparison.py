@@ -168,6 +168,72 @@ def test_an_item_that_one_run_lacks_failed_there(side: str, lower: bool) -> None
     assert 'is not "no change"' not in said
 
 
+def test_a_candidate_that_is_hardly_there_does_not_pass() -> None:
+    """Where few are right a wide margin would hold whatever became of the rest. A baseline that lacks as many
+    hides no loss."""
+    few = right([1.0] * 5 + [0.0] * 95)
+    fewer = without(few, *range(70, 100))
+    result = compared(run("a", few), run("b", fewer), margin=60)
+    assert result.verdict == "INCONCLUSIVE"
+    assert result.benchmarks[0].p_not_worse is not None and result.benchmarks[0].p_not_worse < 0.001
+    why = "30 % of b's answers are unreadable, cut off or missing, and at most 20 % may be"
+    assert f"undecided: m/b ({why})" in result.reasons
+    failed = right([1.0] * 5 + [0.0] * 65 + [None] * 30)
+    assert compared(run("a", few), run("b", failed), margin=60).verdict == "INCONCLUSIVE"
+    assert compared(run("a", few), run("b", fewer), margin=60, unreadable=0.3).verdict == "GO"
+    assert compared(run("a", fewer), run("b", few), margin=60).verdict == "GO"
+    worse = compared(run("a", right([1.0] * 100)), run("b", without(right([0.0] * 100), *range(30))))
+    assert worse.verdict == "NO-GO"
+
+
+def test_what_the_candidate_lost_as_a_whole_is_no_go_ahead() -> None:
+    """A model of the baseline, a configuration, or the items of a benchmark."""
+    a, b = lost(0, 0, 60)
+    models = replace(run("a", a), benchmarks={("m", "b"): a, ("n", "b"): a})
+    one = replace(run("b", b), benchmarks={("m", "b"): b})
+    result = compared(models, one)
+    assert (result.verdict, result.reasons[0]) == ("INCONCLUSIVE", "not every run has items of n/b")
+    assert compared(models, one, common_only=True).verdict == "GO"
+    both = {
+        key: replace(held, answers={"t=x": held.answers[""], "t=y": held.answers[""]})
+        for key, held in a.items.items()
+    }
+    half = {key: replace(held, answers={"t=x": held.answers["t=x"]}) for key, held in both.items()}
+    whole, part = run("a", benchmark(both)), run("b", benchmark(half))
+    result = compared(whole, part)
+    assert result.verdict == "INCONCLUSIVE"
+    assert "undecided: m/b (b lacks 1 of a's configurations)" in result.reasons
+    result = compared(whole, part, common_only=True)
+    assert result.verdict == "GO"
+    assert any("1 of 2 configurations are compared" in reason for reason in result.reasons)
+    assert compared(part, whole).verdict == "GO"
+    planned = replace(part, benchmarks={PLACE: replace(benchmark(half), planned=True)})
+    assert compared(whole, planned).verdict == "GO"
+
+
+def test_scores_without_items_are_said_and_pass_no_gate() -> None:
+    """Of one side, of both, and of all that there is."""
+    a, b = lost(0, 0, 60)
+    bare = (("m", "c"),)
+    for first, second in (((), bare), (bare, ()), (bare, bare)):
+        left, right_ = replace(run("a", a), bare=first), replace(run("b", b), bare=second)
+        result = compared(left, right_)
+        assert result.verdict == "INCONCLUSIVE"
+        assert "not every run has items of c" in result.reasons
+        said = [
+            f"{name} has a score and no items of m/c" for name, one in (("a", first), ("b", second)) if one
+        ]
+        assert [warning for warning in result.warnings if "no items" in warning] == said
+        suite = ET.fromstring(written.junit(result))
+        assert suite.get("skipped") == "1", "a suite without one that is skipped would have passed"
+        assert [alert.code for alert in written.findings(result, None)] == ["GC752"]
+        watch = [{"id": "c", "tier": "watch"}]
+        assert compared(left, right_, benchmark=watch).verdict == "GO"
+    result = compared(run("a", a), replace(run("b"), bare=(PLACE,)))
+    assert (result.verdict, result.b.models) == ("NOT COMPARABLE", ("m",))
+    assert result.reasons == ("b has a score and no items of m/b",)
+
+
 def test_common_items_alone_are_compared_where_the_author_says_so_and_the_verdict_has_it() -> None:
     whole = right([1.0] * 120)
     result = compared(run("a", whole), run("b", without(whole, *range(40))), common_only=True)
@@ -366,7 +432,7 @@ def test_holm_is_over_the_gates_and_a_gate_that_one_run_lacks_is_no_go_ahead() -
     assert compared(firsts, seconds, benchmark=watch).verdict == "NO-GO"
     absent = compared(run("a", still[0], still[0]), run("b", still[1]))
     assert absent.verdict == "INCONCLUSIVE"
-    assert "not asked in every run: c" in absent.reasons
+    assert "not every run has items of c" in absent.reasons
 
 
 def test_the_levels_of_families_add_up_to_the_policy_s() -> None:
@@ -501,6 +567,7 @@ def test_the_document_is_what_its_schema_says() -> None:
         ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.06', "GC764"),
         ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.05', "GC764"),
         ("margin = 5\n\n[[benchmark]]\nid = \"b\"\nmargin = 3", '[[benchmark]]\nid = "b"', "GC765"),
+        ("margin = 5\n", 'margin = 5\nmay_differ = ["model", "model_args.dtipe"]\n', "GC761"),
         ("margin = 3", "margn = 3", "GC101"),
         ("margin = 3", "margin = 300", "GC104"),
     ],
@@ -509,7 +576,7 @@ def test_what_a_policy_cannot_say_has_a_code_at_its_place(old: str, new: str, co
     assert old in POLICY
     with pytest.raises(SpecError) as raised:
         source = parse(POLICY.replace(old, new), Path("release.toml"))
-        decision.check(typed_as(Policy, "policy", source), source, ["b", "c"])
+        decision.check(typed_as(Policy, "policy", source), source, ["b", "c"], ["model_args.dtype"])
     (diagnostic,) = raised.value.diagnostics
     assert diagnostic.code == code
     assert diagnostic.span is not None and diagnostic.line is not None

@@ -40,12 +40,21 @@ def text_digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:DIGEST_BYTES]
 
 
-def question(
-    texts: Iterable[str], choices: Iterable[str] = (), target: Iterable[str] = ()
-) -> QuestionDigests:
-    """Of what is asked, the parts one after the other; the choices; and every text that is right."""
-    asked = "\n".join(text for text in map(_plain, texts) if text)
-    return QuestionDigests(text_digest(asked) if asked else None, _together(choices), _together(target))
+class Question(NamedTuple):
+    """What is asked, the parts one after the other; the choices; and every text that is right."""
+
+    text: str = ""
+    choices: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+
+    def digests(self) -> QuestionDigests:
+        text = text_digest(self.text) if self.text else None
+        return QuestionDigests(text, _together(self.choices), _together(self.target))
+
+
+def question(texts: Iterable[str], choices: Iterable[str] = (), target: Iterable[str] = ()) -> Question:
+    """Of texts, the parts of what is asked."""
+    return Question("\n".join(text for text in map(_plain, texts) if text), tuple(choices), tuple(target))
 
 
 def _together(texts: Iterable[str]) -> bytes | None:
@@ -60,18 +69,18 @@ def _plain(text: str) -> str:
 def of_item(item: Item) -> QuestionDigests:
     """A question of a study. Of a pair of sentences nothing is asked."""
     right = (item.options[item.gold],) if item.gold is not None else item.references
-    return question((item.context, item.query), item.options, right)
+    return question((item.context, item.query), item.options, right).digests()
 
 
-def of_document(document: Any, target: Any = None, candidates: Sequence[str] = ()) -> QuestionDigests:
+def of_document(document: Any, target: Any = None, candidates: Sequence[str] = ()) -> Question:
     """A question of a data set's own row, by the names that its fields commonly have; `target` is what the
     log itself calls right, and `candidates` are the answers that it compared, which are the choices where the
     row lists none."""
     if not isinstance(document, Mapping):
-        return question((document,)) if isinstance(document, str) else NOTHING
+        return question((document,)) if isinstance(document, str) else Question()
     asked = next((document[name] for name in ASKING if isinstance(document.get(name), str)), None)
     if asked is None:
-        return NOTHING
+        return Question()
     context = next((document[name] for name in CONTEXTS if isinstance(document.get(name), str)), "")
     choices, marked = _choices(document)
     choices = choices or tuple(candidates)

@@ -9,12 +9,15 @@ margin is at most alpha.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Collector
+from gridc.reports.comparison.instrument import unnamed
 from gridc.schema.comparison import Regression, ReleaseVerdict
-from gridc.schema.policy import Policy
+from gridc.schema.policy import Aspect, Policy
 from gridc.statistics.exact_tests import holm
 
 EXIT_CODES: Mapping[str, Mapping[ReleaseVerdict, int]] = {
@@ -47,11 +50,15 @@ def gates(policy: Policy, benchmarks: Sequence[str]) -> dict[str, Gate]:
     return rows
 
 
-def check(policy: Policy, source: Source, known: Sequence[str]) -> None:
-    """Raise `SpecError` with what a policy says that cannot be: a benchmark that no run has (GC761), one
-    twice (GC762), a family that is not declared (GC763), families whose alphas are more than the policy's
-    (GC764), a benchmark without a margin (GC765)."""
+def check(policy: Policy, source: Source, known: Sequence[str], settings: Sequence[str]) -> None:
+    """Raise `SpecError` with what a policy says that cannot be: a benchmark, or a setting that may differ,
+    that no run has (GC761), a benchmark twice (GC762), a family that is not declared (GC763), families whose
+    alphas are more than the policy's (GC764), a benchmark without a margin (GC765)."""
     wrong = Collector()
+    for name in unnamed(policy.may_differ, settings):
+        place = ("may_differ", policy.may_differ.index(name))
+        message = f"no run records `{name}`, which may differ"
+        wrong.add(source.diagnose("GC761", place, message, did_you_mean(name, settings, get_args(Aspect))))
     families = [family.id for family in policy.family]
     seen: set[str] = set()
     for number, one in enumerate(policy.benchmark):
@@ -82,6 +89,21 @@ def check(policy: Policy, source: Source, known: Sequence[str]) -> None:
         message = f"the families take {spent:g} of the policy's alpha of {policy.alpha:g}"
         help = "they add up to that at most, and leave some of it to gates of families that state none"
         wrong.add(source.diagnose("GC764", ("family",), message, help))
+    wrong.raise_if_any()
+
+
+def check_columns(policy: Policy, source: Source, columns: TableColumns) -> None:
+    """Raise `SpecError` (GC761) for a column or field that the policy names and no log has."""
+    wrong = Collector()
+    for key, names in (("axes", policy.axes), ("ignore", policy.ignore)):
+        for name in columns.unknown(names):
+            help = did_you_mean(name, sorted(columns.found))
+            wrong.add(
+                source.diagnose("GC761", (key, names.index(name)), f"no table has a column `{name}`", help)
+            )
+    if policy.unit is not None and policy.unit == columns.unit and policy.unit not in columns.fields:
+        help = did_you_mean(policy.unit, sorted(columns.fields))
+        wrong.add(source.diagnose("GC761", ("unit",), f"no item has a field `{policy.unit}`", help))
     wrong.raise_if_any()
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from gridc import __version__
-from gridc.reports.comparison import decision, evidence
+from gridc.reports.comparison import decision, evidence, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
-from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
+from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired, shown_names
 from gridc.reports.comparison.run import READING, ComparedRun
+from gridc.reports.words import counted
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -16,6 +17,7 @@ from gridc.schema.comparison import (
     ReleaseSight,
     RunComparison,
     RunRow,
+    StateCounts,
 )
 from gridc.schema.policy import Policy
 from gridc.statistics.digits import decimals
@@ -55,8 +57,8 @@ def compare(
         level = levels.get(row.gate.family, policy.alpha) if row.gate.decides else policy.alpha
         each = level / max(sizes.get(row.gate.family, 1), 1) if row.gate.decides else level
         rows.append(part.row(p, level, each, firsts, second, texts))
-    absent = _absent(firsts, second, pairs, gates)
-    reasons = _incomparable(measured, rows, pairs)
+    absent = _absent(firsts, second, pairs, gates, policy.common_only)
+    reasons = _incomparable(measured, rows, list(_bare([*firsts, second])))
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
     verdict = decision.verdict(not reasons, gated)
     itself = list(_itself(firsts, second, pairs))
@@ -66,7 +68,7 @@ def compare(
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
         reasons=(
-            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only)]),
+            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only), *_in_units(rows)]),
             *itself,
         ),
         a=tuple(map(_run, firsts)),
@@ -86,6 +88,7 @@ class _GatedBenchmark:
 
     def __init__(self, pair: PairedBenchmark, gate: Gate, policy: Policy) -> None:
         self._pair, self._policy = pair, policy
+        self._names = shown_names(pair)
         self._sign = pair.second.direction.sign
         self._scores = evidence.item_scores(pair) if pair.configurations and pair.matched else None
         self._units = None if self._scores is None else evidence.paired_units(self._scores, self._sign or 1)
@@ -109,10 +112,9 @@ class _GatedBenchmark:
         pair, scores, gate = self._pair, self._scores, self.weighed.gate
         alpha = self._policy.alpha
         states_a, states_b = evidence.states(pair)
-        misread = max(states_a.misread, states_b.misread)
-        unread = misread > self._policy.unreadable
+        unshown = self._unshown(states_a, states_b)
         regressed = decision.regression(adjusted, self.weighed, level, alpha)
-        if unread and regressed == "no":
+        if unshown and regressed == "no":
             regressed = "cannot tell"
         worse, better = evidence.by_configuration(pair, self._sign)
         lost, won = ([], []) if scores is None else evidence.flips(scores, self._sign)
@@ -135,7 +137,7 @@ class _GatedBenchmark:
             other_question=pair.other_question,
             renumbered=pair.renumbered,
             configurations=len(pair.configurations),
-            configurations_only_a=len(asked(pair.firsts[0])) - len(pair.configurations),
+            configurations_only_a=self._only_a,
             configurations_only_b=len(asked(pair.second)) - len(pair.configurations),
             worse_in=worse,
             better_in=better,
@@ -143,6 +145,7 @@ class _GatedBenchmark:
             states_b=states_b,
             direction=_direction(pair),
             score=score,
+            anchor=evidence.anchor_scores(pair, self._sign),
             improved=evidence.improved(score, self._sign),
             baselines=evidence.baseline_scores(pair, self._sign),
             lost=len(lost),
@@ -155,7 +158,7 @@ class _GatedBenchmark:
             p_not_worse=self.weighed.p_not_worse,
             alpha=level if tested else None,
             regression=regressed,
-            why=self._why(gate) or (self._unread(misread) if unread else None),
+            why=self._why(gate) or unshown,
             sight=self._sight(each, regressed),
             flips=tuple(self._flips(lost, won, firsts, second)) if texts else (),
         )
@@ -169,9 +172,24 @@ class _GatedBenchmark:
             return "its score is best at a target, so that no change is simply worse"
         return "no margin is stated" if gate.margin is None else None
 
-    def _unread(self, share: float) -> str:
-        most = f"{100 * self._policy.unreadable:g} %"
-        return f"{100 * share:.0f} % of a run's answers are unreadable, and a pass takes {most} at most"
+    @property
+    def _only_a(self) -> int:
+        """How many configurations of a baseline the candidate lacks."""
+        return max(len(asked(first)) for first in self._pair.firsts) - len(self._pair.configurations)
+
+    def _unshown(self, a: StateCounts, b: StateCounts) -> str | None:
+        """Why nothing passes whatever the test says: a low score and a wide margin would let pass what nobody
+        could read, and a candidate that is hardly there. What a baseline lacks hides no loss."""
+        most = self._policy.unreadable
+        for share, what in (
+            (a.misread, "a's answers are unreadable or cut off"),
+            (b.lacking, "b's answers are unreadable, cut off or missing"),
+        ):
+            if share > most:
+                return f"{100 * share:.0f} % of {what}, and at most {100 * most:g} % may be"
+        if self._only_a and not self._pair.second.planned and not self._policy.common_only:
+            return f"b lacks {self._only_a:,} of a's configurations"
+        return None
 
     def _sight(self, each: float, regressed: str | None) -> ReleaseSight | None:
         if self._units is None or self._sign == 0:
@@ -203,7 +221,7 @@ class _GatedBenchmark:
         b = second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id)
         return FlippedItem(
             item=item.second.id,
-            configuration=configuration.second,
+            configuration=self._names[configuration.second],
             moved="lost" if moved == "lost" else "won",
             a=evidence.mean_score(item.firsts[0], configuration.firsts[0]),
             b=evidence.mean_score(item.second, configuration.second),
@@ -238,7 +256,7 @@ def _run(run: ComparedRun) -> RunRow:
 
 
 def _benchmarks(runs: Iterable[ComparedRun]) -> list[str]:
-    return list(dict.fromkeys(benchmark for run in runs for _, benchmark in run.benchmarks))
+    return list(dict.fromkeys(benchmark for run in runs for _, benchmark in (*run.benchmarks, *run.bare)))
 
 
 def _absent(
@@ -246,22 +264,49 @@ def _absent(
     second: ComparedRun,
     pairs: Sequence[PairedBenchmark],
     gates: dict[str, Gate],
+    common_only: bool,
 ) -> list[str]:
-    """The gates that the runs have not all asked of some model."""
-    both = {pair.benchmark for pair in pairs}
-    return [name for name in _benchmarks([*firsts, second]) if gates[name].decides and name not in both]
+    """What some run asked under a gate and another one did not: a benchmark, or one of a model. A model that
+    some run lacks is left out where common items alone are compared."""
+    runs = (*firsts, second)
+    alone = all(len(run.models) == 1 for run in runs)
+    places = dict.fromkeys(
+        (second.models[0] if alone else model, benchmark)
+        for run in runs
+        for model, benchmark in (*run.benchmarks, *run.bare)
+    )
+    compared = {(pair.model_b, pair.benchmark) for pair in pairs}
+    both = {benchmark for _, benchmark in compared}
+    return list(
+        dict.fromkeys(
+            f"{model}/{benchmark}" if benchmark in both else benchmark
+            for model, benchmark in places
+            if gates[benchmark].decides and (model, benchmark) not in compared
+            if benchmark not in both or not common_only
+        )
+    )
+
+
+def _bare(runs: Sequence[ComparedRun]) -> Iterable[str]:
+    """What runs have scores of, and no items to compare."""
+    for run in runs:
+        if run.bare:
+            yield f"{run.name} has a score and no items of {', '.join(map('/'.join, run.bare))}"
 
 
 def _incomparable(
-    measured: InstrumentRow, rows: Sequence[ComparedBenchmark], pairs: Sequence[PairedBenchmark]
+    measured: InstrumentRow, rows: Sequence[ComparedBenchmark], bare: Sequence[str]
 ) -> list[str]:
-    reasons = []
-    if not pairs:
-        reasons.append("the runs have no benchmark of one model in common")
+    reasons: list[str] = []
+    if not rows:
+        reasons += bare or ["the runs have no benchmark of one model in common"]
     if not measured.same:
-        barred = [row for row in measured.differences if not row.allowed]
-        aspects = ", ".join(dict.fromkeys(row.aspect for row in barred))
-        reasons.append(f"the runs differ in more than what may differ ({aspects})")
+        barred = dict.fromkeys(
+            f"{row.aspect}: {words.name_of(row.path)}" for row in measured.differences if not row.allowed
+        )
+        more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
+        named = ", ".join([*barred][:SHOWN])
+        reasons.append(f"the runs differ in more than what may differ ({named}{more})")
     for row in rows:
         if row.other_question:
             named = ", ".join(row.other_question[:3])
@@ -277,11 +322,15 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[s
         for row in rows
         if row.tier == "gate" and row.regression == "yes"
     ]
-    undecided = [row.name for row in rows if row.tier == "gate" and row.regression == "cannot tell"]
+    undecided = [
+        f"{row.name} ({row.why})" if row.why else row.name
+        for row in rows
+        if row.tier == "gate" and row.regression == "cannot tell"
+    ]
     if undecided:
         reasons.append(f"undecided: {', '.join(undecided)}")
     if absent:
-        reasons.append(f"not asked in every run: {', '.join(absent)}")
+        reasons.append(f"not every run has items of {', '.join(absent)}")
     if not any(row.tier == "gate" for row in rows) and not absent:
         reasons.append("no benchmark has a margin to hold: --margin 5pp or --policy FILE states one")
     if not reasons:
@@ -295,14 +344,25 @@ def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[
     for row in rows:
         if row.left_out and row.tier == "gate":
             yield f"{row.name}: {row.items:,} of {row.every:,} items are compared, because {why}"
+        if row.configurations_only_a and row.regression == "no" and row.tier == "gate":
+            every = row.configurations + row.configurations_only_a
+            yield f"{row.name}: {row.configurations:,} of {every:,} configurations are compared: {why}"
+
+
+def _in_units(rows: Sequence[ComparedBenchmark]) -> Iterable[str]:
+    """What the verdict rests on where items are not independent."""
+    for row in rows:
+        if row.tier == "gate" and 0 < row.units < row.items:
+            yield f"{row.name}: {counted(row.items, 'item')} in {words.units(row, row.units)}"
 
 
 def _warnings(
     firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
 ) -> Iterable[str]:
+    yield from _bare([*firsts, second])
     for run in (*firsts, second):
         yield from (f"{run.name}: {warning}" for warning in run.warnings)
-        if not run.finished:
+        if run.finished is False:
             yield f"{run.name} is not finished: what is missing counts against either claim"
     compared = {(pair.model_b, pair.benchmark) for pair in pairs}
     left_out = [

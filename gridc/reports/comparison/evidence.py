@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class ItemScores:
 def item_scores(pair: PairedBenchmark) -> ItemScores:
     """Every configuration counts alike, and in it every replicate; of several baselines every one."""
     numbers: dict[str, int] = {}
-    units = [numbers.setdefault(item.second.unit, len(numbers)) for item in pair.items]
+    units = [numbers.setdefault(unit, len(numbers)) for unit in _coarsest(pair.items)]
     first, second = np.zeros((len(units), 2)), np.zeros((len(units), 2))
     for row, item in enumerate(pair.items):
         second[row] = _ends(item.second, [configuration.second for configuration in pair.configurations])
@@ -62,6 +62,12 @@ def item_scores(pair: PairedBenchmark) -> ItemScores:
             axis=0,
         )
     return ItemScores(np.array(units, np.float64), np.round(first, DIGITS), np.round(second, DIGITS))
+
+
+def _coarsest(items: Sequence[PairedItem]) -> list[str]:
+    """The unit of each item as the run has it that knows most of what belongs together."""
+    sides = zip(*((item.second.unit, *(one.unit for one in item.firsts)) for item in items), strict=True)
+    return list(min(sides, key=lambda units: len(set(units)), default=()))
 
 
 def _ends(item: RunItem, configurations: Sequence[str]) -> tuple[float, float]:
@@ -231,6 +237,20 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
         ends = [_ends(item.firsts[number], names) for item in pair.items]
         scores.append(_points(np.array(ends))[_wrong(sign)] if ends else 0.0)
     return tuple(scores)
+
+
+def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
+    """The scores of a and b under the anchor of both alone, in points, what is missing being wrong; None
+    where the runs have no anchor in common, or no other configuration."""
+    there = [
+        one
+        for one in pair.configurations
+        if one.second == pair.second.anchor and one.firsts == tuple(run.anchor for run in pair.firsts)
+    ]
+    if not there or len(pair.configurations) < 2 or not pair.items:
+        return None
+    scores = item_scores(replace(pair, configurations=(there[0],)))
+    return _points(scores.first)[_wrong(sign)], _points(scores.second)[_wrong(sign)]
 
 
 def tests(units: PairedUnits, margin: float) -> tuple[float, float]:

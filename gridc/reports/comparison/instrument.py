@@ -1,12 +1,13 @@
 """Same instrument? What is equal in two runs but for their scores, what differs, what is not recorded."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from gridc.compiler.lock.diff import ABSENT, brief, differences
-from gridc.reports.comparison.pairing import PairedBenchmark, crossed, renamed
+from gridc.reports.comparison.pairing import PairedBenchmark, crossed, renamed, shown_names
 from gridc.reports.comparison.run import ComparedRun
+from gridc.reports.comparison.words import name_of
 from gridc.schema.comparison import InstrumentDifference, InstrumentRow
 from gridc.schema.policy import Aspect
 
@@ -29,9 +30,10 @@ def instrument(
     firsts: Sequence[ComparedRun],
     second: ComparedRun,
     pairs: Sequence[PairedBenchmark],
-    may_differ: Collection[Aspect],
+    may_differ: Collection[str],
 ) -> InstrumentRow:
-    """All baselines are held against the candidate; a difference is listed once."""
+    """All baselines are held against the candidate; a difference is listed once. What `may_differ` is an
+    aspect with all that is of it, or one setting or fact by its name."""
     names = {pair.model_b: pair.model for pair in pairs}
     rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
     compared: set[Aspect] = set()
@@ -52,7 +54,7 @@ def instrument(
             path=PROMPTS[1],
             a=None,
             b=f"{recorded - equal:,} of {recorded:,} differ",
-            allowed="prompt" in may_differ,
+            allowed=_may_differ(PROMPTS, may_differ),
         )
     unknown = dict.fromkeys(what for run in (*firsts, second) for what in run.unknown)
     if not recorded:
@@ -92,12 +94,13 @@ def _compared(
 def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[FactPlace, object, object]]:
     """A key that differs alike in several configurations is one difference."""
     places: dict[tuple[FactPlace, str], tuple[object, object, list[str]]] = {}
+    shown = shown_names(pair)
     for configuration in pair.configurations:
         there = pair.second.settings.get(configuration.second, {})
         for run, name in zip(pair.firsts, configuration.firsts, strict=True):
             for place, a, b in _compared(run.settings.get(name, {}), there, compared):
                 same = places.setdefault((place, f"{_shown(a)} {_shown(b)}"), (a, b, []))
-                same[2].append(configuration.second)
+                same[2].append(shown[configuration.second])
     for ((aspect, path), _), (a, b, names) in places.items():
         several = dict.fromkeys(names)
         where = f"{len(several):,} configurations" if len(several) > 1 else names[0]
@@ -122,11 +125,38 @@ def _prompts(pairs: Sequence[PairedBenchmark]) -> tuple[int, int]:
     return equal, recorded
 
 
-def _row(place: FactPlace, a: object, b: object, may_differ: Collection[Aspect]) -> InstrumentDifference:
+def _row(place: FactPlace, a: object, b: object, may_differ: Collection[str]) -> InstrumentDifference:
     aspect, path = place
-    return InstrumentDifference(
-        aspect=aspect, path=path, a=_shown(a), b=_shown(b), allowed=aspect in may_differ
+    allowed = _may_differ(place, may_differ)
+    return InstrumentDifference(aspect=aspect, path=path, a=_shown(a), b=_shown(b), allowed=allowed)
+
+
+def _may_differ(place: FactPlace, stated: Collection[str]) -> bool:
+    aspect, path = place
+    return aspect in stated or any(name_of(path) == name or path.startswith(f"{name}.") for name in stated)
+
+
+def nameable(runs: Iterable[ComparedRun]) -> list[str]:
+    """What `may_differ` can name in these runs beside aspects: settings and facts."""
+    settings = (
+        place
+        for run in runs
+        for benchmark in run.benchmarks.values()
+        for configuration in benchmark.settings.values()
+        for place in configuration
     )
+    facts = (place for run in runs for place in run.facts)
+    return list(dict.fromkeys([PROMPTS[1], *(path for _, path in (*settings, *facts))]))
+
+
+def unnamed(stated: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Those of `stated` that are neither an aspect nor known, whole or in part."""
+    return [
+        name
+        for name in stated
+        if name not in get_args(Aspect)
+        and not any(f"{one}.".startswith(f"{name}.") or name.startswith(f"{one}.") for one in known)
+    ]
 
 
 def _shown(value: object) -> str | None:

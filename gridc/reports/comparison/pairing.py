@@ -1,12 +1,14 @@
 """Which benchmarks, configurations and items of two runs are the same ones."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.reports.levels import DIGEST, level_names
 from gridc.schema.policy import Aspect, Policy
 
 
@@ -215,6 +217,42 @@ def _configurations(
 def asked(run: RunBenchmark) -> list[str]:
     """The configurations that some item was asked in."""
     return list(dict.fromkeys(name for item in run.items.values() for name in item.answers))
+
+
+def shown_names(pair: PairedBenchmark) -> dict[str, str]:
+    """The candidate's configurations as people are told them: a level that is called by a digest, as in
+    `task_args=#8bfd8a`, by what differs among the values that the runs have of its axis. Where nothing
+    differs it tells nothing, and is left out."""
+    levels: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for run in (*pair.firsts, pair.second):
+        for configuration in asked(run):
+            for part, value in _parts(run, configuration):
+                axis, _, label = part.partition("=")
+                levels[axis][value] = label
+    names = {axis: level_names(values) for axis, values in levels.items()}
+
+    def shown(part: str, value: str) -> str | None:
+        axis, _, label = part.partition("=")
+        if DIGEST.fullmatch(label) is None:
+            return part
+        return f"{axis}={names[axis][value]}" if len(names[axis]) > 1 else None
+
+    return {
+        configuration: ",".join(filter(None, (shown(*one) for one in _parts(pair.second, configuration))))
+        for configuration in asked(pair.second)
+    }
+
+
+def _parts(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str]]:
+    """Each `axis=label` of a configuration's name with the value of the axis, where one is recorded."""
+    values = {axis: value for (_, axis), value in run.settings.get(configuration, {}).items()}
+    for part in configuration.split(","):
+        axis = part.partition("=")[0]
+        arguments = {
+            name: value for path, value in values.items() if (name := path.removeprefix(f"{axis}.")) != path
+        }
+        value = values.get(axis, arguments or part)
+        yield part, value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
 def levels_of(configuration: str) -> frozenset[str]:

@@ -42,7 +42,7 @@ class RunBenchmark:
 
     An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
     whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
-    benchmark has, where the run says."""
+    benchmark has, where the run says; `anchor` the configuration that its report leads with."""
 
     direction: Direction
     unit: str
@@ -52,6 +52,7 @@ class RunBenchmark:
     planned: bool = False
     unlisted: float | None = None
     total: int | None = None
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +67,24 @@ class AnswerTexts:
 class ComparedRun:
     """A run to compare, which `package` asked and scored. `benchmarks` are by (model, benchmark). `facts` are
     of the whole run, or of a model, by (aspect, path); `unknown` says what it does not record. `finished`
-    says whether every answer is there; `warnings` are said before any number. `texts(model, benchmark,
-    configuration, item id)` reads one."""
+    says whether every answer is there, None where nothing says so; `warnings` are said before any number.
+    `texts(model, benchmark, configuration, item id)` reads one. `bare` names what the run has a score and no
+    items of, by (model, benchmark)."""
 
     name: str
     made_by: str
-    finished: bool
+    finished: bool | None
     benchmarks: Mapping[tuple[str, str], RunBenchmark]
     facts: Mapping[tuple[Aspect, str], object]
     unknown: tuple[str, ...]
     texts: Callable[[str, str, str, str], AnswerTexts]
     warnings: tuple[str, ...] = ()
     package: str = "gridc"
+    bare: tuple[tuple[str, str], ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(model for model, _ in self.benchmarks))
+        return tuple(dict.fromkeys(model for model, _ in (*self.benchmarks, *self.bare)))
 
     def under(self, benchmark: str) -> "ComparedRun":
         """With its only benchmark under another name."""

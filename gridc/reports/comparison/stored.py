@@ -12,7 +12,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.grid import passes
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cell import Cell, anchored
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
@@ -127,6 +127,7 @@ def _benchmarks(
             settings,
             partial(_prompt_texts, path),
             planned=True,
+            anchor=next((one.configuration for one in some if one.shared and anchored(spec, one)), None),
         )
     return run
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
+from gridc.schema.policy import MAY_DIFFER
 from gridc.statistics.power import POWER
 
 METHOD = (
@@ -47,10 +48,24 @@ def same_instrument(comparison: RunComparison) -> str:
     if row.prompts:
         parts.insert(0, f"{row.prompts_equal:,} of {row.prompts:,} prompts")
     text = f"yes: {', '.join(parts)} equal" if parts else "as far as is recorded"
-    allowed = dict.fromkeys(one.aspect for one in row.differences)
+    allowed: dict[str, list[str]] = {}
+    for one in row.differences:
+        allowed.setdefault(one.aspect, []).append(name_of(one.path))
     if allowed:
-        text += f"; what differs and may: {', '.join(allowed)}"
+        text += f"; what differs and may: {', '.join(_which(*one) for one in allowed.items())}"
     return text
+
+
+def _which(aspect: str, paths: list[str]) -> str:
+    """An aspect, and of one that is waived what differs: `request (model_args.max_length)`."""
+    named = list(dict.fromkeys(paths))
+    more = f", {len(named) - 3:,} more" if len(named) > 3 else ""
+    return aspect if aspect in MAY_DIFFER else f"{aspect} ({', '.join(named[:3])}{more})"
+
+
+def name_of(path: str) -> str:
+    """What differs, without where: `model_args.max_length` of `model_args.max_length (arc, shots=0)`."""
+    return path.partition(" (")[0]
 
 
 def difference(path: str, a: str | None, b: str | None) -> str:
@@ -121,9 +136,9 @@ def answer(row: ComparedBenchmark) -> str:
     if row.regression is None:
         return row.why or "no margin"
     if row.regression == "yes":
-        return f"yes (p = {p_value(row.p_worse_holm)}, Holm)"
+        return f"yes ({p_value(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
-        return f"no (p = {p_value(row.p_not_worse)})"
+        return f"no ({p_value(row.p_not_worse)})"
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
@@ -131,10 +146,10 @@ def answer(row: ComparedBenchmark) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """`.03`, `< .001`."""
+    """`p = .03`, `p < .001`."""
     if p is None:
-        return "none"
-    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0") if p < 1 else "1"
+        return "no p"
+    return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.removeprefix('0') if p < 1 else '1'}"
 
 
 def sight(row: ComparedBenchmark, changing: float) -> str | None:
@@ -146,18 +161,18 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     if row.margin is not None:
         loss = row.sight.loss
         parts.append(
-            f"{count} find no loss to be over {row.margin:g} pp"
+            f"no loss would be found to be over {row.margin:g} pp"
             if loss is None
-            else f"{count} find a true loss of {loss:.1f} pp to be over {row.margin:g} pp"
+            else f"a true loss of {loss:.1f} pp would be found to be over {row.margin:g} pp"
         )
     if row.sight.margin is not None:
-        parts.append(f"show no change to be within {row.sight.margin:.1f} pp")
+        parts.append(f"no change would be shown to be within {row.sight.margin:.1f} pp")
     if not parts:
-        return f"{count} show nothing"
-    often = f"{100 * POWER:g} % of the time where {100 * changing:g} % of answers change for no reason"
+        return f"{count} can show nothing"
+    often = f"{100 * POWER:g} % of the time, if {100 * changing:g} % of answers change for no reason"
     if not row.complete:
         often += " and none is missing"
-    return f"{', and '.join(parts)}, {often}"
+    return f"with {count} {', and '.join(parts)}, {often}"
 
 
 def notes(row: ComparedBenchmark) -> Iterator[str]:
@@ -167,18 +182,24 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
     if row.readable is not None:
         one = row.readable
         yield (
-            f"where both were read ({one.items:,} items): {score(one.a)} and {score(one.b)}, {moved(one)} "
-            f"({interval(one)}): beside it, not instead"
+            f"of the {one.items:,} items that were read in both: {score(one.a)} and {score(one.b)}, "
+            f"{moved(one)} ({interval(one)}); this decides nothing"
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in
+        anchor = ""
+        if row.anchor is not None:
+            both = " and ".join(map(score, row.anchor))
+            anchor = f"; under the anchor alone, with which `gridc report` leads, they are {both}"
+        yield f"scores are means over {row.configurations:,} configurations{anchor}"
         yield (
             f"of {row.configurations:,} configurations {row.worse_in:,} are worse, {row.better_in:,} better, "
             f"{same:,} equal"
         )
     for side, count in (("a", row.configurations_only_a), ("b", row.configurations_only_b)):
         if count:
-            yield f"{count:,} configurations only in {side} are not compared"
+            several = "configurations are" if count > 1 else "configuration is"
+            yield f"{count:,} {several} only in {side}, and not compared"
     if row.baselines and row.score is not None:
         low, high = min(row.baselines), max(row.baselines)
         inside = low <= row.score.b <= high

@@ -80,8 +80,11 @@ def junit(comparison: RunComparison) -> str:
         elif row.regression == "cannot tell":
             _outcome(case, "skipped", "cannot tell", told)
         ET.SubElement(case, "system-out").text = _clean(told)
+    if undecided := _not_in_a_row(comparison):
+        case = ET.SubElement(suite, "testcase", classname="gridc.compare", name="every gate")
+        _outcome(case, "skipped", "cannot tell", undecided)
     counts = {
-        "tests": len(gates) + 1,
+        "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),
         "errors": len(suite.findall("testcase/error")),
         "skipped": len(suite.findall("testcase/skipped")),
@@ -121,8 +124,16 @@ def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagn
         return
     for row in comparison.regressed:
         yield _at(policy, row, "GC751", sentence(row), "the comparison lists the items that were lost")
+    if undecided := _not_in_a_row(comparison):
+        yield _at(policy, None, "GC752", undecided, None)
     for row in comparison.undecided:
         yield _at(policy, row, "GC752", sentence(row), words.sight(row, comparison.changing))
+
+
+def _not_in_a_row(comparison: RunComparison) -> str | None:
+    """Why there is no GO, where no benchmark that was compared says it."""
+    decided = comparison.verdict != "INCONCLUSIVE" or comparison.undecided
+    return None if decided else "; ".join(comparison.reasons)
 
 
 def _at(
@@ -137,4 +148,4 @@ def _at(
     )
     if place is not None:
         return policy.diagnose(code, ("benchmark", place, "id"), message, help)
-    return policy.diagnose(code, ("may_differ",) if row is None else ("margin",), message, help)
+    return policy.diagnose(code, ("may_differ",) if code == "GC753" else ("margin",), message, help)

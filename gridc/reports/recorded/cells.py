@@ -13,15 +13,18 @@ from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.compiler.inputs.wording import share_with_shared_wording
+from gridc.reports.levels import level_names
+from gridc.reports.recorded.settings import settings_of
 from gridc.schema.comparison import StateCounts
 from gridc.statistics.arrays import Floats
 
 UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
-LONG = 40
-"""Characters of a configuration's level that is put together from several."""
 LARGE = 1e3
 """A score above it has no twelve digits to round to."""
+TEMPLATED, TEMPLATES = 0.5, "GC768"
+"""The share of items of one wording from which a warning says so, and its code."""
 FEWEST = 10
 """Items from which repetitions that score alike are no chance."""
 
@@ -46,8 +49,8 @@ CountedItems = np.ndarray[tuple[int], np.dtype[np.bool_]]
 class RecordedCell:
     """One model in one configuration: the runs that repeat it.
 
-    `counted` are the items that some model was asked in the configuration: one that this model lacks failed
-    here. An answer without a score has the worst one in `worst` and the best one in `best`."""
+    `counted` are the items that some model of its list was asked in the configuration: one that this model
+    lacks failed here. An answer without a score has the worst one in `worst` and the best one in `best`."""
 
     model: str
     configuration: str
@@ -188,6 +191,12 @@ class RecordedBenchmark:
         return [*self.items.units, *(f"\0unnamed {number}" for number in range(self.unnamed))]
 
     @property
+    def left_out(self) -> int:
+        """The items that some model has in a configuration and that do not count there."""
+        out = [cell.held & ~cell.counted for cell in self.cells.values() if cell.counted is not None]
+        return int(np.logical_or.reduce(out).sum()) if out else 0
+
+    @property
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(model for model, _ in self.cells))
 
@@ -213,7 +222,8 @@ def recorded(
 ) -> list[RecordedBenchmark]:
     """Every benchmark of some logs. `reading` is taken where a run has it, else its first. Axes in
     `may_differ` belong to the model, as long as each model has one level of it. Items that some model lacks
-    failed there, or are left out where they are to be `common_only`. A benchmark has `total` items, or as
+    failed there, or are left out where they are to be `common_only`; models that share no item lack nothing
+    of each other's, unless they are of one `total`. A benchmark has `total` items, or as
     many as a log says, or those that some log names."""
     allowed = frozenset(may_differ)
     by_name: defaultdict[str, list[GatheredRun]] = defaultdict(list)
@@ -259,27 +269,59 @@ def _benchmark(
         )
         for (model, configuration), some in sorted(groups.items())
     }
-    cells = _counted(cells, count, unnamed, common_only)
+    cells = _counted(cells, count, unnamed, common_only, total is not None)
     warnings = (
-        *_of_items(items, runs), *_of_lists(runs, stated), *_of_runs(runs), *_of_cells(cells.values()),
+        *_of_items(items, runs), *_of_wording(items), *_of_lists(runs, stated), *_of_runs(runs),
+        *_of_cells(cells.values()),
     )  # fmt: skip
-    return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings, unnamed)
+    return RecordedBenchmark(name, items, lower, cells, tuple(_differing(runs, between)), warnings, unnamed)
+
+
+def _differing(runs: Sequence[GatheredRun], axes: Sequence[str]) -> Iterator[str]:
+    """Of axes in which models differ, by argument where they are tables."""
+    settings = [
+        {path: json.dumps(value, sort_keys=True, default=str) for (_, path), value in settings_of(one.run)}
+        for one in runs
+    ]
+    for path in dict.fromkeys(path for stated in settings for path in stated):
+        of_axis = any(f"{path}.".startswith(f"{axis}.") for axis in axes)
+        if of_axis and len({stated.get(path) for stated in settings}) > 1:
+            yield path
 
 
 def _counted(
-    cells: Mapping[tuple[str, str], RecordedCell], count: int, unnamed: int, common_only: bool
+    cells: Mapping[tuple[str, str], RecordedCell], count: int, unnamed: int, common_only: bool, one_list: bool
 ) -> dict[tuple[str, str], RecordedCell]:
     """The cells with the items that count: of each configuration those that some model has there, with those
-    that no log names, or those that all have."""
-    by_configuration: defaultdict[str, list[CountedItems]] = defaultdict(list)
-    for cell in cells.values():
-        if cell.itemised:
-            by_configuration[cell.configuration].append(cell.held)
+    that no log names, or those that all have. Models of which nothing shows that they were asked from one
+    list, because they share no item, lack nothing of each other's."""
+    by_list: defaultdict[tuple[int, str], list[CountedItems]] = defaultdict(list)
+    held = {place: cell.held for place, cell in cells.items() if cell.itemised}
+    lists = dict.fromkeys((model for model, _ in held), 0) if one_list else _lists(held)
+    for (model, configuration), items in held.items():
+        by_list[lists[model], configuration].append(items)
     either = np.logical_and if common_only else np.logical_or
-    there = {name: either.reduce(held) for name, held in by_configuration.items()}
-    for held in there.values():
-        held[count - unnamed :] = True
-    return {place: replace(cell, counted=there.get(cell.configuration)) for place, cell in cells.items()}
+    there = {place: either.reduce(some) for place, some in by_list.items()}
+    for some in there.values():
+        some[count - unnamed :] = True
+    return {
+        (model, configuration): replace(cell, counted=there.get((lists.get(model, 0), configuration)))
+        for (model, configuration), cell in cells.items()
+    }
+
+
+def _lists(held: Mapping[tuple[str, str], CountedItems]) -> dict[str, int]:
+    """A number for each model, equal where models share an item, or one after the other do."""
+    of_model: dict[str, CountedItems] = {}
+    for (model, _), items in held.items():
+        of_model[model] = of_model.get(model, np.zeros_like(items)) | items
+    lists: list[tuple[list[str], CountedItems]] = []
+    for model, items in of_model.items():
+        apart = [one for one in lists if not (one[1] & items).any()]
+        joined = [one for one in lists if (one[1] & items).any()]
+        names = [name for some, _ in joined for name in some]
+        lists = [*apart, ([*names, model], np.logical_or.reduce([items, *(some for _, some in joined)]))]
+    return {model: number for number, (names, _) in enumerate(lists) for model in names}
 
 
 def _in_order(runs: Sequence[RecordedAnswers], items: LogItems) -> tuple[RecordedAnswers, ...]:
@@ -321,7 +363,7 @@ def configurations(
         several.add(axis)
         parts = finer
     kept = [axis for axis in axes if axis in several]
-    labels = {axis: _labels(runs, axis) for axis in kept}
+    labels = {axis: level_names(dict(_level(gathered, axis) for gathered in runs)) for axis in kept}
     names = [
         ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ONLY
         for gathered in runs
@@ -332,49 +374,6 @@ def configurations(
 def _level(gathered: GatheredRun, axis: str) -> tuple[str, str]:
     stated = gathered.run.axes.get(axis)
     return (UNRECORDED, UNRECORDED) if stated is None else (stated.value, stated.label)
-
-
-def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
-    """A short name for each value, no two alike."""
-    labels: dict[str, str] = {}
-    levels = dict(_level(gathered, axis) for gathered in runs)
-    told = _told_apart(list(levels))
-    for gathered in runs:
-        value, label = _level(gathered, axis)
-        if value not in labels:
-            short = told.get(value, label).replace(",", ";")
-            number, name = 1, short
-            while name in labels.values():
-                number += 1
-                name = f"{short} ({number})"
-            labels[value] = name
-    return labels
-
-
-def _told_apart(values: Sequence[str]) -> dict[str, str]:
-    """Those that are tables, by what differs among them, `temperature: 0.7`, where that is short."""
-    parsed = {value: _table(value) for value in values}
-    tables = {value: table for value, table in parsed.items() if table is not None}
-    keys = dict.fromkeys(key for table in tables.values() for key in table)
-    differing = [
-        key
-        for key in keys
-        if len({json.dumps(table[key]) if key in table else None for table in tables.values()}) > 1
-    ]
-    told = {
-        value: "; ".join(f"{key}: {table.get(key, 'unset')}" for key in differing)
-        for value, table in tables.items()
-    }
-    return {value: text for value, text in told.items() if 0 < len(text) <= LONG}
-
-
-def _table(value: str) -> dict[str, object] | None:
-    """A level that is a table as JSON; a column of a stranger's may only look like one."""
-    try:
-        table = json.loads(value) if value.startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
-    return table if isinstance(table, dict) else None
 
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
@@ -388,6 +387,17 @@ def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
         yield (
             f"{len(items.other):,} ids name another question in another log ({named}): items match by "
             "content here, and to match by id would compare different questions"
+        )
+
+
+def _of_wording(items: LogItems) -> Iterator[str]:
+    if any(items.has_unit):
+        return
+    share = share_with_shared_wording(items.phrases)
+    if share >= TEMPLATED:
+        yield (
+            f"{TEMPLATES}: {100 * share:.0f} % of the items share their wording with another one, as items "
+            "of one template do, and each counts as independent: --unit FIELD names what they were made from"
         )
 
 
@@ -412,7 +422,9 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
                 f"{run.model}: {run.asked_again:,} samples of {run.path.name} were asked again after an "
                 "error: the last answer counts"
             )
-        if not run.finished:
+        if run.remark is not None:
+            yield f"{run.model}: {run.path.name}: {run.remark}"
+        if run.finished is False:
             count = max((len(column.item) for column in gathered.columns.values()), default=0)
             of = "" if run.expected is None else f" of {run.expected:,}"
             yield f"{run.model}: {run.path.name} was not finished; it has {count:,}{of} samples"
@@ -420,14 +432,18 @@ def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
 
 def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
     for cell in cells:
-        place = f"{cell.model}, {cell.configuration}"
-        if cell.bounded and cell.states.missing:
+        place = cell.model if cell.configuration == ONLY else f"{cell.model}, {cell.configuration}"
+        if cell.bounded and (count := cell.states.missing):
             what = ", ".join(
-                f"{count:,} {state}"
-                for state, count in cell.states.model_dump().items()
-                if state in ("failed", "unscored", "absent") and count
+                f"{number:,} {state}"
+                for state, number in cell.states.model_dump().items()
+                if state in ("failed", "unscored", "absent") and number
             )
-            yield f"{place}: {what}: they count as wrong in its score, and against either claim in a test"
+            have, count_as = ("answer has", "it counts") if count == 1 else ("answers have", "they count")
+            yield (
+                f"{place}: {count:,} {have} no score ({what}); {count_as} as wrong in its score, and against "
+                "either claim in a test"
+            )
         columns = [run.column for run in cell.runs]
         alike = sum(
             _same(cell.runs[number], cell.runs[other])

@@ -15,6 +15,7 @@ from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.comparison.run import READING, AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
 from gridc.reports.recorded.cells import recorded
+from gridc.reports.recorded.settings import settings_of
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
@@ -66,7 +67,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
     return ComparedRun(
         name,
         ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
-        all(run.finished for run in runs),
+        _all_finished([run.finished for run in runs]),
         {
             (model, benchmark): _benchmark(some, logs.items[benchmark], selection)
             for (model, benchmark), some in groups.items()
@@ -77,7 +78,13 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
         _Texts(logs.runs),
         (*logs.notes, *warnings),
         ", ".join(sorted({run.package for run in runs})),
+        tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
     )
+
+
+def _all_finished(finished: Sequence[bool | None]) -> bool | None:
+    """None where no run is known to have ended early, and of some nothing is known."""
+    return False if False in finished else None if None in finished else True
 
 
 def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, name: str) -> None:
@@ -111,7 +118,7 @@ def _benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection
         column = gathered.columns[chosen]
         lower = lower or chosen in run.lower
         configuration = configuration_of(run)
-        settings[configuration] = {(one.aspect, name): one.value for name, one in run.axes.items()}
+        settings[configuration] = dict(settings_of(run))
         settings[configuration][READING] = chosen
         for number, answer in _answers(column, run, len(items.ids)):
             answers.setdefault(number, {}).setdefault(configuration, []).append(answer)

@@ -17,7 +17,6 @@ from gridc.reports.recorded.evidence import (
     shared,
 )
 from gridc.reports.recorded.intervals import score_intervals
-from gridc.reports.words import counted
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -37,7 +36,10 @@ WeighedPair = tuple[str, str, EnvelopePair]
 
 
 def certificate(
-    logs: ReadLogs, benchmarks: Iterable[RecordedBenchmark], alpha: float = ALPHA
+    logs: ReadLogs,
+    benchmarks: Iterable[RecordedBenchmark],
+    alpha: float = ALPHA,
+    common_only: bool = False,
 ) -> LogCertificate:
     """All benchmarks of some logs. The claims of all pairs of all benchmarks share `alpha`: one family of
     reversals and one of orders, as in the certificate of a study."""
@@ -47,20 +49,17 @@ def certificate(
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
     rows = tuple(part.row(reversals, orders, alpha) for part in parts)
     packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
-    notes = list(logs.notes)
-    if logs.passed_over:
-        passed = counted(len(logs.passed_over), "other file")
-        notes.append(f"passed over: {passed}, such as {logs.passed_over[0]}")
     return LogCertificate(
         format=FORMAT,
         gridc=__version__,
         provenance=f"imported from {packages} logs, not pre-registered; prompts as the log has them",
         alpha=alpha,
+        common_only=common_only,
         files=tuple(
             LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
             for file in logs.files
         ),
-        notes=tuple(map(writable, notes)),
+        notes=tuple(map(writable, logs.notes)),
         unknown=tuple(
             dict.fromkeys(
                 f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown
@@ -113,6 +112,9 @@ class _UncorrectedBenchmark:
         if np.isnan(scores).all():
             self._reasons.append(f"{model}: no item has a score in every configuration, so it has no place")
             return False
+        if np.isnan(self._paired.mean_ends(model, names)[0]).all():
+            self._reasons.append(f"{model}: no item of it is common to all models, so it has no place")
+            return False
         return True
 
     def row(self, reversals: Iterator[float], orders: Iterator[float], alpha: float) -> LogBenchmarkRow:
@@ -123,6 +125,7 @@ class _UncorrectedBenchmark:
             benchmark=benchmark.name,
             items=benchmark.count,
             units=len(set(benchmark.units)),
+            left_out=benchmark.left_out,
             lower_is_better=benchmark.lower,
             itemised=any(cell.itemised for cell in cells),
             configurations=benchmark.configurations,

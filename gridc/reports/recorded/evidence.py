@@ -109,7 +109,6 @@ class PairedScores:
             for side in (0, 1)
         )
         counts = ~np.isnan(least[0]) & ~np.isnan(least[1])
-        shared = counts & (least[0] == most[0]) & (least[1] == most[1])
         if not any(self.common(a, b, name).any() for name in configurations):
             return GapTest(a, b, 0, 0, None, 0, 0, 1.0, 1.0, "mcnemar")
         units = self.units[counts]
@@ -133,8 +132,7 @@ class PairedScores:
             return float(margins.above(table, 0, 1, 0.0))
 
         above, below = (digits(min(1.0, shown(*side))) for side in sides)
-        there = shared[counts]
-        moved = np.round(np.bincount(of_unit, np.where(there, (least[0] - least[1])[counts], 0)), 9)
+        moved = np.round(np.bincount(of_unit, (least[0] - least[1])[counts], len(numbers)), 9)
         ahead, behind = int((moved > 0).sum()), int((moved < 0).sum())
         sign = -1 if self._lower else 1
         gap = decimals(sign * (least[0][counts].mean() - least[1][counts].mean()))

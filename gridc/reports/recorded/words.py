@@ -18,6 +18,8 @@ def provenance(document: LogCertificate) -> Iterator[str]:
     yield from (f"note: {note}" for note in document.notes)
     if document.unknown:
         yield f"not recorded: {'; '.join(document.unknown)}"
+    if document.common_only:
+        yield "only items that all models have count, because the author asked for common items alone"
     if any(row.order for row in document.benchmarks):
         yield (
             "every p, and what is certified, assumes that units are independent draws and that no run was "
@@ -30,6 +32,8 @@ def head(row: LogBenchmarkRow) -> Iterator[str]:
     size = counted(row.items, "item")
     if row.units != row.items:
         size += f" in {counted(row.units, 'unit')}"
+    if row.left_out:
+        size += f", of which {row.left_out:,} are left out because some model lacks them"
     lower = ", lower is better" if row.lower_is_better else ""
     if not row.itemised:
         size = "no items: scores are described, and nothing can be tested"

@@ -402,7 +402,14 @@ def test_a_command_in_the_text_exists(page: str, span: str) -> None:
 
 
 CI = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-FOLLOWED = ("README.md", "docs/tutorial.md", "docs/refusals.md", "docs/logs.md", "docs/compare.md")
+FOLLOWED = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/refusals.md",
+    "docs/logs.md",
+    "docs/compare.md",
+    "docs/gate.md",
+)
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
     "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
@@ -418,7 +425,10 @@ COMPLETED: dict[str, tuple[str, str]] = {
         "gridc card attach README.md --from certified --model models/pocket-llama",
     ),
     "gridc docs tutorial": ("empty", "gridc docs tutorial"),
+    "gridc explain GC671": ("empty", "gridc explain GC671"),
     "gridc init": ("empty", "gridc init --yes"),
+    "gridc report": ("finished", "gridc report"),
+    "gridc run": ("finished", "gridc run"),
     "gridc schema comparison": ("empty", "gridc schema comparison"),
     "gridc schema logs": ("empty", "gridc schema logs"),
     "gridc schema policy": ("empty", "gridc schema policy"),
@@ -434,6 +444,7 @@ UNFINISHED = {
     "gridc view A --with B": "runs until it is stopped",
     "gridc view FOLDER": "runs until it is stopped",
     "make bench-gate": "takes minutes",
+    "make bench-units": "takes minutes",
     "make bench-logs": "takes minutes",
     "make docs": "takes minutes",
     "pip install gridc": "needs a network",

@@ -7,17 +7,32 @@ that contradicts itself is refused as a whole.
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
+from gridc.compiler.inputs.logs import (
+    evalplus,
+    every_eval,
+    helm,
+    inspect_ai,
+    lighteval,
+    lm_eval,
+    openai_evals,
+    opencompass,
+    plain,
+    promptfoo,
+    resolved,
+)
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.columns import TableColumns, column_name
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LogRun
+from gridc.compiler.inputs.logs.refused import REFUSED, RefusedFormat
 from gridc.diagnostics.errors import FileError
 
 SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet")
@@ -30,9 +45,13 @@ UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 class LogReader(Protocol):
     """A format. `claims` says by a file's name and keys whether it is one, `belongs` whether it is a part of
-    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong."""
+    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong.
+    A file that cannot be parsed is a damaged log if it has one of the `NAMES`, or two keys of one of the
+    `SHAPES`."""
 
     PACKAGE: str
+    NAMES: tuple[str, ...]
+    SHAPES: tuple[frozenset[str], ...]
 
     def claims(self, file: LogFile) -> bool: ...
 
@@ -41,7 +60,19 @@ class LogReader(Protocol):
     def runs(self, file: LogFile) -> Iterator[LogRun]: ...
 
 
-READERS: tuple[LogReader, ...] = (lm_eval, inspect_ai, promptfoo, every_eval, resolved, plain)
+READERS: tuple[LogReader, ...] = (
+    lm_eval,
+    inspect_ai,
+    promptfoo,
+    every_eval,
+    helm,
+    lighteval,
+    opencompass,
+    evalplus,
+    openai_evals,
+    resolved,
+    plain,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +86,19 @@ class ReadFile:
 
 @dataclass(slots=True)
 class ReadLogs:
-    """All that some logs say: runs with their answers, the items of each benchmark, the files, what in the
-    folders is no log, and what was left out, in sentences."""
+    """All that some logs say: runs with their answers, the items of each benchmark, the files, and what was
+    left out, or is no log, in sentences."""
 
     runs: list[GatheredRun] = field(default_factory=list)
     items: dict[str, LogItems] = field(default_factory=dict)
     files: list[ReadFile] = field(default_factory=list)
-    passed_over: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def holds_logs(path: Path) -> bool:
     """Whether a path is a log, or a folder with one: of a folder only names are looked at."""
     if path.is_dir():
-        return next(_files([path]), None) is not None
+        return next(_files(path), None) is not None
     return suffix_of(path) in SUFFIXES
 
 
@@ -80,30 +110,30 @@ def read_logs(
 ) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
-    `columns` says what the columns of tables are.
+    `columns` says what the columns of tables are, and what field of an item is its unit.
 
-    Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
-    what is wrong in one. Then nothing is read of any."""
+    What in a folder is no log is listed in the notes. Raises `FileError`: GC671 where a folder has no log, or
+    a file that was named is none; GC672 to GC677 for what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
-    named = {path for path in paths if not path.is_dir()}
     tasks, names = benchmarks or {}, models or {}
-    for path in _files(paths):
-        file = LogFile(path, columns)
-        reader = next((reader for reader in READERS if reader.claims(file)), None)
-        if reader is None:
-            if path in named and not any(reader.belongs(file) for reader in READERS):
-                raise _no_log(path)
-            if not any(reader.belongs(file) for reader in READERS):
-                logs.passed_over.append(path)
-            continue
-        try:
-            made_by = _gather_all(reader, file, tasks, names, logs)
-        except UNFORESEEN as error:
-            message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
-            raise log_error("GC672", message, path) from None
-        logs.files.append(ReadFile(path, file.digest, made_by))
+    strays: list[Stray] = []
+    for place in paths:
+        count, before = len(logs.runs), len(strays)
+        for path in _files(place):
+            file = LogFile(path, columns)
+            reader = _reader(file, strays if place.is_dir() else None)
+            if reader is None:
+                continue
+            with _of_package(reader, path):
+                made_by = _gather_all(reader, file, tasks, names, logs)
+            logs.files.append(ReadFile(path, file.digest, made_by))
+        if place.is_dir() and len(logs.runs) == count:
+            raise _no_log(place, strays[before:])
     if not logs.runs:
-        raise _no_log(paths[0])
+        help = "name its folder, so that what belongs to it is read with it"
+        raise log_error("GC671", "no run is in this file by itself", paths[0], help=help)
+    logs.notes += _listed(strays)
+    _join_unnamed(logs, columns or TableColumns())
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
@@ -114,7 +144,31 @@ def read_logs(
             logs.runs[:] = [
                 renumbered(run, became) if run.run.benchmark == benchmark else run for run in logs.runs
             ]
+    if columns is not None and columns.unit is not None:
+        logs.notes += _units(logs, columns.unit)
     return logs
+
+
+def _units(logs: ReadLogs, unit: str) -> Iterator[str]:
+    """What is to be said of the stated units. Raises `FileError` (GC677) for a benchmark of which some items
+    have them and others not."""
+    for benchmark, items in logs.items.items():
+        without = np.flatnonzero(~np.array(items.has_unit, bool))
+        if 0 < len(without) < len(items.ids):
+            paths = (
+                gathered.run.path
+                for gathered in logs.runs
+                if gathered.run.benchmark == benchmark
+                and any(without[0] in column.item for column in gathered.columns.values())
+            )
+            path = next(paths, logs.runs[0].run.path)
+            message = f"{benchmark}: {len(without):,} of {len(items.ids):,} items have no `{unit}`"
+            help = "name a column or field that all items have, or write it for the others"
+            raise log_error("GC677", f"{message}, such as item {items.ids[without[0]]}", path, help=help)
+        if len(without):
+            yield f"{benchmark}: no item has `{unit}`, so that each is a unit of its own"
+        elif items.ids:
+            yield f"{benchmark}: units are what items have as `{unit}`"
 
 
 def _gather_all(
@@ -124,43 +178,159 @@ def _gather_all(
     made_by = reader.PACKAGE
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
-        own = replace(run, benchmark=benchmark, model=names.get(run.model, run.model))
-        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems())))
+        own = replace(
+            run,
+            benchmark=benchmark,
+            named=run.named or run.benchmark in tasks,
+            model=names.get(run.model, run.model),
+            called=run.model,
+        )
+        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
             logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")
     return made_by
 
 
-def _no_log(path: Path) -> FileError:
-    known = ", ".join(reader.PACKAGE for reader in READERS)
-    help = f"known are logs of {known}: results with samples, .eval, .json, .jsonl, .csv, .tsv, .parquet"
-    what = (
-        "no log in this folder"
-        if path.is_dir()
-        else "not a log"
-        if path.exists()
-        else "there is no such file"
+class Stray(NamedTuple):
+    """A file of a folder that is not read, and why; `known` says that it is a log of a format that has no
+    answers one by one."""
+
+    path: Path
+    why: str
+    known: bool = False
+
+
+def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
+    """Who reads a file; nobody what is read with another file, nor a stray one, which is added to `strays`.
+    Without these, because the file was named, it is an error."""
+    try:
+        for reader in READERS:
+            with _of_package(reader, file.path):
+                if reader.claims(file):
+                    return reader
+        if any(reader.belongs(file) for reader in READERS):
+            return None
+        refused, why = _refused(file), "no log of a known format"
+    except FileError as error:
+        refused, why = _refused(file), error.diagnostics[0].message
+        if refused is None and (strays is None or _is_damaged(file)):
+            raise
+    if strays is None:
+        raise _not_a_log(file.path, refused)
+    said = why if refused is None else f"{refused.why}; {refused.help}"
+    strays.append(Stray(file.path, said, refused is not None))
+    return None
+
+
+@contextmanager
+def _of_package(reader: LogReader, path: Path) -> Iterator[None]:
+    """Raises `FileError` for what a reader did not foresee (GC672)."""
+    try:
+        yield
+    except UNFORESEEN as error:
+        message = f"not a log of {reader.PACKAGE}: {type(error).__name__} {str(error)[:200]}"
+        raise log_error("GC672", message, path) from None
+
+
+def _refused(file: LogFile) -> RefusedFormat | None:
+    return next((one for one in REFUSED if one.is_one(file)), None)
+
+
+def _is_damaged(file: LogFile) -> bool:
+    """Whether a file that cannot be parsed was a log: such a one is never left out."""
+    keys = file.head_keys
+    keys |= set(map(column_name, keys))
+    return any(
+        any(fnmatchcase(file.name.removesuffix(".gz"), name) for name in reader.NAMES)
+        or any(len(keys & shape) >= min(2, len(shape)) for shape in reader.SHAPES)
+        for reader in READERS
     )
-    return log_error("GC671", what, path, help=help)
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+MOST_LISTED = 20
+
+
+def _listed(strays: Sequence[Stray]) -> Iterator[str]:
+    """A line for each stray file, those first that are logs of a known format."""
+    ordered = sorted(strays, key=lambda stray: not stray.known)
+    yield from (f"not read: {stray.path}: {stray.why}" for stray in ordered[:MOST_LISTED])
+    rest = ordered[MOST_LISTED:]
+    if rest:
+        yield f"not read: {len(rest):,} more files, such as {rest[0].path}: {rest[0].why}"
+
+
+def _not_a_log(path: Path, refused: RefusedFormat | None) -> FileError:
+    if refused is not None:
+        return log_error("GC671", refused.why, path, help=refused.help)
+    what = "not a log" if path.exists() else "there is no such file"
+    return log_error("GC671", what, path, help=_KNOWN)
+
+
+def _no_log(folder: Path, strays: Sequence[Stray]) -> FileError:
+    shown = [stray for stray in strays if stray.known] or strays
+    such = [f"{stray.path.relative_to(folder)}: {stray.why}" for stray in shown[:3]]
+    return log_error("GC671", "; ".join(["no log in this folder", *such]), folder, help=_KNOWN)
+
+
+_KNOWN = (
+    f"known are logs of {', '.join(reader.PACKAGE for reader in READERS)}: docs/logs.md says which file of "
+    "each is read"
+)
+
+
+def _files(path: Path) -> Iterator[Path]:
     """What could be a log, in order of names. Links within a folder are not followed."""
+    if not path.is_dir():
+        yield path
+        return
     count = 0
-    for path in paths:
-        if not path.is_dir():
-            yield path
+    for folder, inner, names in os.walk(path):
+        inner.sort()
+        for name in sorted(names):
+            file = Path(folder) / name
+            if suffix_of(file) in SUFFIXES and not file.is_symlink():
+                count += 1
+                if count > MOST_FILES:
+                    raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
+                yield file
+
+
+def _join_unnamed(logs: ReadLogs, author: TableColumns) -> None:
+    """Files that name no benchmark, one or more for each model, are one benchmark where they share items.
+    Where they have a model in common they are that model's benchmarks."""
+    models = {
+        name: {one.run.model for one in logs.runs if one.run.benchmark == name}
+        for name in logs.items
+        if not any(one.run.named for one in logs.runs if one.run.benchmark == name)
+    }
+    if len(set().union(*models.values())) < sum(map(len, models.values())):
+        return
+    joined: list[list[str]] = []
+    for name in models:
+        shares = [some for some in joined if any(_share_items(logs, name, other) for other in some)]
+        joined = [some for some in joined if some not in shares]
+        joined.append([*(other for some in shares for other in some), name])
+    for first, *others in joined:
+        if not others:
             continue
-        for folder, inner, names in os.walk(path):
-            inner.sort()
-            for name in sorted(names):
-                file = Path(folder) / name
-                if suffix_of(file) in SUFFIXES and not file.is_symlink():
-                    count += 1
-                    if count > MOST_FILES:
-                        raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
-                    yield file
+        items = logs.items[first]
+        for place, gathered in enumerate(logs.runs):
+            if gathered.run.benchmark in others:
+                logs.runs[place] = gather(replace(gathered.run, benchmark=first), items, author)
+        for name in others:
+            del logs.items[name]
+        logs.notes.append(
+            f"{', '.join([first, *others])} name no benchmark and share items, and no model is in two of "
+            f"them: they are one benchmark, {first} (a column `benchmark` or --benchmark NAME=FILE says else)"
+        )
+    if len(joined) > 1:
+        names = ", ".join(some[0] for some in joined)
+        logs.notes.append(f"{names} name no benchmark and share no item: each is a benchmark of its own")
+
+
+def _share_items(logs: ReadLogs, one: str, other: str) -> bool:
+    return not logs.items[one].numbers.keys().isdisjoint(logs.items[other].numbers)
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:

@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
@@ -43,6 +44,9 @@ MOST_FIELD = 2**24
 ZSTD = 93
 GZIPPED = (".json", ".jsonl", ".csv", ".tsv")
 """What may have `.gz` after it."""
+HEAD = 2**20
+"""Bytes at the beginning of a damaged file that show what it was."""
+KEY = re.compile(rb'"([^"\\\n]{1,60})"\s*:')
 QUOTED = re.compile(r'"[^"]*"?')
 
 
@@ -122,21 +126,61 @@ class LogFile:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:
             message = f"more than {MOST_JSON >> 20} MB of JSON in one value"
-            help = "the package also writes one line or one zip entry an answer (.jsonl, .eval)"
+            help = (
+                "promptfoo and Inspect also write .jsonl and .eval, which have no such bound; of another log "
+                "write the scores as a table in .jsonl (docs/logs.md)"
+            )
             raise log_error("GC673", message, self.path, help=help)
         return parsed(data.removeprefix(codecs.BOM_UTF8), self.path)
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of a JSON file, of the first line of a JSONL file, or the columns of a CSV or TSV file."""
+        """The keys of a JSON file, or of the first row of a JSON array or a JSONL file; the columns of a CSV,
+        TSV or Parquet file."""
         if self.suffix == ".json":
-            return frozenset(self.document) if isinstance(self.document, dict) else frozenset()
+            document = self.document
+            first = next(iter(document), None) if isinstance(document, list) else document
+            return frozenset(first) if isinstance(first, dict) else frozenset()
         if self.suffix == ".jsonl":
             first = next(self.lines(), (0, None))[1]
             return frozenset(first) if isinstance(first, dict) else frozenset()
         if self.suffix in (".csv", ".tsv"):
             return frozenset(next(self.records(), (0, []))[1])
+        if self.suffix == ".parquet":
+            with self._parquet() as parquet:
+                return frozenset(parquet.schema_arrow.names)
         return frozenset()
+
+    @property
+    def head_keys(self) -> frozenset[str]:
+        """What looks like a key, or like a column, at the beginning of a file that cannot be parsed."""
+        with self.open() as file:
+            head = file.read(HEAD)
+        if self.suffix in (".csv", ".tsv"):
+            first = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
+            return frozenset(name.strip('" \r') for name in re.split("[,;\t]", first))
+        return frozenset(key.decode("utf-8", "replace") for key in KEY.findall(head))
+
+    def parquet(self) -> Iterator[dict[str, Any]]:
+        """The rows of a Parquet file."""
+        with self._parquet() as parquet:
+            for batch in parquet.iter_batches(10_000):
+                yield from batch.to_pylist()
+
+    @contextmanager
+    def _parquet(self) -> Iterator[Any]:
+        """Raises `FileError` where pyarrow is not here (GC671), or for what is not Parquet."""
+        try:
+            import pyarrow.lib
+            import pyarrow.parquet
+        except ImportError:
+            help = 'pip install "gridc[tables]"'
+            raise log_error("GC671", "Parquet needs pyarrow", self.path, help=help) from None
+        try:
+            with self.open() as opened:
+                yield pyarrow.parquet.ParquetFile(opened)
+        except (pyarrow.lib.ArrowException, OSError) as error:
+            raise log_error("GC672", f"not Parquet: {error}", self.path) from None
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """The values of a JSONL file with the numbers of their lines; blank lines are passed over."""

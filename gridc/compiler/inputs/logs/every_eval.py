@@ -17,9 +17,13 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
+from gridc.compiler.inputs.questions import Question, question, right_texts
 
 PACKAGE = "Every Eval Ever"
+NAMES: tuple[str, ...] = ("*_samples.jsonl",)
+AGGREGATE = frozenset(("schema_version", "evaluation_id", "evaluation_results"))
+ROWS = frozenset(("evaluation_id", "sample_id", "evaluation"))
+SHAPES: tuple[frozenset[str], ...] = (AGGREGATE, ROWS)
 READING = "score"
 OWN = "gridc_"
 """What the names begin with that gridc's export has among the free details of the format."""
@@ -34,7 +38,7 @@ UNKNOWN = (
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".json":
-        return {"schema_version", "evaluation_id", "evaluation_results"} <= file.keys
+        return file.keys >= AGGREGATE
     return _has_rows(file) and _aggregate(file) is None
 
 
@@ -44,10 +48,8 @@ def belongs(file: LogFile) -> bool:
 
 
 def _has_rows(file: LogFile) -> bool:
-    wanted = {"evaluation_id", "sample_id", "evaluation"}
-    return (
-        file.suffix == ".jsonl" and wanted <= file.keys and bool(file.keys & {"model_id", "evaluation_name"})
-    )
+    own = bool(file.keys & {"model_id", "evaluation_name"})
+    return file.suffix == ".jsonl" and file.keys >= ROWS and own
 
 
 def _aggregate(file: LogFile) -> LogFile | None:
@@ -206,10 +208,11 @@ def _answer(row: Mapping[str, Any], reading: str) -> LogAnswer:
         answer=None if raw is None else "\n".join(map(str, raw)) if isinstance(raw, list) else str(raw),
         unit=str(details[f"{OWN}unit"]) if f"{OWN}unit" in details else None,
         question=partial(_question, asked),
+        fields=details,
     )
 
 
-def _question(asked: Mapping[str, Any]) -> QuestionDigests:
+def _question(asked: Mapping[str, Any]) -> Question:
     raw, choices = asked.get("raw"), [one for one in asked.get("choices") or [] if isinstance(one, str)]
     return question(
         [raw] if isinstance(raw, str) else [], choices, right_texts(asked.get("reference"), choices)

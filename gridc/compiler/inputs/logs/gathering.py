@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gridc.compiler.inputs.logs.bounded import log_error
+from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogAnswer, LogRun
 from gridc.compiler.inputs.questions import (
     DIGEST_BYTES,
-    NOTHING,
+    Question,
     QuestionDigests,
     matched,
     matching_words,
     text_digest,
 )
+from gridc.compiler.inputs.wording import MOST, phrases
 from gridc.statistics.arrays import Floats, Whole
 
 STATE_CODES = {state: code for code, state in enumerate(LOG_STATES)}
@@ -27,29 +29,43 @@ NAN = float("nan")
 class LogItems:
     """The items of one benchmark in all logs. An item's number stands for its content, or for its id where no
     log has the content. `other` has the ids that stood for another content before in the same package.
-    `packages` and `questions` say of each who wrote it down first, and what it asks; `matching` says how the
-    items of several packages were matched."""
+    `packages` and `questions` say of each who wrote it down first, and what it asks, `has_unit` whether a log
+    or the author says its unit, and `phrases` how the first ones are worded; `matching` says how the items of
+    several packages were matched."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     units: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     questions: list[QuestionDigests] = field(default_factory=list)
+    has_unit: list[bool] = field(default_factory=list)
+    phrases: list[Whole] = field(default_factory=list)
     by_id: dict[tuple[str, str], int] = field(default_factory=dict)
     other: dict[str, set[int]] = field(default_factory=dict)
     without_content: int = 0
     matching: str | None = None
 
-    def number(self, key: bytes, answer: LogAnswer, package: str, unit: str) -> int:
+    def number(self, key: bytes, answer: LogAnswer, package: str, alone: str) -> int:
+        """The number of an item, which is a unit `alone` as long as nothing says its unit."""
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.ids)
             self.ids.append(answer.id)
-            self.units.append(unit)
+            self.units.append(alone)
+            self.has_unit.append(False)
             self.packages.append(package)
-            self.questions.append(NOTHING if answer.question is None else answer.question())
+            asked = Question() if answer.question is None else answer.question()
+            self.questions.append(asked.digests())
+            if asked.text and len(self.phrases) < MOST:
+                self.phrases.append(phrases(asked.text))
             self.without_content += answer.content is None
         return number
+
+    def is_of(self, number: int, unit: str) -> bool:
+        """Take down the unit of an item; False where it is of another one."""
+        if not self.has_unit[number]:
+            self.units[number], self.has_unit[number] = unit, True
+        return self.units[number] == unit
 
     def named(self, id: str, package: str, number: int) -> int:
         """Remember what an id stands for: every package has ids of its own."""
@@ -85,7 +101,7 @@ class LogItems:
     def _keep(self, kept: list[int]) -> None:
         keys = self.keys
         self.numbers = {keys[number]: place for place, number in enumerate(kept)}
-        for name in ("ids", "units", "packages", "questions"):
+        for name in ("ids", "units", "has_unit", "packages", "questions"):
             values = getattr(self, name)
             setattr(self, name, [values[number] for number in kept])
 
@@ -152,14 +168,20 @@ class _Growing:
         )
 
 
-def gather(run: LogRun, items: LogItems) -> GatheredRun:
-    """Read a run's answers once. Raises `FileError` for a sample that stands twice (GC675), or a count that
-    the answers contradict (GC674)."""
+def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
+    """Read a run's answers once. Raises `FileError` for a sample that stands twice (GC675), a count that the
+    answers contradict (GC674), or an item that is of two units (GC677)."""
     columns: dict[str, _Growing] = {}
     here: dict[int, str] = {}
     texts, has_texts = 0, False
     for answer in run.samples() if run.samples is not None else ():
         number = _number(answer, run.package, items, here)
+        by_author = author.unit is not None and isinstance(answer.fields, Mapping)
+        unit = author.unit_of(answer.fields or {}) if by_author else answer.unit
+        if unit is not None and not items.is_of(number, unit):
+            message = f"item {answer.id} is of {unit[:40]} and of {items.units[number][:40]}"
+            help = "mend the logs, or name another column or field with --unit"
+            raise log_error("GC677", f"{run.benchmark}: {message}", run.path, help=help)
         scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
         for reading, score in scores.items():
@@ -171,7 +193,7 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             has_texts = True
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
-        if run.finished and run.expected is not None and len(column.item) != run.expected:
+        if run.finished is not False and run.expected is not None and len(column.item) != run.expected:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
@@ -189,7 +211,13 @@ def _require_printed(run: LogRun, reading: str, column: LogColumn) -> None:
     """Raise `FileError` (GC674) where a log prints another score than its samples have."""
     printed = run.printed.get(reading)
     scored = ~np.isnan(column.score)
-    if printed is None or printed.value is None or not printed.mean or not run.finished or not scored.any():
+    if (
+        printed is None
+        or printed.value is None
+        or not printed.mean
+        or run.finished is False
+        or not scored.any()
+    ):
         return
     items, scores = column.item[scored], column.score[scored]
     counts = np.bincount(items)
@@ -233,11 +261,11 @@ def _append(
 def _number(answer: LogAnswer, package: str, items: LogItems, here: dict[int, str]) -> int:
     """The item of an answer. A dataset may ask one thing under two ids: these are two items of one unit."""
     if answer.content is None:
-        return items.number(text_digest(f"id {answer.id}"), answer, package, answer.unit or answer.id)
-    unit, key, occurrence = answer.unit or answer.content.hex(), answer.content, 0
-    number = items.number(key, answer, package, unit)
+        return items.number(text_digest(f"id {answer.id}"), answer, package, answer.id)
+    alone, key, occurrence = answer.content.hex(), answer.content, 0
+    number = items.number(key, answer, package, alone)
     while here.setdefault(number, answer.id) != answer.id:
         occurrence += 1
         key = text_digest(f"{answer.content.hex()} {occurrence}")
-        number = items.number(key, answer, package, unit)
+        number = items.number(key, answer, package, alone)
     return items.named(answer.id, package, number)

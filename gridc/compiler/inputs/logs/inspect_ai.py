@@ -16,10 +16,13 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question, right_texts
+from gridc.compiler.inputs.questions import Question, question, right_texts
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
+NAMES: tuple[str, ...] = ("*.eval",)
+PLAIN = frozenset(("version", "status", "eval"))
+SHAPES: tuple[frozenset[str], ...] = (PLAIN,)
 BY_MODEL = "generate"
 """The source of a message that the model wrote."""
 HEADER, JOURNAL = "header.json", "_journal/start.json"
@@ -36,6 +39,10 @@ NOT_DECODING = frozenset(
         "batch",
     ]
 )
+NOT_READ = frozenset({"invalid_response_format", "no_response"})
+"""Reasons of a score that nothing was read for."""
+LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
+"""What ends a sample before its answer."""
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
 SAMPLES = "samples/"
@@ -51,7 +58,7 @@ UNKNOWN = (
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".json":
-        return {"version", "status", "eval"} <= file.keys
+        return file.keys >= PLAIN
     return file.suffix == ".eval"
 
 
@@ -93,7 +100,7 @@ def _run(
     asked = (made.get("dataset") or {}).get("sample_ids")
     status = header.get("status", "started")
     expected = results.get("total_samples") if status == "success" else None
-    printed = dict(_printed(results))
+    printed = dict(_printed(results, bool((made.get("config") or {}).get("score_on_error"))))
     if count and expected is not None and expected != count:
         message = f"the header counts {expected:,} samples, and the file has {count:,}"
         raise log_error("GC674", message, file.path)
@@ -135,20 +142,19 @@ def _axes(
     steps = [{"solver": step["solver"], "params": step.get("params")} for step in plan.get("steps") or []]
     shown = "+".join(str(step["solver"]).rpartition("/")[2] for step in steps)
     asked = {key: value for key, value in decoding.items() if key not in NOT_DECODING}
-    arguments = {
-        key: value
-        for key, value in (made.get("model_args") or {}).items()
-        if isinstance(value, str | int | float)
-    }
+    arguments, of_task = made.get("model_args") or {}, made.get("task_args") or {}
+    stated = made.get("config") or {}
+    limits = {name: stated[name] for name in LIMITS if stated.get(name) is not None}
     return {
         "task": axis("prompt", str(made["task"])),
-        "task_args": axis("prompt", made.get("task_args") or "none"),
+        "task_args": axis("prompt", of_task, None if of_task else "none"),
         "solver": axis("prompt", steps, shown or "none"),
-        "decoding": axis("request", asked or "provider's default"),
+        "decoding": axis("request", asked, None if asked else "provider's default"),
+        "limits": axis("request", limits, None if limits else "none"),
         "scoring": axis("score", [_scorer(one) for one in made.get("scorers") or []]),
         "task_version": axis("code", str(made.get("task_version"))),
         "package": axis("code", f"{PACKAGE} {version}"),
-        "model_args": axis("request", arguments or "none", own=True),
+        "model_args": axis("request", arguments, None if arguments else "none", own=True),
         "address": axis("model", str(made.get("model_base_url")), own=True),
     }
 
@@ -157,15 +163,16 @@ def _scorer(stated: Mapping[str, Any]) -> list[Any]:
     return [stated.get("name"), stated.get("options"), stated.get("metrics")]
 
 
-def _printed(results: Mapping[str, Any]) -> Iterator[tuple[str, PrintedScore]]:
-    """By scorer; under a reducer other than the mean a score of its own, which no sample has."""
+def _printed(results: Mapping[str, Any], of_errors: bool) -> Iterator[tuple[str, PrintedScore]]:
+    """By scorer; under a reducer other than the mean a score of its own, which no sample has. A score that is
+    `of_errors` too counts what failed, which has none here."""
     for row in results.get("scores") or []:
         metrics = row.get("metrics") or {}
         value = next((metrics[name]["value"] for name in ("accuracy", "mean") if name in metrics), None)
         reducer = row.get("reducer")
         mean = reducer in (None, "mean")
         name = row["name"] if mean else f"{row['name']}, {reducer}"
-        yield name, PrintedScore(_value(value), row.get("scored_samples"), mean)
+        yield name, PrintedScore(_value(value), row.get("scored_samples"), mean and not of_errors)
 
 
 def _answers(file: LogFile, samples: Callable[[], Iterator[Any]]) -> Iterator[LogAnswer]:
@@ -200,10 +207,11 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
         answer=_resolved(output.get("completion"), held) or None,
         question=partial(_question, asked, choices, sample.get("target")),
         unread=unread,
+        fields=sample.get("metadata"),
     )
 
 
-def _question(asked: Any, choices: Any, target: Any) -> QuestionDigests:
+def _question(asked: Any, choices: Any, target: Any) -> Question:
     """What the user asks; a system prompt is a framing."""
     texts = (
         [asked]
@@ -224,7 +232,7 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
     if all(score is None for score in scores.values()):
         return "unscored"
     stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
-    if stop in ("max_tokens", "model_length"):
+    if stop in ("max_tokens", "model_length") or sample.get("limit"):
         return "cut"
     if stop == "content_filter":
         return "refused"
@@ -233,7 +241,7 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:
     if score.get("reason"):
-        return bool(score["reason"] == "invalid_response_format")
+        return score["reason"] in NOT_READ
     return scorer in READS and not score.get("answer") and score.get("value") == "I"
 
 

@@ -1,5 +1,6 @@
 """Logs of lm-evaluation-harness 0.4: `results_TIME.json`, and beside it `samples_TASK_TIME.jsonl` a task."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -15,10 +16,14 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, of_document
+from gridc.compiler.inputs.questions import Question, of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "lm-eval"
+NAMES: tuple[str, ...] = ("results_*.json", "samples_*.jsonl")
+RESULTS = frozenset(("results", "configs", "n-shot"))
+SAMPLES = frozenset(("doc_id", "doc", "filter", "filtered_resps"))
+SHAPES: tuple[frozenset[str], ...] = (RESULTS, SAMPLES)
 INVALID = "[invalid]"
 """What a filter gives where it read nothing."""
 TEMPLATE = (
@@ -46,12 +51,12 @@ UNKNOWN = (
 
 
 def claims(file: LogFile) -> bool:
-    return file.suffix == ".json" and {"results", "configs", "n-shot"} <= file.keys
+    return file.suffix == ".json" and file.keys >= RESULTS
 
 
 def belongs(file: LogFile) -> bool:
     """Samples are read with their results."""
-    return file.suffix == ".jsonl" and {"doc_id", "doc", "filter", "filtered_resps"} <= file.keys
+    return file.suffix == ".jsonl" and file.keys >= SAMPLES
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
@@ -72,7 +77,7 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         if "," in key and "_stderr," not in key
     }
     higher = (document.get("higher_is_better") or {}).get(task) or {}
-    arguments = made.get("model_args") or {}
+    arguments = _arguments(made.get("model_args"))
     unknown = UNKNOWN if samples else (*UNKNOWN, "items (run with --log_samples)")
     return LogRun(
         path=file.path if samples is None else samples.path,
@@ -94,6 +99,7 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         lower=frozenset(key for key in printed if higher.get(key.partition(",")[0]) is False),
         printed=printed,
         expected=_effective(document, task),
+        remark=_limited(document, task),
         unknown=unknown,
     )
 
@@ -113,14 +119,15 @@ def _axes(
     task: str,
     config: Mapping[str, Any],
     made: Mapping[str, Any],
-    arguments: Any,
+    arguments: Mapping[str, Any],
 ) -> dict[str, LogAxis]:
     shots = (document.get("n-shot") or {}).get(task, config.get("num_fewshot") or 0)
     chat = document.get("chat_template_sha")
     multiturn = document.get("fewshot_as_multiturn")
     generated = config.get("generation_kwargs") if config.get("output_type") == "generate_until" else None
     exemplars = [(config.get("fewshot_config") or {}).get("sampler"), made.get("fewshot_seed")]
-    axes = {
+    others = {key: value for key, value in arguments.items() if key not in ("pretrained", "dtype")}
+    return {
         "task": axis("prompt", task),
         "shots": axis("prompt", str(shots)),
         "chat": axis(
@@ -128,23 +135,49 @@ def _axes(
         ),
         "chat_template": axis("model", chat or "none", own=True),
         "system": axis("prompt", document.get("system_instruction_sha") or "none", _system(document)),
-        "template": axis("prompt", [config.get(key) for key in TEMPLATE]),
+        "template": axis("prompt", {key: config.get(key) for key in TEMPLATE}),
         "exemplars": axis("prompt", exemplars if shots else "none"),
         "method": axis("request", str(config.get("output_type"))),
         "decoding": axis("request", "none" if generated is None else generated),
         "repeats": axis("request", str(config.get("repeats") or 1)),
-        "scoring": axis("score", [config.get(key) for key in SCORING]),
+        "scoring": axis("score", {key: config.get(key) for key in SCORING}),
         "task_version": axis("code", str((document.get("versions") or {}).get(task))),
         "package": axis("code", f"{PACKAGE} {document.get('lm_eval_version', 'unknown')}"),
         "weights": axis("model", [_weights(document, arguments), made.get("model_revision")], own=True),
-        "precision": axis("request", str(made.get("model_dtype")), own=True),
+        "precision": axis("request", _precision(made, arguments), own=True),
+        "model_args": axis("request", others, None if others else "none", own=True),
     }
-    if isinstance(arguments, dict):
-        others = {key: value for key, value in arguments.items() if key not in ("pretrained", "dtype")}
-        axes["model_args"] = axis("request", others or "none", own=True)
-    elif arguments:
-        axes["model_args"] = axis("request", str(arguments), own=True)
-    return axes
+
+
+def _arguments(stated: Any) -> Mapping[str, Any]:
+    """What was given as `--model_args`, by name: a table, or `pretrained=org/a,dtype=bfloat16`, whose values
+    become what a table has. A part without a name goes on with the value before it."""
+    if not isinstance(stated, str):
+        return stated if isinstance(stated, Mapping) else {}
+    texts: dict[str, str] = {}
+    name = ""
+    for part in stated.split(","):
+        if "=" in part or not name:
+            name, _, text = part.partition("=")
+            name = name.strip()
+            texts[name] = text
+        else:
+            texts[name] += f",{part}"
+    return {name: _value(text.strip()) for name, text in texts.items() if name}
+
+
+def _value(text: str) -> Any:
+    """A number, true or false where a text says one; else the text."""
+    try:
+        value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except (ValueError, RecursionError):
+        return text
+    return value if value == value else text  # NaN equals nothing, itself neither
+
+
+def _precision(made: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    """What the weights were loaded as; where no log says, what was asked for."""
+    return str(made.get("model_dtype") or arguments.get("dtype")).removeprefix("torch.")
 
 
 def _system(document: Mapping[str, Any]) -> str | None:
@@ -153,29 +186,38 @@ def _system(document: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) and 0 < len(text) <= SHORT else None
 
 
-def _weights(document: Mapping[str, Any], arguments: Any) -> str:
-    named = arguments.get("pretrained") or arguments.get("model") if isinstance(arguments, dict) else None
-    return str(named or document.get("model_name"))
+def _weights(document: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get("pretrained") or arguments.get("model") or document.get("model_name"))
 
 
-def _model(document: Mapping[str, Any], arguments: Any) -> str:
+def _model(document: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """The model's name; of a folder its last part."""
     name = str(document.get("model_name") or _weights(document, arguments))
     return PurePosixPath(name).name if name.startswith(("/", "./", "../")) else name
 
 
-def _shared_seed(document: Mapping[str, Any], config: Mapping[str, Any], arguments: Any) -> str | None:
+def _shared_seed(
+    document: Mapping[str, Any], config: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> str | None:
     behind_address = any(part in str(document.get("model_source")) for part in SEEDED_REQUESTS)
     decoding = config.get("generation_kwargs") or {}
     if not behind_address or not decoding.get("temperature"):
         return None
-    stated = arguments.get("seed") if isinstance(arguments, dict) else None
+    stated = arguments.get("seed")
     return str(decoding.get("seed", stated if stated is not None else 1234))
 
 
-def _effective(document: Mapping[str, Any], task: str) -> int | None:
-    count = ((document.get("n-samples") or {}).get(task) or {}).get("effective")
+def _effective(document: Mapping[str, Any], task: str, which: str = "effective") -> int | None:
+    count = ((document.get("n-samples") or {}).get(task) or {}).get(which)
     return count if isinstance(count, int) else None
+
+
+def _limited(document: Mapping[str, Any], task: str) -> str | None:
+    """Whether a run with `--limit` stands for a benchmark that it asked in part."""
+    asked, there = _effective(document, task), _effective(document, task, "original")
+    if asked is None or there is None or asked >= there:
+        return None
+    return f"{task} has {there:,} documents, of which {asked:,} were asked"
 
 
 def _answers(samples: LogFile) -> Iterator[LogAnswer]:
@@ -204,10 +246,11 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         prompt=_text(first.get("arg_0")),
         answer=_given(row["resps"], asked),
         question=partial(_question, row),
+        fields=row["doc"] if isinstance(row["doc"], Mapping) else None,
     )
 
 
-def _question(row: Mapping[str, Any]) -> QuestionDigests:
+def _question(row: Mapping[str, Any]) -> Question:
     """By the document; candidates that were compared are the choices where it lists none, unless they are
     letters."""
     asked = row["arguments"]

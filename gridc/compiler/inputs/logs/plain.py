@@ -1,4 +1,5 @@
-"""A table of scores, as CSV, TSV, lines of JSON or Parquet: `model`, `score`, and what else its columns say.
+"""A table of scores, as CSV, TSV, lines or an array of JSON, or Parquet: `model`, `score`, and what else its
+columns say.
 
 `item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `unit`, `replicate`,
 `seed`, `state`, `prompt`, `answer` and `reading` are what they are called. A column is an axis where the
@@ -11,6 +12,7 @@ import math
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
@@ -26,18 +28,20 @@ from gridc.compiler.inputs.logs.records import (
     axis,
     content_digest,
 )
-from gridc.compiler.inputs.questions import QuestionDigests, question
+from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
+NAMES: tuple[str, ...] = ("*.parquet",)
+SHAPES: tuple[frozenset[str], ...] = (NEEDED,)
 UNKNOWN = ("what no column says", "versions")
 
 
 def claims(file: LogFile) -> bool:
-    if file.suffix == ".parquet":
-        return True
-    return file.suffix in (".csv", ".tsv", ".jsonl") and set(map(column_name, file.keys)) >= NEEDED
+    if set(map(column_name, file.keys)) >= NEEDED:
+        return file.suffix != ".json" or isinstance(file.document, list)
+    return False
 
 
 def belongs(file: LogFile) -> bool:
@@ -54,7 +58,7 @@ class _Row(NamedTuple):
     prompt: str | None
     answer: str | None
     of: int | None
-    question: Callable[[], QuestionDigests] | None
+    question: Callable[[], Question] | None
 
 
 class _Cell(NamedTuple):
@@ -72,11 +76,11 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     constant: dict[tuple[str, str], dict[str, str]] = {}
     varying: dict[str, int] = {}
     not_read: dict[str, None] = {}
-    itemised = True
+    itemised, stated = True, set[str]()
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
-            if name in READ:
+            if name in READ or name in file.columns.units:
                 continue
             if name in file.columns.axes:
                 named[name] = intern(_level(row[name]))
@@ -86,9 +90,12 @@ def runs(file: LogFile) -> Iterator[LogRun]:
                 others[name] = _level(row[name])
             file.columns.found.add(name)
         itemised = any(name in row for name in (*ITEM, *CONTENT))
+        benchmark = intern(str(row.get("benchmark") or file.stem))
+        if row.get("benchmark"):
+            stated.add(benchmark)
         cell = _Cell(
             intern(_text(file, row, "model", line)),
-            intern(str(row.get("benchmark") or file.stem)),
+            benchmark,
             str(row.get("reading") or "score"),
             tuple(named.items()),
             str(row.get("seed") or ""),
@@ -103,7 +110,8 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         raise _not_known(file, varying, cells)
     for cell, rows in cells.items():
         levels = (*cell.levels, *constant[cell.model, cell.benchmark].items())
-        yield _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        run = _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
+        yield replace(run, named=cell.benchmark in stated)
 
 
 def _level(value: Any) -> str:
@@ -118,7 +126,7 @@ def _not_known(file: LogFile, varying: Mapping[str, int], cells: Mapping[_Cell, 
     help = "; ".join(f"`{axis}` or `{ignore}`" for axis, ignore in choices)
     if any(len({(row.id, row.content, row.epoch) for row in rows}) < len(rows) for rows in cells.values()):
         help += "; if all are ignored, an item has two answers that only a column `replicate` can tell apart"
-    return log_error("GC676", message, file.path, min(varying.values()), help)
+    return _row_error(file, "GC676", message, min(varying.values()), help)
 
 
 def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read: Sequence[str]) -> LogRun:
@@ -166,7 +174,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     state = str(row.get("state") or ("unscored" if score is None else "read"))
     if state not in LOG_STATES:
         message = f"`{state}` is not a state"
-        raise log_error("GC672", message, file.path, line, f"known: {', '.join(LOG_STATES)}")
+        raise _row_error(file, "GC672", message, line, f"known: {', '.join(LOG_STATES)}")
     content = next((str(row[name]) for name in CONTENT if row.get(name) not in (None, "")), None)
     id = next((str(row[name]) for name in ITEM if row.get(name) not in (None, "")), content or "")
     return _Row(
@@ -175,7 +183,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         _whole(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,
         next(known for known in LOG_STATES if known == state),
-        None if row.get("unit") in (None, "") else intern(str(row["unit"])),
+        _unit(file, row),
         row.get("prompt") or content,
         row.get("answer") or None,
         _whole(file, row.get("n"), line),
@@ -183,9 +191,15 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     )
 
 
+def _unit(file: LogFile, row: Mapping[str, Any]) -> str | None:
+    """By the column that the author names, and else by `unit`."""
+    stated = file.columns.unit_of(row) if file.columns.unit is not None else row.get("unit")
+    return None if stated in (None, "") else intern(str(stated))
+
+
 def _text(file: LogFile, row: Mapping[str, Any], name: str, line: int) -> str:
     if row.get(name) in (None, ""):
-        raise log_error("GC672", f"`{name}` is empty", file.path, line)
+        raise _row_error(file, "GC672", f"`{name}` is empty", line)
     return str(row[name])
 
 
@@ -196,7 +210,7 @@ def _score(file: LogFile, value: Any, line: int) -> float | None:
         score = {"true": 1.0, "false": 0.0}.get(str(value).lower())
         score = float(value) if score is None else score
     except ValueError:
-        raise log_error("GC672", f"`score` is not a number: {str(value)[:40]}", file.path, line) from None
+        raise _row_error(file, "GC672", f"`score` is not a number: {str(value)[:40]}", line) from None
     return score if math.isfinite(score) else None
 
 
@@ -206,7 +220,7 @@ def _whole(file: LogFile, value: Any, line: int) -> int | None:
     try:
         return int(value)
     except ValueError:
-        raise log_error("GC672", f"not a whole number: {str(value)[:40]}", file.path, line) from None
+        raise _row_error(file, "GC672", f"not a whole number: {str(value)[:40]}", line) from None
 
 
 def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -218,36 +232,26 @@ def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 names[header] = column_name(header)
         named = {names[header]: value for header, value in row.items()}
         if len(named) < len(row):
-            raise log_error("GC672", "a column is named twice, but for the case", file.path, line)
+            raise _row_error(file, "GC672", "a column is named twice, but for the case", line)
         yield line, named
 
 
 def _rows(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if file.suffix == ".jsonl":
-        for line, row in file.lines():
-            if not isinstance(row, dict) or not set(map(column_name, row)) >= NEEDED:
-                help = 'a row whose answer has no score has `"score": null`'
-                raise log_error("GC672", "a row without `model` and `score`", file.path, line, help)
-            yield line, row
+    """With the line of each; of a format that has none, its number."""
+    if file.suffix == ".parquet":
+        yield from enumerate(file.parquet(), start=1)
         return
-    if file.suffix != ".parquet":
+    if file.suffix not in (".json", ".jsonl"):
         yield from file.table()
         return
-    try:
-        import pyarrow.lib
-        import pyarrow.parquet
-    except ImportError:
-        help = 'pip install "gridc[tables]", or write the table as CSV'
-        raise log_error("GC671", "Parquet needs pyarrow", file.path, help=help) from None
-    try:
-        with file.open() as opened:
-            table = pyarrow.parquet.ParquetFile(opened)
-            if not set(map(column_name, table.schema_arrow.names)) >= NEEDED:
-                raise log_error("GC671", "no columns `model` and `score`", file.path)
-            line = 1
-            for batch in table.iter_batches(10_000):
-                for row in batch.to_pylist():
-                    line += 1
-                    yield line, row
-    except (pyarrow.lib.ArrowException, OSError) as error:
-        raise log_error("GC672", f"not Parquet: {error}", file.path) from None
+    for line, row in file.lines() if file.suffix == ".jsonl" else enumerate(file.document, start=1):
+        if not isinstance(row, dict) or not set(map(column_name, row)) >= NEEDED:
+            help = 'a row whose answer has no score has `"score": null`'
+            raise _row_error(file, "GC672", "a row without `model` and `score`", line, help)
+        yield line, row
+
+
+def _row_error(file: LogFile, code: str, message: str, line: int, help: str | None = None) -> FileError:
+    if file.suffix in (".json", ".parquet"):
+        return log_error(code, f"row {line:,}: {message}", file.path, help=help)
+    return log_error(code, message, file.path, line, help)

@@ -13,26 +13,31 @@ from gridc.compiler.inputs.questions import of_document
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "promptfoo"
+NAMES: tuple[str, ...] = ()
+WHOLE = frozenset(("evalId", "results", "config"))
+ROW = frozenset(("promptIdx", "testIdx", "provider"))
+TABLE = frozenset(("Status", "Score", "Named Scores"))
+SHAPES: tuple[frozenset[str], ...] = (WHOLE, ROW, TABLE)
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
 ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
-UNKNOWN = ("unreadable answers: they count as wrong", "versions of the models")
+UNKNOWN = (
+    "which answers were unreadable, but for empty ones (they count as wrong)",
+    "versions of the models",
+    "whether the run was finished",
+)
 NO_CONFIG = (
     "decoding (only the .json has the providers' settings)",
     "the version of promptfoo",
-    "whether the run was finished",
 )
 STATUS = "Status"
 
 
 def claims(file: LogFile) -> bool:
     if file.suffix == ".csv":
-        return {STATUS, "Score", "Named Scores"} <= file.keys
-    wanted = (
-        {"evalId", "results", "config"} if file.suffix == ".json" else {"promptIdx", "testIdx", "provider"}
-    )
-    return file.suffix in (".json", ".jsonl") and wanted <= file.keys
+        return file.keys >= TABLE
+    return file.suffix in (".json", ".jsonl") and file.keys >= (WHOLE if file.suffix == ".json" else ROW)
 
 
 def belongs(file: LogFile) -> bool:
@@ -70,7 +75,7 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
         counts[column] += 1
         passed[column] += bool(row["success"])
         names[column].update(dict.fromkeys(row.get("namedScores") or {}))
-    _check_counts(file, document, sum(counts.values()))
+    remark = _check_counts(file, document, sum(counts.values()))
     version = (document.get("metadata") or {}).get("promptfooVersion")
     for column in counts:
         which, of = column.among(counts)
@@ -83,6 +88,7 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
             digest=file.digest,
             model=column.provider,
             benchmark=config.get("description") or file.stem,
+            named=bool(config.get("description")),
             axes=_axes(column.prompt, column.label, decoding, version, which, of),
             readings=(PASS, "score", *names[column]),
             samples=partial(_answers, file, column, templates),
@@ -91,6 +97,8 @@ def _of_rows(file: LogFile) -> Iterator[LogRun]:
             shared_seed=None if seed is None or not (decoding or {}).get("temperature", 1) else str(seed),
             printed={PASS: PrintedScore(passed[column] / counts[column], counts[column])},
             expected=counts[column],
+            finished=None,
+            remark=remark,
             unknown=UNKNOWN if document else (*UNKNOWN, *NO_CONFIG),
         )
 
@@ -101,7 +109,7 @@ def _axes(
     """Columns that are called alike differ in something, even where the file does not say in what."""
     axes = {"prompt": axis("prompt", prompt, label)}
     if decoding is not None:
-        axes["decoding"] = axis("request", decoding or "provider's default", own=True)
+        axes["decoding"] = axis("request", decoding, None if decoding else "provider's default", own=True)
     elif of > 1:
         axes["column"] = axis("request", f"{which + 1} of {of} called alike")
     if version is not None:
@@ -109,14 +117,19 @@ def _axes(
     return axes
 
 
-def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> None:
+def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> str | None:
+    """What to know of rows that are not counted: those that were under way when an evaluation was interrupted
+    are kept, and not even `promptfoo eval --resume` counts them. Raises `FileError` (GC674) where rows are
+    missing."""
     stats = (document.get("results") or {}).get("stats")
     if stats is None:
-        return
+        return None
     counted = sum(stats.get(name, 0) for name in ("successes", "failures", "errors"))
-    if counted != rows:
-        message = f"its statistics count {counted:,} results, and the file has {rows:,}"
-        raise log_error("GC674", message, file.path)
+    said = f"its statistics count {counted:,} results, and the file has {rows:,}"
+    if counted > rows:
+        help = "export it again (`promptfoo export eval ID`), or leave it out"
+        raise log_error("GC674", said, file.path, help=help)
+    return f"{said}: it was interrupted, and may not be finished" if counted < rows else None
 
 
 def _prompts(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -167,19 +180,28 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
         values = {name: _text(value) for name, value in (row.get("vars") or {}).items()}
         content = content_digest(values)
         test, response = row.get("testCase") or {}, row.get("response") or {}
-        failed = row.get("failureReason") == ERROR
+        failed, about = row.get("failureReason") == ERROR, test.get("metadata")
         output = response.get("output")
         yield LogAnswer(
             id=str(test.get("description") or _id(values)),
             content=content,
             epoch=seen[content],
             scores={} if failed else _scores(row),
-            state="failed" if failed else ENDED.get(str(response.get("finishReason")), "read"),
+            state=_state(failed, bool(row["success"]), output, response.get("finishReason")),
             prompt=row["prompt"].get("raw"),
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
+            fields={**(about if isinstance(about, dict) else {}), **(row.get("vars") or {})},
         )
         seen[content] += 1
+
+
+def _state(failed: bool, passed: bool, output: Any, finish: object = None) -> AnswerState:
+    """Nothing was read of an empty answer, unless a test asks for one."""
+    if failed:
+        return "failed"
+    empty = isinstance(output, str) and not output.strip()
+    return ENDED.get(str(finish), "unreadable" if empty and not passed else "read")
 
 
 def _text(value: Any) -> str:
@@ -218,9 +240,11 @@ def _of_csv(file: LogFile) -> Iterator[LogRun]:
             digest=file.digest,
             model=column.provider,
             benchmark=file.stem,
+            named=False,
             axes=_axes(column.prompt, column.label, None, None, *column.among(columns)),
             readings=(PASS, "score"),
             samples=partial(_of_column, file, header[: starts[0]], column.place),
+            finished=None,
             unknown=(*UNKNOWN, *NO_CONFIG, "prompts", "answers that were cut off"),
         )
 
@@ -241,8 +265,9 @@ def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswe
             content=content,
             epoch=seen[content],
             scores={} if failed else {PASS: float(status == "PASS"), "score": float(record[start + 2])},
-            state="failed" if failed else "read",
+            state=_state(failed, status == "PASS", record[start]),
             answer=None if failed else record[start],
             question=partial(of_document, values),
+            fields=values,
         )
         seen[content] += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple, get_args
 
-from gridc.compiler.inputs.questions import QuestionDigests, text_digest
+from gridc.compiler.inputs.questions import Question, text_digest
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
@@ -53,7 +53,8 @@ class LogAnswer(NamedTuple):
     it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
     `question` gives what is asked as every package would have it; `unread` names those of several readings
-    that read nothing in an answer that is there."""
+    that read nothing in an answer that is there; `fields` are the item's own, of which the author may name
+    one as its unit."""
 
     id: str
     content: bytes | None
@@ -63,8 +64,9 @@ class LogAnswer(NamedTuple):
     prompt: str | None = None
     answer: str | None = None
     unit: str | None = None
-    question: Callable[[], QuestionDigests] | None = None
+    question: Callable[[], Question] | None = None
     unread: Collection[str] = ()
+    fields: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class LogRun:
     what several attempts have in common where a package asks again what failed, of which the last begun has
     what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
     `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
-    draw. `unknown` is what the log does not record, and `not_read` what it has that is not read, by name.
+    draw. `finished` is None where the log does not say. `called` is the model's name in the log where `model`
+    is one that the author gave; `named` says whether the log names its benchmark, which else has the name of
+    the file. `unknown` is what the log does not record, and `not_read` what it has that is not read, by name;
+    `remark` is what to know of it before any number.
     """
 
     path: Path
@@ -100,11 +105,14 @@ class LogRun:
     attempt_of: str = ""
     begun: str = ""
     asked_again: int = 0
-    finished: bool = True
+    finished: bool | None = True
     unlisted: float | None = None
     total: int | None = None
+    called: str = ""
+    named: bool = True
     unknown: tuple[str, ...] = ()
     not_read: Sequence[str] = ()
+    remark: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):
@@ -116,7 +124,7 @@ class LogRun:
 
     @property
     def made_by(self) -> str:
-        return f"{self.package} {self.version}"
+        return f"{self.package} {self.version}".rstrip()
 
 
 _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -13,6 +13,8 @@ from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, 
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"
+NAMES: tuple[str, ...] = ()
+SHAPES: tuple[frozenset[str], ...] = (frozenset(("resolved",)), frozenset(("resolved_ids",)))
 SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "resolved": (1.0, "read"),
     "resolved_ids": (1.0, "read"),

@@ -1,0 +1,74 @@
+"""How often logs of two equal models are "apart", and a build passes that lost its margin, where items come
+in families, with `--unit` and without.
+
+    python -m benchmarks.units [DRAWS]     # or: make bench-units
+
+Families have 4 items. Three quarters of them succeed or fail as a whole, and the items of the others each by
+itself. `certify` compares two models that are right with the same probability, and `compare` a build that
+lost just the margin of 20 points. Each row of the Markdown table is of 2,000 draws.
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import gridc
+
+FAMILIES, SIZE = (15, 50), 4
+DRAWS = 2_000
+Drawn = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+
+
+def scores(rng: np.random.Generator, families: int, rate: float) -> Drawn:
+    """(families, items), 0 or 1."""
+    whole, of_family = rng.random(families) < 0.75, rng.random(families) < rate
+    of_item = rng.random((families, SIZE)) < rate
+    return np.where(whole[:, None], of_family[:, None], of_item).astype(np.int64)
+
+
+def write(path: Path, **models: Drawn) -> Path:
+    rows = [
+        f"{model},f{family}-{item},f{family},{score}"
+        for model, drawn in models.items()
+        for family, items in enumerate(drawn)
+        for item, score in enumerate(items)
+    ]
+    path.write_text("\n".join(["model,item,family,score", *rows]) + "\n")
+    return path
+
+
+def apart(folder: Path, rng: np.random.Generator, families: int) -> tuple[bool, bool]:
+    """Whether two equal models are said to be apart: with units, and without."""
+    a, b = scores(rng, families, 0.6), scores(rng, families, 0.6)
+    path = write(folder / "both.csv", a=a, b=b)
+    reports = gridc.certify(path, unit="family"), gridc.certify(path, ignore=["family"])
+    with_units, without = (report.certificate.benchmarks[0].neighbours[0].apart for report in reports)
+    return with_units, without
+
+
+def passes(folder: Path, rng: np.random.Generator, families: int) -> tuple[bool, bool]:
+    """Whether a build passes that lost just the margin: with units, and without."""
+    first = write(folder / "a.csv", a=scores(rng, families, 0.85))
+    second = write(folder / "b.csv", b=scores(rng, families, 0.65))
+    with_units = gridc.compare(first, second, margin=20, unit="family")
+    without = gridc.compare(first, second, margin=20, ignore=["family"])
+    return with_units.verdict == "GO", without.verdict == "GO"
+
+
+def main(draws: int = DRAWS) -> None:
+    print("| families of 4 | falsely apart | without units | falsely GO | without units |")
+    print("|---|---|---|---|---|")
+    with TemporaryDirectory() as name:
+        for families in FAMILIES:
+            rng, folder = np.random.default_rng(20261127 + families), Path(name)
+            cells = [f"{families}"]
+            for decides in (apart, passes):
+                shares = np.mean([decides(folder, rng, families) for _ in range(draws)], axis=0)
+                cells += [f"{share:.3f}".removeprefix("0") for share in shares]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

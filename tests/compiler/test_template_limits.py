@@ -2,6 +2,7 @@
 
 import resource
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,7 @@ BOMBS = {
     "recursive loop": "{% for a in choices recursive %}{{ loop(choices) }}{% endfor %}",
     "printf": "{{ '%999999999d' % 1 }}",
     "format": "{{ '{:>999999999}'.format(1) }}",
+    "the same text many times as JSON": "{% set x = [" + "question, " * 5000 + "] %}{{ [x, x, x] | tojson }}",
     "padding by a method": "{{ 'x'.zfill(999999999) }}",
     "padding by a filter": "{{ 'x' | center(999999999) }}",
     "replacing": "{{ ('a' * 1000000) | replace('a', 'b' * 1000) }}",
@@ -78,3 +80,12 @@ def test_a_long_document_may_wrap_a_prompt() -> None:
 def test_each_render_has_a_budget_of_its_own() -> None:
     template = "{{ stem }}{% for a in 'x' * 9000 %}{% endfor %}"
     assert [render_prompt(template, ITEM, [ITEM]) for _ in range(3)]
+
+
+def test_a_list_is_printed_as_json_and_not_by_itself() -> None:
+    item = replace(ITEM, extra={"tags": ["naïve", {"n": 1, "<": None}]})
+    assert render_prompt("{{ extra.tags | tojson }}", item) == '["naïve", {"n": 1, "<": null}]'
+    with pytest.raises(SandboxError, match="`tojson` and `join` print it"):
+        render_prompt("{{ extra.tags }}", item)
+    with pytest.raises(SandboxError):
+        render_prompt("{{ [[question * 9], [question * 9]] | tojson }}", replace(item, query="x" * 10**6))

@@ -7,6 +7,7 @@ is needed, and a template fails in the same way on every machine; CPU time is on
 the backstop.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -152,7 +153,7 @@ class PromptEnvironment(MeteredEnvironment):
         super().__init__(undefined=StrictUndefined, autoescape=False, finalize=_shown, optimized=False)
         self.globals.clear()
         self.filters = {name: self.filters[name] for name in FILTERS}
-        self.filters |= {"join": _joined, "replace": _replaced, "string": _text}
+        self.filters |= {"join": _joined, "replace": _replaced, "string": _text, "tojson": _as_json}
         self.filters = metered(self.filters)
 
     def template(self, source: str, cased: Callable[[str], str] | None = None) -> Template:
@@ -250,7 +251,7 @@ def render(template: Template, values: dict[str, object]) -> str:
 def _shown(context: Context, value: object) -> object:
     """Only text and numbers are printed: a method that was not called would print its address."""
     if not isinstance(value, str | int | float):
-        raise TypeError(f"{type(value).__name__} is neither text nor a number")
+        raise TypeError(f"{type(value).__name__} is neither text nor a number (`tojson` and `join` print it)")
     USED.get().work(value)
     return value
 
@@ -315,6 +316,11 @@ def _text(value: Any) -> str:
     if not isinstance(value, str | int | float):
         raise TypeError(f"{type(value).__name__} is neither text nor a number")
     return str(value)
+
+
+def _as_json(value: Any) -> str:
+    """As JSON, with the letters of every script as they are. That of Jinja escapes for HTML."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _joined(parts: Iterable[Any], separator: str = "") -> str:

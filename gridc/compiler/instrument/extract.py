@@ -86,7 +86,7 @@ _DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
 _CLOSE = r"[\s*_`~\"')\]}$>]*+"
 _NOUN = (
     r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
-    r"label|judge?ment|prediction|pick|solution|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
+    r"label|judge?ment|prediction|pick|solution|selected|chosen|rating|grade|decision|category|tl;?dr|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
     r"alternativa|escolha|risposta|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
     r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
 )
@@ -103,14 +103,15 @@ _FILLER = re.compile(
     r"(?:(?:therefore|thus|clearly|definitely|probably|likely|most|simply|just|actually|indeed|still|now|hence|"
     r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|letra|"
     r"lettre|the|la|le|el|die|der|das|(?:first|second|third|fourth|fifth|last|former|latter)(?:\s++one)?)\b"
-    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++)*+",
+    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++)",
     re.IGNORECASE,
 )
 _SAID = (
-    r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++|still\s++)?"
+    r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++)?"
+    r"(?:(?:now|still|then|therefore|definitely|probably|also|instead)\s++)?"
     r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with|settle\s++on|answer|"
     r"(?:lean|leaning|inclined)\s++towards?)\b|"
-    r"\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
+    r"(?:^|[.!?\n]\s{0,3})(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s++with)\b|\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
     r"\b(?:elijo|escojo|escolho|scelgo)\b|(?:أختار|اخترت)|[选選][择擇]?"
 )
 _ITS = (
@@ -119,7 +120,8 @@ _ITS = (
 )
 
 _MARKER = re.compile(
-    rf"(?:(?<!{GLUED}){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID})"
+    rf"(?:(?:(?<!{GLUED})|(?<=[فوبل])){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID}|"
+    rf"(?:^|\n)[#*_ ]*+(?:final\s++|my\s++)?{_NOUN}[*_ ]*+\n|सही\s++(?:उत्तर|विकल्प)\s++)"
     rf"{_DRESS}",
     re.IGNORECASE,
 )
@@ -151,7 +153,9 @@ _FAVOURED = re.compile(
 )
 _PEOPLE = (
     r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
-    r"any(?:one|body)|one|friends?|teachers?|textbooks?)"
+    r"any(?:one|body)|one|friends?|teachers?|textbooks?|colleagues?|boss|ministers?|spokes\w++|neighbou?rs?|doctors?|lawyers?|"
+    r"users?|clients?|customers?|reviewers?|experts?|economists?|scientists?|parents?|mother|father|brother|sister|wife|"
+    r"husband|majority|public|opponents?)"
 )
 _HOLD = (
     r"(?:says?|said|thinks?|thought|claim(?:s|ed)?|argue[sd]?|believe[sd]?|answer(?:s|ed)?|pick(?:s|ed)?|chooses?|chose|"
@@ -163,6 +167,24 @@ _ATTRIBUTION = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTED = re.compile(rf"{_CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
+_SENTENCES = re.compile(r"[.!?。！？।؟]['\")\]*_]*+\s++|[。！？]|\n++")
+_CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re.IGNORECASE)
+_IF = re.compile(r"\b(?:if|unless|whether|wenn|falls|si|se|ob)\b", re.IGNORECASE)
+_CLOSES = re.compile(
+    r"\b(?:so|thus|therefore|hence|then|overall|ultimately|finally|final|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
+    r"(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
+    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best|clearly|"
+    r"verdict|conclusion|answer|it(?:'s|\s++is)|"
+    r"also|somit|daher|demnach|folglich|donc|ainsi|portanto|logo|entonces|por\s++tanto|así\s++que|quindi|dunque|perciò|"
+    r"значит|поэтому|следовательно|итак)\b|因此|所以|よって|したがって|ゆえに|따라서|그러므로|لذلك|इसलिए|अतः",
+    re.IGNORECASE,
+)
+_MAY = re.compile(rf"{_CLOSE}(?:can|could|might|may|would|does|do)(?:n't|not)?\b", re.IGNORECASE)
+_COLON = re.compile(rf":{_DRESS}\Z")
+_TAKES_BACK = re.compile(
+    r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
+    re.IGNORECASE,
+)
 _ABSTAINS = re.compile(
     r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
     r"don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
@@ -183,10 +205,17 @@ _DENIAL = re.compile(
 )
 _RIGHT = re.compile(
     rf"{_CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
-    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer)\b|"
+    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer|one|pick|choice|"
+    r"(?<=most\s)(?:likely|plausible|probable|fitting|suitable|accurate|appropriate|reasonable|convincing))\b|"
+    rf"{_CLOSE}it\s++(?:is|must\s++be)\b|"
     rf"{_CLOSE}(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
     rf"{_CLOSE}(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|{_CLOSE}が(?:正解|正しい|答え|最も適切|適切)|"
     rf"{_CLOSE}(?:가|이)\s?(?:정답|맞|옳|답)|{_CLOSE}(?:를|을)\s?선택|{_CLOSE}を選",
+    re.IGNORECASE,
+)
+_RIGHT_TEXT = re.compile(
+    rf"{_CLOSE}(?:is\s++(?:\w++\s++)?the\s++(?:most\s++(?:likely|plausible|probable|fitting|suitable|accurate|appropriate)|"
+    r"best|right|correct|likeliest)\b|it\s++(?:is|must\s++be)\b)",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -210,6 +239,7 @@ _NONE = re.compile(
 _OPENING = re.compile(
     r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
 )
+_BEGINS = re.compile(rf"\A\s*+{_ITS}{_DRESS}", re.IGNORECASE)
 _STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
 _ASKED = re.compile(rf"{_CLOSE}\?")
 _REASON = re.compile(rf"{_CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
@@ -310,7 +340,7 @@ class _Read:
                 mention.start in marked
                 or mention == last
                 or (mention.start in corrected and self._stops(mention) and not self._asked(mention))
-                or (mention.letter and _RIGHT.match(self.text, mention.end) is not None)
+                or (_RIGHT if mention.letter else _RIGHT_TEXT).match(self.text, mention.end) is not None
             )
         )
 
@@ -338,7 +368,8 @@ class _Read:
     def opening(self) -> Mention | None:
         """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker"."""
         first = self.standing[0] if self.standing else None
-        if first is None or self._leads(0) != first.start or first.start in self.surveyed:
+        leads = {self._leads(0), *(end for end in self._ends(_BEGINS))}
+        if first is None or first.start not in leads or first.start in self.surveyed:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
@@ -378,12 +409,76 @@ class _Read:
         )
 
     def turned(self, answer: Mention) -> Mention:
-        """What a later conclusion changes a stated answer to: "Answer: A. Wait, … so it is B"."""
+        """What is said later than a stated answer and changes it: a conclusion ("Wait, … so it is B"), a
+        correction ("No, the one near the sea is B"), or another option alone at the end ("… Pass.")."""
         ends = self._ends(_CONCLUSION)
-        later = self._last(
+        concluded = self._last(
             lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
         )
-        return answer if later is None or later.start < answer.start else later
+        later = [concluded, self.corrected(), self._alone_at_the_end()]
+        return max([answer, *filter(None, later)], key=lambda mention: mention.start)
+
+    def closing(self) -> Mention | None:
+        """The only option that the last sentence names, or its last part behind a "but": alone ("Pass."), behind
+        a colon, or with words of a conclusion ("I'd give it to B")."""
+        begin, named = self._last_sentence()
+        if named is None or self._asked(named):
+            return None
+        first = next(mention for mention in self.standing if mention.start >= begin)
+        before, behind = self.text[begin : first.start], self.text[named.end :]
+        if before.endswith(".") or _IF.search(before) or _ABSTAINS.search(before) or _ABSTAINS.search(behind):
+            return None
+        concludes = _CLOSES.search(before) or (_COLON.search(before) and _ENDS.match(self.text, named.end))
+        return named if concludes else self._alone_at_the_end()
+
+    def _last_sentence(self) -> tuple[int, Mention | None]:
+        """Where the last sentence begins, or its last part behind a "but" that names an option, and the last
+        mention of the only option in it."""
+        begin = max((found.end() for found in _SENTENCES.finditer(self.text.rstrip(_BLANK))), default=0)
+        for found in _CONTRAST.finditer(self.text, begin):
+            if any(mention.start >= found.end() for mention in self.standing):
+                begin = found.end()
+        named = [mention for mention in self.standing if mention.start >= begin]
+        return begin, named[-1] if len({mention.option for mention in named}) == 1 else None
+
+    def _alone_at_the_end(self) -> Mention | None:
+        """The option that is the last sentence, where the one before is not another option."""
+        begin, named = self._last_sentence()
+        if not begin or named is None or self._asked(named) or self._listed(named, begin):
+            return None
+        first = next(mention for mention in self.standing if mention.start >= begin)
+        rest = self.text[begin : first.start] + self.text[named.end :]
+        return None if any(map(str.isalnum, rest)) else named
+
+    def _listed(self, mention: Mention, begin: int) -> bool:
+        """Whether another option stands alone in the sentence before."""
+        earlier = [each for each in self.standing if each.start < begin]
+        if not earlier or earlier[-1].option == mention.option:
+            return False
+        start = max(
+            (found.end() for found in _SENTENCES.finditer(self.text, 0, earlier[-1].start)), default=0
+        )
+        rest = self.text[start : earlier[-1].start] + self.text[earlier[-1].end : begin]
+        return not any(map(str.isalnum, rest))
+
+    def corrected(self) -> Mention | None:
+        """The only option of the last sentence that begins by taking something back: "No, the one near the
+        sea is B"."""
+        found = None
+        for found in _TAKES_BACK.finditer(self.text):
+            pass
+        if found is None:
+            return None
+        end = _SENTENCES.search(self.text, found.end())
+        named = [
+            mention
+            for mention in self.standing
+            if found.end() <= mention.start < (end.start() if end else len(self.text))
+        ]
+        later = [mention for mention in self.standing if named and mention.start > named[-1].start]
+        if len({mention.option for mention in named}) != 1 or later or self._asked(named[-1]):
+            return None
+        return named[-1] if self._stops(named[-1]) else None
 
     def favoured(self) -> Mention | None:
         """The last mention of the only option that is said to fit: "only B follows", "B matches"."""
@@ -398,7 +493,7 @@ class _Read:
     def left(self) -> Mention | None:
         """The only option of three or more that is not called wrong, at the last one that is, where no option
         is named otherwise."""
-        wrong = {mention.option for mention in self.denied if mention.letter}
+        wrong = {mention.option for mention in self.denied}
         if self.standing or self.options < 3 or len(wrong) != self.options - 1:
             return None
         (option,) = set(range(self.options)) - wrong
@@ -407,23 +502,27 @@ class _Read:
     def bracketed(self) -> Mention | None:
         """The last letter in brackets or in bold, where no other option's stands so: "the note fits (C)"."""
         about = self.surveyed | self._ends(_ABOUT)
-        return self._only(lambda mention: mention.start not in about and self._in_brackets(mention))
+        chosen = self._only(lambda mention: mention.start not in about and self._in_brackets(mention))
+        return chosen if len({mention.option for mention in self.standing}) == 1 else None
 
     def _in_brackets(self, mention: Mention) -> bool:
         return self.letters and mention.letter and self._around(mention) in _BRACKETS
 
     def named(self) -> Mention | None:
         """The last text, where only one option's is named. A word as short as "no" must stand alone."""
+        begin, _ = self._last_sentence()
         rejected = {mention.option for mention in self.denied} - {
             mention.option for mention in self.standing if mention.letter
         }
-        return self._only(
+        texts = self._only(
             lambda mention: (
                 not mention.letter
                 and mention.option not in rejected
                 and (mention.end - mention.start > 3 or self._stops(mention))
+                and not _MAY.match(self.text, mention.end)
             )
         )
+        return texts if texts is not None and texts.start >= begin else None
 
     def several(self) -> bool:
         """Whether several options are named by their texts, or by letters in brackets or in bold."""
@@ -492,9 +591,22 @@ class _Read:
         return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]
 
     def _ends(self, pattern: re.Pattern[str]) -> set[int]:
-        """Where the pattern ends, and where the words end that may stand between it and an answer."""
-        ends = [match.end() for match in pattern.finditer(self.text)]
-        return {*ends, *(filler.end() for end in ends if (filler := _FILLER.match(self.text, end)))}
+        """Where the pattern ends, and where each of the words ends that may stand between it and an answer.
+        What is quoted from somebody is not said."""
+        ends = set[int]()
+        for match in pattern.finditer(self.text):
+            end: int | None = None if self._quoted(match) else match.end()
+            while end is not None and end not in ends:
+                ends.add(end)
+                filler = _FILLER.match(self.text, end)
+                end = filler.end() if filler is not None else None
+        return ends
+
+    def _quoted(self, match: re.Match[str]) -> bool:
+        """Whether words stand in double quotes that begin on their line and do not end in them."""
+        start = match.start()
+        open_quotes = self.text.count('"', self.text.rfind("\n", 0, start) + 1, start) % 2
+        return open_quotes == 1 and '"' not in match[0]
 
 
 _LABEL = " \t.:)]*_-"
@@ -504,7 +616,9 @@ _OPENS = " \t\n*_`\"'([{"
 _PARTS = ("", ".", ",", ";", "!", "?", "\n", ")", "-")
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),
+    ("corrected", "stated", _Read.corrected),
     ("opening", "stated", _Read.opening),
+    ("closing", "inferred", _Read.closing),
     ("concluded", "inferred", _Read.concluded),
     ("favoured", "inferred", _Read.favoured),
     ("bracketed", "inferred", _Read.bracketed),

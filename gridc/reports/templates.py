@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from gridc.compiler.instrument.refusal import ERROR
 from gridc.reports.quantities import number_needed
 from gridc.reports.words import better, model_at, number, percent, points, whole_percent, with_sign
 from gridc.schema.certificate import Floor
@@ -72,7 +73,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals["better"] = better
+    environment.globals |= {"better": better, "refusal_error": ERROR}
     environment.filters |= {
         "percent": percent,
         "points": points,

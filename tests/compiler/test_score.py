@@ -279,7 +279,7 @@ def test_an_answer_line_is_a_line_of_its_own(text: str, choice: int | None) -> N
         ("Je ne suis pas en mesure de vous aider.", 1),
         ("对不起，我无法提供帮助。", 1),
         ("Use `kill PID`.", 0),
-        ("x" * 400 + " I cannot help", 0),
+        ("x" * 700 + " I cannot help", 0),
         ("<think>I cannot help</think>Use `kill`.", 0),
         ("", None),
         (" \n", None),

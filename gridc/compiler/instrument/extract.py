@@ -419,8 +419,8 @@ class _Read:
         return max([answer, *filter(None, later)], key=lambda mention: mention.start)
 
     def closing(self) -> Mention | None:
-        """The only option that the last sentence names, or its last part behind a "but": alone ("Pass."), behind
-        a colon, or with words of a conclusion ("I'd give it to B")."""
+        """The only option that the last sentence names, or its part behind a "but": alone ("Pass."), behind a
+        colon, or with words of a conclusion ("I'd give it to B")."""
         begin, named = self._last_sentence()
         if named is None or self._asked(named):
             return None
@@ -464,9 +464,7 @@ class _Read:
     def corrected(self) -> Mention | None:
         """The only option of the last sentence that begins by taking something back: "No, the one near the
         sea is B"."""
-        found = None
-        for found in _TAKES_BACK.finditer(self.text):
-            pass
+        found = max(_TAKES_BACK.finditer(self.text), key=re.Match.start, default=None)
         if found is None:
             return None
         end = _SENTENCES.search(self.text, found.end())

@@ -42,6 +42,8 @@ def _generated(method: str) -> list[object]:
     for setting in settings:
         for text in (*_STOPPED, *inputs()["short"][:12]):
             outcomes.append(_outcome(setting, CHOICE, [{"text": "A"}, {"text": text}]))
+            if method == "extract":
+                outcomes.append(_outcome(setting, CHOICE, [{"text": text, "finish": "length"}]))
         outcomes.append(_outcome(setting, CHOICE, [{"text": "A"}, _FAILED]))
     return outcomes
 
@@ -126,7 +128,11 @@ def _matched(kind: MatchKind) -> list[object]:
 
 def _compared(setting: Setting, item: Item, responses: Sequence[str]) -> list[object]:
     try:
-        return [_outcome(setting, item, [{"text": response}]) for response in responses]
+        return [
+            _outcome(setting, item, [{"text": response, "finish": finish}])
+            for response in responses
+            for finish in ("stop", "length")
+        ]
     except matching.Unmatchable as error:
         return [type(error).__name__]
 

@@ -69,10 +69,13 @@ def extract(
     if not text.strip():
         return Extraction(None, "empty")
     reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
+    data = text.lstrip().startswith(("{", "[", "```json"))
     for name, confidence, rule in _RULES:
-        answer = rule(reading)
+        answer = rule(reading) if confidence == "stated" or not data else None
         if answer is not None:
             answer = reading.turned(answer) if confidence == "stated" else answer
+            if reading.retracted(answer) or (name == "concluded" and reading.ends_otherwise(answer)):
+                return Extraction(None, "taken back")
             kind = f"{name} {'letter' if answer.letter else 'text'}"
             if reading.contradicted(answer):
                 return Extraction(None, "several answers")
@@ -86,8 +89,8 @@ _DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
 _CLOSE = r"[\s*_`~\"')\]}$>]*+"
 _NOUN = (
     r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
-    r"label|judge?ment|prediction|pick|solution|selected|chosen|rating|grade|decision|category|tl;?dr|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
-    r"alternativa|escolha|risposta|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
+    r"label|judge?ment|prediction|pick|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
+    r"alternativa|escolha|risposta|antwoord|odpowiedź|svaret|cevap|đáp\s+án|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
     r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
 )
 _ASIDE = (
@@ -96,7 +99,7 @@ _ASIDE = (
     r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|i\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give)),?)"
 )
 _IS = (
-    r"(?:'s\b|(?:is|was|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
+    r"(?:'s\b|(?:is|är|là|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
     r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|只有|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
 )
 _FILLER = re.compile(
@@ -108,11 +111,12 @@ _FILLER = re.compile(
 )
 _SAID = (
     r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:(?:now|still|then|therefore|definitely|probably|also|instead)\s++)?"
+    r"(?:(?:now|still|then|therefore|also|instead|\w++ly)\s++)?"
     r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with|settle\s++on|answer|"
     r"(?:lean|leaning|inclined)\s++towards?)\b|"
     r"(?:^|[.!?\n]\s{0,3})(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s++with)\b|\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
-    r"\b(?:elijo|escojo|escolho|scelgo)\b|(?:أختار|اخترت)|[选選][择擇]?"
+    r"\b(?:elijo|escojo|me\s++quedo\s++con|escolho|"
+    r"scelgo|direi|ik\s++kies|wybieram|jag\s++väljer)\b|\b(?:confident\s++in|my\s++money\s++is\s++on|bet(?:ting)?\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
 )
 _ITS = (
     r"(?:(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))|c'est|"
@@ -162,7 +166,7 @@ _HOLD = (
     r"prefer(?:s|red)?|suggest(?:s|ed)?|favou?r(?:s|ed)?|guess(?:es|ed)?|votes?\s++for)"
 )
 _ATTRIBUTION = re.compile(
-    rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w']++){{0,4}}\s++{_HOLD}\b"
+    rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
     rf"(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
     re.IGNORECASE,
 )
@@ -171,7 +175,7 @@ _SENTENCES = re.compile(r"[.!?。！？।؟]['\")\]*_]*+\s++|[。！？]|\n++")
 _CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re.IGNORECASE)
 _IF = re.compile(r"\b(?:if|unless|whether|wenn|falls|si|se|ob)\b", re.IGNORECASE)
 _CLOSES = re.compile(
-    r"\b(?:so|thus|therefore|hence|then|overall|ultimately|finally|final|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
+    r"\b(?:so|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
     r"(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
     r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best|clearly|"
     r"verdict|conclusion|answer|it(?:'s|\s++is)|"
@@ -180,7 +184,23 @@ _CLOSES = re.compile(
     re.IGNORECASE,
 )
 _MAY = re.compile(rf"{_CLOSE}(?:can|could|might|may|would|does|do)(?:n't|not)?\b", re.IGNORECASE)
-_COLON = re.compile(rf":{_DRESS}\Z")
+_COLON = re.compile(rf"(?::|=|->|>){_DRESS}\Z")
+_COLON_OR_MAKES = re.compile(
+    rf"(?:(?::|=|->|>)|\b(?:makes\s++(?:this|it|that)|this\s++is|that\s++is)\b(?:\s++(?:an?|the)\b)?){_DRESS}\Z",
+    re.IGNORECASE,
+)
+_IS_LAST = re.compile(rf"\b(?:is|means)\b{_DRESS}\Z", re.IGNORECASE)
+_AFTERWARDS = re.compile(
+    r"[\s,*_]*+(?:then|it\s++is|i\s++(?:guess|suppose|think)|i'd\s++say|for\s++me|to\s++me)?[^\w]*+\Z",
+    re.IGNORECASE,
+)
+_RETRACTS = re.compile(
+    r"\b(?:hang\s++on|scratch\s++that|(?:oh,?\s++)?wait[,.!:]|hmm+|on\s++second\s++thoughts?|on\s++reflection|correct\s++myself|"
+    r"let\s++me\s++(?:correct|reconsider|switch|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
+    r"stand\s++corrected|take\s++(?:that|it)\s++back|was\s++wrong|changed?\s++my)|(?:updating|changing|revising)\s++(?:my|the)|"
+    r"come\s++round|except\s++that)\b|(?:^|\n)\s*+(?:edit|correction|update)\b",
+    re.IGNORECASE,
+)
 _TAKES_BACK = re.compile(
     r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
     re.IGNORECASE,
@@ -199,15 +219,16 @@ _DENIAL = re.compile(
     rf"(?:(?:\bnot|n't|\bnever|\bcannot)\s++{_THINKS}|\bdoubt|\bunlikely|\b(?:wrong|tempt(?:ing|ed)|(?:error|mistake))"
     rf"\s++to\s++{_THINKS})(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS})?){_DRESS}|"
     r"(?:\bnot|n't|\bneither|\bnor|\bnever|\bif|\bwhether|\bunless|\bexcept|\bthan|\bbetween|\brules?\s++out|"
-    r"\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than)\b"
+    r"\b(?:choose|pick|prefer|select|take)\b[^.!?\n]{1,12}\bover|\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than)\b"
     rf"(?:\s++(?:be|just|only|answer|pick|choose|select|say|go\s++with)\b)*+{_DRESS}",
     re.IGNORECASE,
 )
 _RIGHT = re.compile(
     rf"{_CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
-    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer|one|pick|choice|"
+    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)|one|pick|(?:best\s++|better\s++)?choice|"
     r"(?<=most\s)(?:likely|plausible|probable|fitting|suitable|accurate|appropriate|reasonable|convincing))\b|"
-    rf"{_CLOSE}it\s++(?:is|must\s++be)\b|"
+    rf"{_CLOSE}is\s++(?:clearly\s++)?the\s++\w++\s++(?:one|answer|choice|option)\b|"
+    rf"{_CLOSE}it\s++(?:is|must\s++be)\b|{_CLOSE}is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
     rf"{_CLOSE}(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
     rf"{_CLOSE}(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|{_CLOSE}が(?:正解|正しい|答え|最も適切|適切)|"
     rf"{_CLOSE}(?:가|이)\s?(?:정답|맞|옳|답)|{_CLOSE}(?:를|을)\s?선택|{_CLOSE}を選",
@@ -215,7 +236,8 @@ _RIGHT = re.compile(
 )
 _RIGHT_TEXT = re.compile(
     rf"{_CLOSE}(?:is\s++(?:\w++\s++)?the\s++(?:most\s++(?:likely|plausible|probable|fitting|suitable|accurate|appropriate)|"
-    r"best|right|correct|likeliest)\b|it\s++(?:is|must\s++be)\b)",
+    r"best|better|right|correct|likeliest)\b|it\s++(?:is|must\s++be)\b|is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
+    r"is\s++my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)\b|を選|が(?:正解|正しい))",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -239,7 +261,11 @@ _NONE = re.compile(
 _OPENING = re.compile(
     r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
 )
-_BEGINS = re.compile(rf"\A\s*+{_ITS}{_DRESS}", re.IGNORECASE)
+_BEGINS = re.compile(
+    rf"\A\s*+(?:hmm+[\s.,]*+)?(?:(?:probably|most\s++likely|likely|perhaps|maybe|looks\s++like|"
+    rf"i(?:'d)?\s++(?:think|guess|suspect|believe|say)(?:\s++that)?)[\s,:]*+{_ITS}?|{_ITS}){_DRESS}",
+    re.IGNORECASE,
+)
 _STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
 _ASKED = re.compile(rf"{_CLOSE}\?")
 _REASON = re.compile(rf"{_CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
@@ -374,6 +400,8 @@ class _Read:
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
             return None
+        if _MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
+            return None
         named = follows is not None and follows.option == first.option and not follows.letter
         explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
         if first.letter and not self.letters:
@@ -385,14 +413,24 @@ class _Read:
         return first if goes_on and (end is None or end.option == first.option) else None
 
     def _in_turn(self, first: Mention) -> bool:
-        """Whether the next option is taken up in the same form: "**A** - cheap, **B** - durable"."""
-        if first.option:
+        """Whether the next option is taken up as the first is: "**A** - cheap, **B** - durable", "A has … B
+        has …". Not where the first stands alone on its line or with its reason."""
+        if _ALONE.match(self.text, first.end) or _REASON.match(self.text, first.end):
             return False
-        follows = next((each for each in self.standing if each.option and each.letter == first.letter), None)
-        if follows is None or follows.option != 1:
+        follows = next((each for each in self.standing if each.option != first.option), None)
+        if follows is None or (self._stops(first) and (first.option, follows.option) != (0, 1)):
             return False
-        begins = self.text[first.end : follows.start].rstrip(_OPENS)[-1:] in _PARTS
-        return begins and self._form(first) == self._form(follows)
+        between = self.text[first.end : follows.start]
+        sentence = _BEFORE_HEAD.search(between)
+        return sentence is not None and (sentence[1] in ".!?\n" or self._form(first) == self._form(follows))
+
+    def _in_a_list(self, first: Mention) -> bool:
+        """Whether a text is the first of several in its sentence: "iron, lead and copper are solid"."""
+        end = _SENTENCES.search(self.text, first.end)
+        reach = end.start() if end is not None else len(self.text)
+        return any(each.option != first.option and each.start < reach for each in self.standing) and (
+            self.text[first.end : first.end + 1] == ","
+        )
 
     def _form(self, mention: Mention) -> tuple[str, str]:
         """The characters around a mention that are neither letters nor digits."""
@@ -415,8 +453,38 @@ class _Read:
         concluded = self._last(
             lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
         )
-        later = [concluded, self.corrected(), self._alone_at_the_end()]
+        later = [concluded, self.corrected(), self.closing(), self._after_retraction(answer)]
         return max([answer, *filter(None, later)], key=lambda mention: mention.start)
+
+    def _after_retraction(self, answer: Mention) -> Mention | None:
+        """The only option that is named after something is taken back, or that the last sentence names."""
+        found = max(_RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
+        if found is None:
+            return None
+        later = [mention for mention in self.standing if mention.start >= found.end()]
+        if len({mention.option for mention in later}) == 1:
+            return None if self._asked(later[-1]) else later[-1]
+        return self._last_sentence()[1] if later else None
+
+    def retracted(self, answer: Mention) -> bool:
+        """Whether the response goes on to take something back, and its last word is not this option."""
+        found = max(_RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
+        if found is None:
+            return False
+        later = {mention.option for mention in self.standing if mention.start >= found.end()}
+        return later != {answer.option}
+
+    def ends_otherwise(self, answer: Mention) -> bool:
+        """Whether the last sentence names another option, other than at the head of a line."""
+        begin, _ = self._last_sentence()
+        heads = {
+            self._leads(line) for line in (0, *(match.end() for match in _NEXT_LINE.finditer(self.text)))
+        }
+        return any(
+            mention.option != answer.option and mention.start not in heads
+            for mention in self.standing
+            if mention.start >= begin
+        )
 
     def closing(self) -> Mention | None:
         """The only option that the last sentence names, or its part behind a "but": alone ("Pass."), behind a
@@ -428,8 +496,13 @@ class _Read:
         before, behind = self.text[begin : first.start], self.text[named.end :]
         if before.endswith(".") or _IF.search(before) or _ABSTAINS.search(before) or _ABSTAINS.search(behind):
             return None
-        concludes = _CLOSES.search(before) or (_COLON.search(before) and _ENDS.match(self.text, named.end))
-        return named if concludes else self._alone_at_the_end()
+        ends = _ENDS.match(self.text, named.end) is not None
+        concludes = _CLOSES.search(before) or (
+            ends and (_COLON if named.letter else _COLON_OR_MAKES).search(before)
+        )
+        concludes = concludes or (ends and first.letter and _IS_LAST.search(before))
+        cut = named.letter and self.text[named.start].islower() and any(map(str.isalnum, before))
+        return named if concludes and not cut else self._alone_at_the_end()
 
     def _last_sentence(self) -> tuple[int, Mention | None]:
         """Where the last sentence begins, or its last part behind a "but" that names an option, and the last
@@ -447,8 +520,9 @@ class _Read:
         if not begin or named is None or self._asked(named) or self._listed(named, begin):
             return None
         first = next(mention for mention in self.standing if mention.start >= begin)
-        rest = self.text[begin : first.start] + self.text[named.end :]
-        return None if any(map(str.isalnum, rest)) else named
+        if any(map(str.isalnum, self.text[begin : first.start])):
+            return None
+        return named if _AFTERWARDS.match(self.text, named.end) else None
 
     def _listed(self, mention: Mention, begin: int) -> bool:
         """Whether another option stands alone in the sentence before."""
@@ -567,10 +641,17 @@ class _Read:
 
     def _only(self, chosen: Callable[[Mention], bool]) -> Mention | None:
         """The last of those chosen, if they name one option and the response does not decline to choose."""
-        every = [mention for mention in self.standing if chosen(mention)]
+        every = [
+            mention for mention in self.standing if chosen(mention) and not self._under_condition(mention)
+        ]
         if len({mention.option for mention in every}) != 1 or self._abstains():
             return None
         return every[-1]
+
+    def _under_condition(self, mention: Mention) -> bool:
+        """Whether an "if" stands before a mention in its sentence."""
+        begin = max((found.end() for found in _SENTENCES.finditer(self.text, 0, mention.start)), default=0)
+        return _IF.search(self.text, begin, mention.start) is not None
 
     def _abstains(self) -> bool:
         """Whether the response says that it chooses none. An option's own text is no such sentence."""
@@ -611,7 +692,9 @@ _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
 _OPENS = " \t\n*_`\"'([{"
-_PARTS = ("", ".", ",", ";", "!", "?", "\n", ")", "-")
+_BEFORE_HEAD = re.compile(
+    r"([.,;!?\n)-])\s*+(?:(?:option|choice|letter|answer)\s++)?[\s*_`\"'(\[{]*+\Z", re.IGNORECASE
+)
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),
     ("corrected", "stated", _Read.corrected),

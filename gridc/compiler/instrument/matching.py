@@ -314,9 +314,9 @@ COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
 }
 """By the `as` of `match` in the language."""
 VERSIONS = {
-    "match:number": 1,
-    "match:text": 1,
-    "match:exact": 1,
-    "match:contains": 1,
+    "match:number": 2,
+    "match:text": 2,
+    "match:exact": 2,
+    "match:contains": 2,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

@@ -14,7 +14,7 @@ GLUED = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
 GOES_ON = re.compile(
     r"\s*+(?:because|since|as|for|due|given|which|that|is|was|are|so|but|and|or|not|in|on|based|per|though|"
-    r"although|while|would|seems|appears|by|from|with|here|if|it|it's|he|she|they|we|there)\b",
+    r"over|rather|to|although|while|would|seems|appears|by|from|with|here|if|it|it's|he|she|they|we|there)\b",
     re.IGNORECASE,
 )
 """A word that may follow an answer in the same sentence, and no noun that an article would precede."""

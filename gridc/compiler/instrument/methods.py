@@ -114,13 +114,13 @@ METHODS: Mapping[Method, ScoringMethod] = {
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""
 VERSIONS = {
-    "method:extract": 1,
+    "method:extract": 2,
     "method:first_token": 1,
     "method:loglikelihood": 1,
     "method:pair_likelihood": 1,
     "method:text_likelihood": 1,
-    "method:refusal_keywords": 1,
-    "method:judge": 1,
+    "method:refusal_keywords": 2,
+    "method:judge": 2,
     "method:scorer": 1,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

@@ -1,0 +1,57 @@
+"""Choices in responses that were written, with their gold, by somebody who had not seen how they are read.
+
+`open` and `second` were open to whoever changed the rules; of `held` they saw counts alone.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.instrument.extract import extract
+from gridc.compiler.instrument.refusal import refuses
+
+ROWS = [
+    json.loads(line) for line in Path(__file__).with_name("choices.jsonl").read_text("utf-8").splitlines()
+]
+COUNTS = {"open": (141, 9, 0), "second": (180, 19, 1), "held": (119, 28, 3)}
+"""Right, unread and wrong. Before these rules the held half was 103, 32 and 15."""
+
+
+@pytest.mark.parametrize("half", COUNTS)
+def test_what_is_read_of_responses_that_nobody_tuned_to(half: str) -> None:
+    rows = [row for row in ROWS if row["half"] == half]
+    found = Counter(
+        "right" if read == row["gold"] else "unread" if read is None else "wrong"
+        for row in rows
+        for read in [extract(row["text"], row["options"]).option]
+    )
+    assert (found["right"], found["unread"], found["wrong"]) == COUNTS[half]
+
+
+CASES = Path(__file__).parents[1] / "instrument" / "cases"
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CASES / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("case", lines("choices"), ids=lambda case: case["text"][:40])
+def test_each_kind_of_choice_is_read_right(case: dict[str, Any]) -> None:
+    assert extract(case["text"], case["options"]).option == case["gold"]
+
+
+@pytest.mark.parametrize("case", lines("refusals"), ids=lambda case: case["text"][:40])
+def test_each_kind_of_refusal_is_told_from_an_answer(case: dict[str, Any]) -> None:
+    assert refuses(case["text"]) == (case["behaviour"] == "refused")
+
+
+@pytest.mark.parametrize("case", lines("thoughts"), ids=lambda case: case["format"])
+def test_each_thought_is_told_from_its_answer(case: dict[str, Any]) -> None:
+    found = extract(case["text"], ["The mayor", "The guard"])
+    if case["read"] == "cut":
+        assert found.rule == "the reasoning never ended"
+    else:
+        assert found.option == "AB".index(case["read"])

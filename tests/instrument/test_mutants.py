@@ -22,6 +22,7 @@ from gridc.compiler.instrument import (
     matching,
     mentions,
     numbers,
+    phrases,
     plain_text,
     points,
     readers,
@@ -30,6 +31,7 @@ from gridc.compiler.instrument import (
     sanitise,
     scaffolds,
     score,
+    thoughts,
 )
 from gridc.compiler.instrument.scaffolds import procedures, tools, turns, wording
 from gridc.compiler.instrument.versions import PARTS
@@ -58,6 +60,8 @@ NEVER = re.compile(r"(?!)")
 READ_BY = {
     extract: ("reader:last_answer",),
     mentions: ("reader:last_answer",),
+    phrases: ("reader:last_answer",),
+    thoughts: ("reader:last_answer", "method:refusal_keywords"),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
     readers: tuple(f"reader:{name}" for name in readers.READERS),
     matching: ("match:number", "match:text", "match:contains", "match:exact"),

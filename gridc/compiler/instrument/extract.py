@@ -7,9 +7,6 @@ cannot say" has not answered I. Two different answers given as one ("Answer: A o
 an answer that is taken back ("it is not (C)", "Answer: C ... but (C) is wrong"), options that are only
 repeated or are taken up in turn with what is said of each, a last word of "neither", and reasoning that never
 reached an answer.
-
-Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of
-characters: the unbounded repetitions are possessive.
 """
 
 import re
@@ -18,9 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
-from gridc.compiler.instrument.mentions import GLUED, GOES_ON, Mention, mentions
+from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
 from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.thoughts import answer_begins
 
@@ -85,205 +83,6 @@ def extract(
     return Extraction(None, "several answers" if reading.several() else "no answer")
 
 
-_DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
-_CLOSE = r"[\s*_`~\"')\]}$>]*+"
-_NOUN = (
-    r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
-    r"label|judge?ment|prediction|pick|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
-    r"alternativa|escolha|risposta|antwoord|odpowiedź|svaret|cevap|đáp\s+án|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
-    r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
-)
-_ASIDE = (
-    r"(?:_\w{1,12}|,?\s{1,3}(?:letter|choice|option|here|then|therefore|overall|correcta?|correcte|final|"
-    r"exacte|juste|correta|certa|الصحيحة?|to\s{1,3}(?:this|the)(?:\s{1,3}question)?|for\s{1,3}(?:this|the)\s{1,3}question|"
-    r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|i\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give)),?)"
-)
-_IS = (
-    r"(?:'s\b|(?:is|är|là|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
-    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|只有|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
-)
-_FILLER = re.compile(
-    r"(?:(?:therefore|thus|clearly|definitely|probably|likely|most|simply|just|actually|indeed|still|now|hence|"
-    r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|letra|"
-    r"lettre|the|la|le|el|die|der|das|(?:first|second|third|fourth|fifth|last|former|latter)(?:\s++one)?)\b"
-    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++)",
-    re.IGNORECASE,
-)
-_SAID = (
-    r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:(?:now|still|then|therefore|also|instead|\w++ly)\s++)?"
-    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with|settle\s++on|answer|"
-    r"(?:lean|leaning|inclined)\s++towards?)\b|"
-    r"(?:^|[.!?\n]\s{0,3})(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s++with)\b|\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
-    r"\b(?:elijo|escojo|me\s++quedo\s++con|escolho|"
-    r"scelgo|direi|ik\s++kies|wybieram|jag\s++väljer)\b|\b(?:confident\s++in|my\s++money\s++is\s++on|bet(?:ting)?\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
-)
-_ITS = (
-    r"(?:(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))|c'est|"
-    r"(?:es|das)\s++ist|es\s++(?:la|el)|è\s++la|é\s++a)\b)"
-)
-
-_MARKER = re.compile(
-    rf"(?:(?:(?<!{GLUED})|(?<=[فوبل])){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID}|"
-    rf"(?:^|\n)[#*_ ]*+(?:final\s++|my\s++)?{_NOUN}[*_ ]*+\n|सही\s++(?:उत्तर|विकल्प)\s++)"
-    rf"{_DRESS}",
-    re.IGNORECASE,
-)
-_CORRECTION = re.compile(
-    r"\b(?:actually|correction|on\s++second\s++thoughts?|on\s++reflection|rather|no|nope|wait|sorry|oops|"
-    r"i\s++mean|i\s++meant|make\s++(?:that|it)|instead|but)\b[\s,:.;!-]*+"
-    rf"(?:(?:{_ITS}|i\s++mean|make\s++that)[\s,:]*+)?{_DRESS}",
-    re.IGNORECASE,
-)
-_SO = (
-    r"(?:\b(?:therefore|thus|hence|so|leaves|leaving|left\s++with|finally|donc|also|somit|daher|folglich|portanto|"
-    r"logo|luego|por\s++(?:lo\s++)?tanto|así\s++que)\b|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
-)
-_CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|\b{_ITS}){_DRESS}", re.IGNORECASE)
-_NAMED_AS = re.compile(rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}", re.IGNORECASE)
-_ABOUT = re.compile(
-    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with)\s++(?:option\s++)?[\s*_`\"'(\[]*+",
-    re.IGNORECASE,
-)
-_FAVOURS = re.compile(
-    r"\b(?:(?<!not\s)only|match(?:es)?|fits?|points?\s++(?:to|at)|corresponds?\s++to|consistent\s++with|supports?|"
-    rf"suggests?|indicates?|implies|confirms?)\b{_DRESS}",
-    re.IGNORECASE,
-)
-_FAVOURED = re.compile(
-    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|is\s++what\s++)?(?:fits|matches|follows|holds|wins|"
-    r"is\s++(?:well\s++|best\s++|clearly\s++|directly\s++)?(?:supported|stated|confirmed|consistent))\b",
-    re.IGNORECASE,
-)
-_PEOPLE = (
-    r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
-    r"any(?:one|body)|one|friends?|teachers?|textbooks?|colleagues?|boss|ministers?|spokes\w++|neighbou?rs?|doctors?|lawyers?|"
-    r"users?|clients?|customers?|reviewers?|experts?|economists?|scientists?|parents?|mother|father|brother|sister|wife|"
-    r"husband|majority|public|opponents?)"
-)
-_HOLD = (
-    r"(?:says?|said|thinks?|thought|claim(?:s|ed)?|argue[sd]?|believe[sd]?|answer(?:s|ed)?|pick(?:s|ed)?|chooses?|chose|"
-    r"prefer(?:s|red)?|suggest(?:s|ed)?|favou?r(?:s|ed)?|guess(?:es|ed)?|votes?\s++for)"
-)
-_ATTRIBUTION = re.compile(
-    rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
-    rf"(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
-    re.IGNORECASE,
-)
-_ATTRIBUTED = re.compile(rf"{_CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
-_SENTENCES = re.compile(r"[.!?。！？।؟]['\")\]*_]*+\s++|[。！？]|\n++")
-_CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re.IGNORECASE)
-_IF = re.compile(r"\b(?:if|unless|whether|wenn|falls|si|se|ob)\b", re.IGNORECASE)
-_CLOSES = re.compile(
-    r"\b(?:so|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
-    r"(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
-    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best|clearly|"
-    r"verdict|conclusion|answer|it(?:'s|\s++is)|"
-    r"also|somit|daher|demnach|folglich|donc|ainsi|portanto|logo|entonces|por\s++tanto|así\s++que|quindi|dunque|perciò|"
-    r"значит|поэтому|следовательно|итак)\b|因此|所以|よって|したがって|ゆえに|따라서|그러므로|لذلك|इसलिए|अतः",
-    re.IGNORECASE,
-)
-_MAY = re.compile(rf"{_CLOSE}(?:can|could|might|may|would|does|do)(?:n't|not)?\b", re.IGNORECASE)
-_COLON = re.compile(rf"(?::|=|->|>){_DRESS}\Z")
-_COLON_OR_MAKES = re.compile(
-    rf"(?:(?::|=|->|>)|\b(?:makes\s++(?:this|it|that)|this\s++is|that\s++is)\b(?:\s++(?:an?|the)\b)?){_DRESS}\Z",
-    re.IGNORECASE,
-)
-_IS_LAST = re.compile(rf"\b(?:is|means)\b{_DRESS}\Z", re.IGNORECASE)
-_AFTERWARDS = re.compile(
-    r"[\s,*_]*+(?:then|it\s++is|i\s++(?:guess|suppose|think)|i'd\s++say|for\s++me|to\s++me)?[^\w]*+\Z",
-    re.IGNORECASE,
-)
-_RETRACTS = re.compile(
-    r"\b(?:hang\s++on|scratch\s++that|(?:oh,?\s++)?wait[,.!:]|hmm+|on\s++second\s++thoughts?|on\s++reflection|correct\s++myself|"
-    r"let\s++me\s++(?:correct|reconsider|switch|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
-    r"stand\s++corrected|take\s++(?:that|it)\s++back|was\s++wrong|changed?\s++my)|(?:updating|changing|revising)\s++(?:my|the)|"
-    r"come\s++round|except\s++that)\b|(?:^|\n)\s*+(?:edit|correction|update)\b",
-    re.IGNORECASE,
-)
-_TAKES_BACK = re.compile(
-    r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
-    re.IGNORECASE,
-)
-_ABSTAINS = re.compile(
-    r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
-    r"don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
-    r"(?:no|without\s++a)\s++(?:preference|opinion|view|stance|clear\s++(?:answer|winner|choice))|depends|up\s++to\s++you|"
-    r"your\s++(?:call|choice|decision)|either\s++(?:one\s++|of\s++them\s++)?(?:could|would|may|might|works|is)|"
-    r"both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
-    re.IGNORECASE,
-)
-_THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
-_DENIAL = re.compile(
-    rf"(?:(?:\b(?:wrong|incorrect|false|worst|least\s++likely)\s++(?:{_NOUN}|ones?){_ASIDE}{{0,3}}\s*+{_IS})|"
-    rf"(?:(?:\bnot|n't|\bnever|\bcannot)\s++{_THINKS}|\bdoubt|\bunlikely|\b(?:wrong|tempt(?:ing|ed)|(?:error|mistake))"
-    rf"\s++to\s++{_THINKS})(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS})?){_DRESS}|"
-    r"(?:\bnot|n't|\bneither|\bnor|\bnever|\bif|\bwhether|\bunless|\bexcept|\bthan|\bbetween|\brules?\s++out|"
-    r"\b(?:choose|pick|prefer|select|take)\b[^.!?\n]{1,12}\bover|\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than)\b"
-    rf"(?:\s++(?:be|just|only|answer|pick|choose|select|say|go\s++with)\b)*+{_DRESS}",
-    re.IGNORECASE,
-)
-_RIGHT = re.compile(
-    rf"{_CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
-    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)|one|pick|(?:best\s++|better\s++)?choice|"
-    r"(?<=most\s)(?:likely|plausible|probable|fitting|suitable|accurate|appropriate|reasonable|convincing))\b|"
-    rf"{_CLOSE}is\s++(?:clearly\s++)?the\s++\w++\s++(?:one|answer|choice|option)\b|"
-    rf"{_CLOSE}it\s++(?:is|must\s++be)\b|{_CLOSE}is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
-    rf"{_CLOSE}(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
-    rf"{_CLOSE}(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|{_CLOSE}が(?:正解|正しい|答え|最も適切|適切)|"
-    rf"{_CLOSE}(?:가|이)\s?(?:정답|맞|옳|답)|{_CLOSE}(?:를|을)\s?선택|{_CLOSE}を選",
-    re.IGNORECASE,
-)
-_RIGHT_TEXT = re.compile(
-    rf"{_CLOSE}(?:is\s++(?:\w++\s++)?the\s++(?:most\s++(?:likely|plausible|probable|fitting|suitable|accurate|appropriate)|"
-    r"best|better|right|correct|likeliest)\b|it\s++(?:is|must\s++be)\b|is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
-    r"is\s++my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)\b|を選|が(?:正解|正しい))",
-    re.IGNORECASE,
-)
-_WRONG = re.compile(
-    rf"{_CLOSE}(?:,|:|-++>?|=)?\s*+(?:"
-    r"(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|cannot\b|"
-    r"(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
-    r"probably|therefore|thus)\s++){0,5}+(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|"
-    r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b|"
-    r"(?:ist|est|es|é|è)\s++(?:nicht|falsch|fausse|faux|falsa|falso|incorrect|incorret|errad)|n'est\s++pas|no\s++es\b|não\s++é\b|"
-    r"(?:项|选项|選項)?(?:是)?(?:不正?[确確对對是]|[错錯])|(?:は|も)?(?:間違|誤|正しくな|不適切|違)|"
-    r"(?:는|은|가|이|도)?\s?(?:틀|오답|아니|아닙|맞지\s?않|옳지\s?않))",
-    re.IGNORECASE,
-)
-_SINGULAR = re.compile(r"\b(?:is|was|isn't|seems|looks|does)\b", re.IGNORECASE)
-_NONE = re.compile(
-    rf"(?:^|[.!?:;,\n]|\b(?:so|hence|thus|therefore|but|is|it's)\b|{_NOUN}\s*+{_IS})[\s*_`\"'(\[{{$]*+"
-    r"(?:neither|none|both|all)(?:\s++of\s++(?:them|these|those|(?:the\s++)?(?:above|two|options|answers|choices)))?"
-    r"(?:\s++(?:is|are)\s++(?:right|correct|true|wrong|incorrect|false))?[\s*_`\"')\]}$.!]*+\Z",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
-)
-_BEGINS = re.compile(
-    rf"\A\s*+(?:hmm+[\s.,]*+)?(?:(?:probably|most\s++likely|likely|perhaps|maybe|looks\s++like|"
-    rf"i(?:'d)?\s++(?:think|guess|suspect|believe|say)(?:\s++that)?)[\s,:]*+{_ITS}?|{_ITS}){_DRESS}",
-    re.IGNORECASE,
-)
-_STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
-_ASKED = re.compile(rf"{_CLOSE}\?")
-_REASON = re.compile(rf"{_CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
-_NEXT_LINE = re.compile(r"\n\s*+(?=\S)")
-_ALONE = re.compile(r"[\s*_`~\"')\]}$>.:]{0,8}?(?:\n|\Z)")
-_ENDS = re.compile(r"[\s*_`~\"')\]}$>.,:;!|\\-]*+\Z")
-_ALTERNATIVE = re.compile(
-    r"[\s,*_`\"'(){}\[\]$]*+(?:and/or|or|oder|ou|或|还是|/|\|)\s*+(?:maybe|possibly|perhaps|even|else|option|the)?"
-    r"[\s*_`\"'({\[$]*+",
-    re.IGNORECASE,
-)
-_ADDITION = re.compile(
-    r"[*_`\"')}\]$]*+[ \t]*+(?:,?\s*+(?:and|und|et|y|和|以及|&|\+)|[,;])?[ \t]*+(?:option\b)?"
-    r"[ \t*_`\"'({\[$]*+",
-    re.IGNORECASE,
-)
-
-
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
@@ -299,7 +98,7 @@ class _Read:
 
     def _denied(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
-        denials, denied = self._ends(_DENIAL), set()
+        denials, denied = self._ends(phrases.DENIAL), set()
         for number, mention in enumerate(every):
             if mention.start in denials or (
                 number - 1 in denied and self._beside(every[number - 1], mention)
@@ -309,7 +108,7 @@ class _Read:
             wrong = self._wrong(every, number)
             while wrong is not None:
                 denied.add(number)
-                listed = number and not _SINGULAR.search(wrong)
+                listed = number and not phrases.SINGULAR.search(wrong)
                 number -= 1
                 if not listed or not self._beside(every[number], every[number + 1]):
                     break
@@ -317,11 +116,11 @@ class _Read:
 
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
-        said = self._ends(_ATTRIBUTION)
+        said = self._ends(phrases.ATTRIBUTION)
         return {
             number
             for number, mention in enumerate(every)
-            if mention.start in said or _ATTRIBUTED.match(self.text, mention.end)
+            if mention.start in said or phrases.ATTRIBUTED.match(self.text, mention.end)
         }
 
     def _surveyed(self) -> set[int]:
@@ -330,15 +129,16 @@ class _Read:
         says nothing of its option or why it is the answer, or is said again."""
         standing = {mention.start: mention for mention in self.standing}
         heads: list[Mention] = []
-        for line in (0, *(match.end() for match in _NEXT_LINE.finditer(self.text))):
+        for line in (0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text))):
             head = standing.get(self._leads(line) or line)
             if head is not None and head.option == len(heads):
                 heads.append(head)
             elif not heads or (head is not None and (head.letter or head.option != heads[-1].option)):
                 break
-        if len(heads) < 2 or not self._says_something(*heads[:2]) or _REASON.match(self.text, heads[0].end):
+        if len(heads) < 2 or not self._says_something(*heads[:2]):
             return set()
-        return {head.start for head in heads}
+        reasoned = phrases.REASON.match(self.text, heads[0].end)
+        return set() if reasoned else {head.start for head in heads}
 
     def _says_something(self, head: Mention, following: Mention) -> bool:
         """Whether anything but the option's own text stands between two heads."""
@@ -347,7 +147,7 @@ class _Read:
 
     def _wrong(self, every: Sequence[Mention], number: int) -> str | None:
         """What calls a mention wrong: " is wrong". "B: false" does not where B's own text is "false"."""
-        match = _WRONG.match(self.text, every[number].end)
+        match = phrases.WRONG.match(self.text, every[number].end)
         if match is None:
             return None
         after = every[number + 1] if number + 1 < len(every) else None
@@ -355,18 +155,23 @@ class _Read:
 
     def _beside(self, one: Mention, other: Mention) -> bool:
         gap = self.text[one.end : other.start]
-        return bool(_ALTERNATIVE.fullmatch(gap) or _ADDITION.fullmatch(gap))
+        return bool(phrases.ALTERNATIVE.fullmatch(gap) or phrases.ADDITION.fullmatch(gap))
 
     def stated(self) -> Mention | None:
         """The last mention behind an answer marker or a correction, that is called right, or that is the
         last line."""
-        marked, corrected, last = self._ends(_MARKER), self._ends(_CORRECTION), self._last_line()
+        marked, corrected, last = (
+            self._ends(phrases.MARKER),
+            self._ends(phrases.CORRECTION),
+            self._last_line(),
+        )
         return self._last(
             lambda mention: (
                 mention.start in marked
                 or mention == last
                 or (mention.start in corrected and self._stops(mention) and not self._asked(mention))
-                or (_RIGHT if mention.letter else _RIGHT_TEXT).match(self.text, mention.end) is not None
+                or (phrases.RIGHT if mention.letter else phrases.RIGHT_TEXT).match(self.text, mention.end)
+                is not None
             )
         )
 
@@ -378,10 +183,10 @@ class _Read:
             return None
         if not all(self._explained(*two) or self._beside(*two) for two in pairwise(named)):
             return None
-        return named[0] if _ENDS.match(self.text, named[-1].end) else None
+        return named[0] if phrases.ENDS.match(self.text, named[-1].end) else None
 
     def _leads(self, begin: int) -> int | None:
-        opening = _OPENING.match(self.text, begin)
+        opening = phrases.OPENING.match(self.text, begin)
         return None if opening is None else opening.end()
 
     def _explained(self, letter: Mention, text: Mention) -> bool:
@@ -394,18 +199,18 @@ class _Read:
     def opening(self) -> Mention | None:
         """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker"."""
         first = self.standing[0] if self.standing else None
-        leads = {self._leads(0), *(end for end in self._ends(_BEGINS))}
+        leads = {self._leads(0), *(end for end in self._ends(phrases.BEGINS))}
         if first is None or first.start not in leads or first.start in self.surveyed:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
             return None
-        if _MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
+        if phrases.MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
             return None
         named = follows is not None and follows.option == first.option and not follows.letter
         explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
         if first.letter and not self.letters:
-            return first if explained or _ALONE.match(self.text, first.end) else None
+            return first if explained or phrases.ALONE.match(self.text, first.end) else None
         if self._stops(first) or explained:
             return first
         goes_on = first.letter and GOES_ON.match(self.text, first.end) is not None
@@ -415,18 +220,18 @@ class _Read:
     def _in_turn(self, first: Mention) -> bool:
         """Whether the next option is taken up as the first is: "**A** - cheap, **B** - durable", "A has … B
         has …". Not where the first stands alone on its line or with its reason."""
-        if _ALONE.match(self.text, first.end) or _REASON.match(self.text, first.end):
+        if phrases.ALONE.match(self.text, first.end) or phrases.REASON.match(self.text, first.end):
             return False
         follows = next((each for each in self.standing if each.option != first.option), None)
         if follows is None or (self._stops(first) and (first.option, follows.option) != (0, 1)):
             return False
         between = self.text[first.end : follows.start]
-        sentence = _BEFORE_HEAD.search(between)
+        sentence = phrases.BEFORE_HEAD.search(between)
         return sentence is not None and (sentence[1] in ".!?\n" or self._form(first) == self._form(follows))
 
     def _in_a_list(self, first: Mention) -> bool:
         """Whether a text is the first of several in its sentence: "iron, lead and copper are solid"."""
-        end = _SENTENCES.search(self.text, first.end)
+        end = phrases.SENTENCES.search(self.text, first.end)
         reach = end.start() if end is not None else len(self.text)
         return any(each.option != first.option and each.start < reach for each in self.standing) and (
             self.text[first.end : first.end + 1] == ","
@@ -441,7 +246,7 @@ class _Read:
 
     def concluded(self) -> Mention | None:
         """The last mention that a conclusion leads to: "so it is C"."""
-        ends, named = self._ends(_CONCLUSION), self._ends(_NAMED_AS)
+        ends, named = self._ends(phrases.CONCLUSION), self._ends(phrases.NAMED_AS)
         return self._last(lambda mention: mention.start in ends and self._stops(mention)) or self._only(
             lambda mention: mention.start in named and self._stops(mention)
         )
@@ -449,7 +254,7 @@ class _Read:
     def turned(self, answer: Mention) -> Mention:
         """What is said later than a stated answer and changes it: a conclusion ("Wait, … so it is B"), a
         correction ("No, the one near the sea is B"), or another option alone at the end ("… Pass.")."""
-        ends = self._ends(_CONCLUSION)
+        ends = self._ends(phrases.CONCLUSION)
         concluded = self._last(
             lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
         )
@@ -458,7 +263,7 @@ class _Read:
 
     def _after_retraction(self, answer: Mention) -> Mention | None:
         """The only option that is named after something is taken back, or that the last sentence names."""
-        found = max(_RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
+        found = max(phrases.RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
         if found is None:
             return None
         later = [mention for mention in self.standing if mention.start >= found.end()]
@@ -468,7 +273,7 @@ class _Read:
 
     def retracted(self, answer: Mention) -> bool:
         """Whether the response goes on to take something back, and its last word is not this option."""
-        found = max(_RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
+        found = max(phrases.RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
         if found is None:
             return False
         later = {mention.option for mention in self.standing if mention.start >= found.end()}
@@ -478,7 +283,8 @@ class _Read:
         """Whether the last sentence names another option, other than at the head of a line."""
         begin, _ = self._last_sentence()
         heads = {
-            self._leads(line) for line in (0, *(match.end() for match in _NEXT_LINE.finditer(self.text)))
+            self._leads(line)
+            for line in (0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text)))
         }
         return any(
             mention.option != answer.option and mention.start not in heads
@@ -494,21 +300,30 @@ class _Read:
             return None
         first = next(mention for mention in self.standing if mention.start >= begin)
         before, behind = self.text[begin : first.start], self.text[named.end :]
-        if before.endswith(".") or _IF.search(before) or _ABSTAINS.search(before) or _ABSTAINS.search(behind):
+        if (
+            before.endswith(".")
+            or phrases.IF.search(before)
+            or phrases.ABSTAINS.search(before)
+            or phrases.ABSTAINS.search(behind)
+        ):
             return None
-        ends = _ENDS.match(self.text, named.end) is not None
-        concludes = _CLOSES.search(before) or (
-            ends and (_COLON if named.letter else _COLON_OR_MAKES).search(before)
+        ends = phrases.ENDS.match(self.text, named.end) is not None
+        concludes = phrases.CLOSES.search(before) or (
+            ends and (phrases.COLON if named.letter else phrases.COLON_OR_MAKES).search(before)
         )
-        concludes = concludes or (ends and first.letter and _IS_LAST.search(before))
+        concludes = concludes or (ends and first.letter and phrases.IS_LAST.search(before))
         cut = named.letter and self.text[named.start].islower() and any(map(str.isalnum, before))
         return named if concludes and not cut else self._alone_at_the_end()
+
+    def _sentence(self, place: int) -> int:
+        """Where the sentence that reaches to a place begins."""
+        return max((found.end() for found in phrases.SENTENCES.finditer(self.text, 0, place)), default=0)
 
     def _last_sentence(self) -> tuple[int, Mention | None]:
         """Where the last sentence begins, or its last part behind a "but" that names an option, and the last
         mention of the only option in it."""
-        begin = max((found.end() for found in _SENTENCES.finditer(self.text.rstrip(_BLANK))), default=0)
-        for found in _CONTRAST.finditer(self.text, begin):
+        begin = self._sentence(len(self.text.rstrip(_BLANK)))
+        for found in phrases.CONTRAST.finditer(self.text, begin):
             if any(mention.start >= found.end() for mention in self.standing):
                 begin = found.end()
         named = [mention for mention in self.standing if mention.start >= begin]
@@ -522,26 +337,24 @@ class _Read:
         first = next(mention for mention in self.standing if mention.start >= begin)
         if any(map(str.isalnum, self.text[begin : first.start])):
             return None
-        return named if _AFTERWARDS.match(self.text, named.end) else None
+        return named if phrases.AFTERWARDS.match(self.text, named.end) else None
 
     def _listed(self, mention: Mention, begin: int) -> bool:
         """Whether another option stands alone in the sentence before."""
         earlier = [each for each in self.standing if each.start < begin]
         if not earlier or earlier[-1].option == mention.option:
             return False
-        start = max(
-            (found.end() for found in _SENTENCES.finditer(self.text, 0, earlier[-1].start)), default=0
-        )
+        start = self._sentence(earlier[-1].start)
         rest = self.text[start : earlier[-1].start] + self.text[earlier[-1].end : begin]
         return not any(map(str.isalnum, rest))
 
     def corrected(self) -> Mention | None:
         """The only option of the last sentence that begins by taking something back: "No, the one near the
         sea is B"."""
-        found = max(_TAKES_BACK.finditer(self.text), key=re.Match.start, default=None)
+        found = max(phrases.TAKES_BACK.finditer(self.text), key=re.Match.start, default=None)
         if found is None:
             return None
-        end = _SENTENCES.search(self.text, found.end())
+        end = phrases.SENTENCES.search(self.text, found.end())
         named = [
             mention
             for mention in self.standing
@@ -554,11 +367,11 @@ class _Read:
 
     def favoured(self) -> Mention | None:
         """The last mention of the only option that is said to fit: "only B follows", "B matches"."""
-        favours = self._ends(_FAVOURS)
+        favours = self._ends(phrases.FAVOURS)
         return self._only(
             lambda mention: (
                 (mention.start in favours and self._stops(mention))
-                or _FAVOURED.match(self.text, mention.end) is not None
+                or phrases.FAVOURED.match(self.text, mention.end) is not None
             )
         )
 
@@ -573,7 +386,7 @@ class _Read:
 
     def bracketed(self) -> Mention | None:
         """The last letter in brackets or in bold, where no other option's stands so: "the note fits (C)"."""
-        about = self.surveyed | self._ends(_ABOUT)
+        about = self.surveyed | self._ends(phrases.ABOUT)
         chosen = self._only(lambda mention: mention.start not in about and self._in_brackets(mention))
         return chosen if len({mention.option for mention in self.standing}) == 1 else None
 
@@ -591,7 +404,7 @@ class _Read:
                 not mention.letter
                 and mention.option not in rejected
                 and (mention.end - mention.start > 3 or self._stops(mention))
-                and not _MAY.match(self.text, mention.end)
+                and not phrases.MAY.match(self.text, mention.end)
             )
         )
         return texts if texts is not None and texts.start >= begin else None
@@ -616,24 +429,24 @@ class _Read:
             for mention in self.denied
             if mention.start > answer.start and mention.letter == answer.letter
         ]
-        none = _NONE.search(self.text, answer.end)
+        none = phrases.NONE.search(self.text, answer.end)
         named = none is not None and any(mention.end > none.end() - 1 for mention in self.standing)
         return any(mention.option == answer.option for mention in back) or (none is not None and not named)
 
     def _joined(self, first: Mention, second: Mention) -> bool:
         between = self.text[first.end : second.start]
-        if _ALTERNATIVE.fullmatch(between):
+        if phrases.ALTERNATIVE.fullmatch(between):
             return True
         if "\n" in between and not between.strip(_LABEL + "\n("):
             line = self.text.rfind("\n", 0, first.start) + 1
             return self._leads(line) == first.start
         if first.letter and not second.letter and not between.strip(_LABEL):
             return self._stops(second)
-        if not _ADDITION.fullmatch(between):
+        if not phrases.ADDITION.fullmatch(between):
             return False
         return (
             self._stops(second)
-            or re.compile(rf"{_CLOSE}(?:and|or|are)\b").match(self.text, second.end) is not None
+            or re.compile(rf"{phrases.CLOSE}(?:and|or|are)\b").match(self.text, second.end) is not None
         )
 
     def _last(self, chosen: Callable[[Mention], bool]) -> Mention | None:
@@ -650,21 +463,21 @@ class _Read:
 
     def _under_condition(self, mention: Mention) -> bool:
         """Whether an "if" stands before a mention in its sentence."""
-        begin = max((found.end() for found in _SENTENCES.finditer(self.text, 0, mention.start)), default=0)
-        return _IF.search(self.text, begin, mention.start) is not None
+        begin = self._sentence(mention.start)
+        return phrases.IF.search(self.text, begin, mention.start) is not None
 
     def _abstains(self) -> bool:
         """Whether the response says that it chooses none. An option's own text is no such sentence."""
         return any(
             not any(each.start < found.end() and found.start() < each.end for each in self.standing)
-            for found in _ABSTAINS.finditer(self.text)
+            for found in phrases.ABSTAINS.finditer(self.text)
         )
 
     def _stops(self, mention: Mention) -> bool:
-        return _STOPS.match(self.text, mention.end) is not None
+        return phrases.STOPS.match(self.text, mention.end) is not None
 
     def _asked(self, mention: Mention) -> bool:
-        return _ASKED.match(self.text, mention.end) is not None
+        return phrases.ASKED.match(self.text, mention.end) is not None
 
     def _around(self, mention: Mention) -> tuple[str, str]:
         return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]
@@ -677,7 +490,7 @@ class _Read:
             end: int | None = None if self._quoted(match) else match.end()
             while end is not None and end not in ends:
                 ends.add(end)
-                filler = _FILLER.match(self.text, end)
+                filler = phrases.FILLER.match(self.text, end)
                 end = filler.end() if filler is not None else None
         return ends
 
@@ -692,9 +505,6 @@ _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
 _OPENS = " \t\n*_`\"'([{"
-_BEFORE_HEAD = re.compile(
-    r"([.,;!?\n)-])\s*+(?:(?:option|choice|letter|answer)\s++)?[\s*_`\"'(\[{]*+\Z", re.IGNORECASE
-)
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),
     ("corrected", "stated", _Read.corrected),

@@ -115,7 +115,8 @@ def _short(share: float) -> str:
 WORLD_ITEMS, MARGINS, MISSING = (12, 30, 60, 200, 1_000), (5.0, 20.0), (0.1, 0.3)
 """Items; margins in points, of which 12 items can show the wide one alone; shares of one side's answers."""
 DRAWS, AGAIN = 2_000, 20_000
-"""Pairs of runs in a world, and in one whose rate is more than two errors above alpha."""
+"""Pairs of runs in a world, and in one whose rate is above alpha, which is then drawn anew: the largest of
+many rates is above it by chance."""
 RIGHT, SIZE, WHOLE = 0.6, 4, 0.75
 """How often the base is right; items of a family; the share of families that change as a whole."""
 OUTCOMES = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
@@ -234,7 +235,6 @@ def rates(name: str, items: int) -> dict[Place, float]:
     """How often each verdict is given: the largest over margins and shares."""
     rng = np.random.default_rng([20261127, list(WORLDS).index(name), items])
     world, largest = WORLDS[name], dict[Place, float]()
-    bound = ALPHA + 2 * np.sqrt(ALPHA * (1 - ALPHA) / DRAWS)
     for share, margin, truth, lost in product(
         MISSING if world.ends else (0.0,),
         MARGINS,
@@ -244,7 +244,7 @@ def rates(name: str, items: int) -> dict[Place, float]:
         one = replace(world, share=share)
         loss = one.loss(truth, margin if lost else 0.0)
         found = one.decides(loss, margin, items, DRAWS, rng)
-        if any(found[verdict] > bound for *at, verdict in FALSE if at == [truth, lost]):
+        if any(found[verdict] > ALPHA for *at, verdict in FALSE if at == [truth, lost]):
             found = one.decides(loss, margin, items, AGAIN, rng)
         for verdict, rate in found.items():
             place = truth, lost, verdict

@@ -135,11 +135,12 @@ bench-logs: .venv/installed
 	mkdir -p results/bench-logs
 	$(BIN)/python -m benchmarks.logs results/bench-logs
 
-# How often the gate of `gridc compare` decides falsely, and how often it finds what was planted.
+# How often the gate of `gridc compare` decides falsely, and how often it finds what was planted; also where answers
+# are missing or unreadable, and where items come in families.
 bench-gate: .venv/installed
 	$(BIN)/python -m benchmarks.gate
 
-# How often items of families decide falsely, with their units named and not.
+# How often `gridc certify` tells equal models apart where items come in families, with their units named and not.
 bench-units: .venv/installed
 	$(BIN)/python -m benchmarks.units
 

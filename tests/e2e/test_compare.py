@@ -338,6 +338,19 @@ def test_a_reading_is_the_authors_choice(filtered: Path) -> None:
     ).verdict == "NO-GO"  # fmt: skip
 
 
+def test_lm_eval_that_was_killed_while_it_saved_has_scores_and_no_items(
+    filtered: Path, tmp_path: Path
+) -> None:
+    """It writes the scores first, and the samples of each task after them."""
+    for name in ("base", "candidate"):
+        shutil.copytree(filtered / name, tmp_path / name)
+    (samples,) = (tmp_path / "candidate").glob("samples_*")
+    samples.unlink()
+    done = compare("base", "candidate", "--margin", "60pp", "--reading", "exact_match,loose", cwd=tmp_path)
+    assert done.returncode == 11
+    assert "NOT COMPARABLE  candidate has a score and no items of m/sums" in done.stdout
+
+
 def test_nothing_passes_that_nobody_could_read(filtered: Path, tmp_path: Path) -> None:
     """The strict filter read nothing of either run: equal scores of 0, and no GO."""
     strict = ("--reading", "sums=exact_match,strict", "--margin", "60pp")

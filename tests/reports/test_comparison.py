@@ -180,6 +180,12 @@ def test_a_candidate_that_is_hardly_there_does_not_pass() -> None:
     assert f"undecided: m/b ({why})" in result.reasons
     failed = right([1.0] * 5 + [0.0] * 65 + [None] * 30)
     assert compared(run("a", few), run("b", failed), margin=60).verdict == "INCONCLUSIVE"
+    cut = {
+        key: replace(held, answers={"": (replace(held.answers[""][0], state="cut" if n >= 70 else "read"),)})
+        for n, (key, held) in enumerate(few.items.items())
+    }
+    for left, right_ in ((few, benchmark(cut)), (benchmark(cut), few)):
+        assert compared(run("a", left), run("b", right_), margin=60).verdict == "INCONCLUSIVE"
     assert compared(run("a", few), run("b", fewer), margin=60, unreadable=0.3).verdict == "GO"
     assert compared(run("a", fewer), run("b", few), margin=60).verdict == "GO"
     worse = compared(run("a", right([1.0] * 100)), run("b", without(right([0.0] * 100), *range(30))))

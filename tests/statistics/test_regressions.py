@@ -78,7 +78,7 @@ def test_what_is_simulated_is_what_is_counted() -> None:
     chances = {0.0: (0.03, 0.0, 0.97), 0.1: (0.08, 0.05, 0.87)}
     for rule, (changing, chance) in product((gridc, nel), chances.items()):
         drawn = shares(rule, 12, MARGIN, changing)
-        counted = {"NO-GO": 0.0, "GO": 0.0, "undecided": 0.0}
+        counted = {"NO-GO": 0.0, "GO": 0.0, "INCONCLUSIVE": 0.0}
         for lost, won in product(range(13), repeat=2):
             if lost + won <= 12:
                 counted[rule(lost, won, 12)] += multinomial.pmf([lost, won, 12 - lost - won], 12, chance)

@@ -16,7 +16,7 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Collector
 from gridc.reports.comparison.instrument import unnamed
-from gridc.schema.comparison import Regression, ReleaseVerdict
+from gridc.schema.comparison import Regression, ReleaseVerdict, StateCounts
 from gridc.schema.policy import Aspect, Policy
 from gridc.statistics.exact_tests import holm
 
@@ -117,11 +117,26 @@ def alphas(policy: Policy, used: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class TestedGate:
-    """The p-values of one benchmark, and its gate; None where nothing can be tested."""
+    """The p-values of one benchmark, None where nothing can be tested, its gate, and why it does not pass
+    whatever the test says, None where nothing stands in the way."""
 
     p_worse: float | None
     p_not_worse: float | None
     gate: Gate
+    unshown: str | None = None
+
+
+def unshown(most: float, a: StateCounts, b: StateCounts) -> str | None:
+    """Why nothing passes where more than `most` of the answers say nothing: a low score and a wide margin
+    would let pass what nobody could read, and a candidate that is hardly there. What a baseline lacks hides
+    no loss."""
+    for share, what in (
+        (a.misread, "a's answers are unreadable or cut off"),
+        (b.lacking, "b's answers are unreadable, cut off or missing"),
+    ):
+        if share > most:
+            return f"{100 * share:.0f} % of {what}, and at most {100 * most:g} % may be"
+    return None
 
 
 def corrected(rows: Sequence[TestedGate]) -> list[float | None]:
@@ -142,7 +157,7 @@ def regression(adjusted: float | None, row: TestedGate, level: float, alpha: flo
         return None
     if adjusted is not None and adjusted <= level:
         return "yes"
-    if row.p_not_worse is not None and row.p_not_worse <= alpha:
+    if row.unshown is None and row.p_not_worse is not None and row.p_not_worse <= alpha:
         return "no"
     return "cannot tell"
 

@@ -17,7 +17,6 @@ from gridc.schema.comparison import (
     ReleaseSight,
     RunComparison,
     RunRow,
-    StateCounts,
 )
 from gridc.schema.policy import Policy
 from gridc.statistics.digits import decimals
@@ -98,7 +97,8 @@ class _GatedBenchmark:
             if testable and self._units is not None and gate.margin is not None
             else (None, None)
         )
-        self.weighed = TestedGate(p_worse, p_not_worse, gate)
+        self._states = evidence.states(pair)
+        self.weighed = TestedGate(p_worse, p_not_worse, gate, self._unshown)
 
     def row(
         self,
@@ -111,11 +111,8 @@ class _GatedBenchmark:
     ) -> ComparedBenchmark:
         pair, scores, gate = self._pair, self._scores, self.weighed.gate
         alpha = self._policy.alpha
-        states_a, states_b = evidence.states(pair)
-        unshown = self._unshown(states_a, states_b)
+        states_a, states_b = self._states
         regressed = decision.regression(adjusted, self.weighed, level, alpha)
-        if unshown and regressed == "no":
-            regressed = "cannot tell"
         worse, better = evidence.by_configuration(pair, self._sign)
         lost, won = ([], []) if scores is None else evidence.flips(scores, self._sign)
         score = None if scores is None else evidence.change(scores, self._sign, alpha)
@@ -158,7 +155,7 @@ class _GatedBenchmark:
             p_not_worse=self.weighed.p_not_worse,
             alpha=level if tested else None,
             regression=regressed,
-            why=self._why(gate) or unshown,
+            why=self._why(gate) or self.weighed.unshown,
             sight=self._sight(each, regressed),
             flips=tuple(self._flips(lost, won, firsts, second)) if texts else (),
         )
@@ -177,16 +174,11 @@ class _GatedBenchmark:
         """How many configurations of a baseline the candidate lacks."""
         return max(len(asked(first)) for first in self._pair.firsts) - len(self._pair.configurations)
 
-    def _unshown(self, a: StateCounts, b: StateCounts) -> str | None:
-        """Why nothing passes whatever the test says: a low score and a wide margin would let pass what nobody
-        could read, and a candidate that is hardly there. What a baseline lacks hides no loss."""
-        most = self._policy.unreadable
-        for share, what in (
-            (a.misread, "a's answers are unreadable or cut off"),
-            (b.lacking, "b's answers are unreadable, cut off or missing"),
-        ):
-            if share > most:
-                return f"{100 * share:.0f} % of {what}, and at most {100 * most:g} % may be"
+    @property
+    def _unshown(self) -> str | None:
+        why = decision.unshown(self._policy.unreadable, *self._states)
+        if why is not None:
+            return why
         if self._only_a and not self._pair.second.planned and not self._policy.common_only:
             return f"b lacks {self._only_a:,} of a's configurations"
         return None

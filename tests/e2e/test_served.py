@@ -293,3 +293,45 @@ def test_a_server_that_people_use(dialect: str, tmp_path: Path) -> None:
     assert "served: asked again, each call alone: 0 of " in done.stderr
     sampled = [answer["text"] for request, answer in there.values() if request.get("temperature")]
     assert len(set(sampled)) > len(sampled) / 3, "each replicate has a seed of its own"
+
+
+def run_sampled(folder: Path, handler: TokenServer) -> tuple[Done, dict[str, Any]]:
+    """A study that draws every answer, two of each item, and the noise that it stores."""
+    make_study(folder, 4)
+    with Server(handler) as server:
+        changes = (
+            ("MODEL", SERVED.format("vllm", server.url)), ("MOST", "8"), ("n = 60", "n = 12"),
+            ("temperature = 0", "temperature = 0.7\nreplicates = 2\ntop_p = 1.0"),
+        )  # fmt: skip
+        (folder / "gridcard.toml").write_text(replaced(CROWD, *changes))
+        done = command("run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    ((body,),) = rows(folder, "SELECT body FROM event WHERE kind = 'noise'")
+    assert command("report", cwd=folder).returncode == 0
+    return done, json.loads(body)
+
+
+def test_what_is_drawn_anew_is_the_spread_of_draws_and_no_noise(tmp_path: Path) -> None:
+    done, noise = run_sampled(tmp_path, TokenServer("vllm", faults={"/completions": "seedless"}))
+    assert (noise["calls"], noise["texts"], noise["outcomes"], noise["outcomes_changed"]) == (0, 0, 0, 0)
+    spread = noise["spread"]
+    assert spread["texts"] == 8
+    assert spread["texts_changed"] > 0
+    assert rows(tmp_path, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'") == [(8,)]
+    words = f"drawn a second time, {spread['texts_changed']} of 8 sampled texts and "
+    words += f"{spread['outcomes_changed']} of {spread['outcomes']} outcomes are other ones; no seed is known"
+    assert f"served: {words}" in done.stderr
+    assert "served: the server takes and ignores seed at /completions, found by a probe" in done.stderr
+    assert "asked again" not in done.stderr
+    folder = tmp_path / "results" / "small"
+    certificate = json.loads((folder / "certificate.json").read_text("utf-8"))
+    assert [row["floor"] for row in certificate["noise_floors"]] == [None]
+    assert any(words in each for each in certificate["statements"])
+    assert "Noise floor not measured: served" in " ".join(certificate["statements"])
+    assert words in (folder / "report.html").read_text("utf-8")
+
+
+def test_what_a_seed_draws_again_is_measured_as_noise(tmp_path: Path) -> None:
+    done, noise = run_sampled(tmp_path, TokenServer("vllm"))
+    assert (noise["texts"], noise["texts_changed"], "spread" in noise) == (8, 0, False)
+    assert "drawn a second time" not in done.stderr

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors import safe_open
 
+import gridc
+from gridc.runtime.engines.hf import loading as on_this_machine
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
 from tools.servers.http import Asked, Handler, Reply, Server
+from tools.servers.model import MODELS
 from tools.servers.programs import STARTED, free_port, programs
 from tools.servers.programs import command as server_command
 from tools.servers.tokens import TokenServer
@@ -28,7 +32,8 @@ def make_served(folder: Path, url: str, dialect: str = "vllm", *changes: tuple[s
     """The small study whose second model is the first one behind a server."""
     spec = make_study(folder, 4)
     changes = ((HERE, SERVED.format(dialect, url)), ('id = "llama"', 'id = "served"'), *changes)
-    changes = (*changes, ("max_tokens = 24", "max_tokens = 6"))
+    sampled = ("noise_sample = 6", "noise_sample = 30")  # of which a fifth are rankings
+    changes = (*changes, ("max_tokens = 24", "max_tokens = 6"), sampled)
     text = replaced(SPEC.replace("ITEMS", "4"), *changes, ('"llama"]', '"served"]'))
     spec.write_text(text)
     return spec
@@ -103,6 +108,48 @@ def test_the_lock_holds_the_files_and_a_check_of_the_bundle_holds(
     assert "served: asked again, each call alone: 0 of " in done.stderr
     moves = re.findall(r"likelihoods moved by up to (\S+) nats, 0 of ", done.stderr)
     assert moves and max(map(float, moves)) < 1e-4, "sums may have another order"
+
+
+def test_some_answers_are_held_against_the_files_unless_it_is_left_out(
+    sound: tuple[Path, TokenServer, Done], tmp_path: Path
+) -> None:
+    folder, server, done = sound
+    (said,) = (line for line in done.stderr.splitlines() if "beside fp32 on this machine" in line)
+    assert re.search(r"served: beside fp32 .*\b0 of \d+ outcomes changed", said)
+    assert not re.search(r"\b[1-9]\d* of \d+ greedy texts", said)
+    noted = "SELECT json_extract(body, '$.calls') FROM event WHERE kind = 'reference'"
+    assert rows(folder, noted) == [(8,)]
+    asked = len(server.bodies)
+    assert "beside fp32" not in command("run", cwd=folder).stderr, "it is done once"
+    assert (rows(folder, noted), len(server.bodies)) == ([(8,)], asked)
+    planned = command("plan", cwd=folder)
+    assert "reference: 8 greedy calls of served are made once more here in fp32" in planned.stdout
+    assert json.loads(command("plan", "--json", cwd=folder).stdout)["references"] == {"served": 8}
+    crowd_at(tmp_path, port := free_port())
+    with Server(TokenServer("vllm"), port):
+        assert command("run", "--reference", "0", cwd=tmp_path).returncode == 0
+    assert rows(tmp_path, noted) == []
+
+
+def test_a_reference_that_finds_no_room_is_left_out_and_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd_at(tmp_path, port := free_port())
+    monkeypatch.setattr(on_this_machine, "memory", lambda device: (2**20, 2**34))
+    said: list[str] = []
+    with Server(TokenServer("vllm"), port):
+        study = gridc.open(tmp_path / "gridcard.toml")
+        study.run(progress=lambda step: said.append(str(step)))
+    (line,) = (each for each in said if "not compared with fp32" in each)
+    assert re.search(r"served: .*about 0\.\d GiB of memory, and 0\.0 GiB are free \(`--reference 0`", line)
+    assert study.status().progress.complete
+
+
+def test_the_memory_of_weights_in_fp32_is_that_of_their_numbers() -> None:
+    folder = MODELS / "pocket-qwen2"
+    with safe_open(folder / "model.safetensors", "numpy") as tensors:
+        numbers = sum(tensors.get_tensor(name).size for name in tensors.keys())  # noqa: SIM118
+    assert on_this_machine.bytes_in_fp32(folder) == 4 * numbers
 
 
 CROWD = """\

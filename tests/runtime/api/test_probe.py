@@ -1,18 +1,23 @@
 """Servers that misbehave on one endpoint are refused to a study that asks there, and sound ones are not."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 import pytest
 
 from gridc.diagnostics.errors import HazardError, UnavailableError
+from gridc.runtime.engines.api.probe import TokenSteps
+from gridc.runtime.engines.api.scoring import NotProvedError, require_place
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.provider import Server
 from tests.runtime.api.conftest import Asked, engine_at, serving
 from tests.runtime.api.test_scoring import ranking_calls
 from tests.runtime.api.test_tokens import engine_of, generating_calls
+from tools.servers.http import Asked as HttpRequest
+from tools.servers.http import Reply
 from tools.servers.tokens import CHAT, Fault, TokenServer
 
 TEXT = "/completions"
@@ -105,6 +110,23 @@ def test_likelihoods_that_are_moved_by_a_token_are_refused(way: Way, fault: Faul
         asked.engine.effective()
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "steps", "said"),
+    [
+        ([-2.0, -1.0], [-2.0, -9.0], None, "as if moved by a place"),
+        ([-2.0, -1.0], [-11.0, -9.0], [(-0.3, -0.3), (-1.0, -1.0)], "where it is generated"),
+        ([-2.0, -1.0], [-11.0, -9.0], [(-0.3, -0.3)] * 5, None),  # it was divided into other tokens
+        ([-0.4, -1.0], [-11.0, -9.0], [(-0.3, -0.3), (-1.0, -1.0)], None),
+        ([-0.4, -1.0], [-11.0, -9.0], None, None),
+    ],
+)
+def test_where_a_log_probability_belongs_shows_in_either_way(
+    own: list[float], other: list[float], steps: TokenSteps | None, said: str | None
+) -> None:
+    with nullcontext() if said is None else pytest.raises(NotProvedError, match=said):
+        require_place(own, other, steps)
+
+
 @pytest.mark.parametrize("bits", [0.0, 1e-3])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_sound_server_is_believed(way: Way, bits: float) -> None:
@@ -116,7 +138,8 @@ def test_a_sound_server_is_believed(way: Way, bits: float) -> None:
         assert all(map(asked.engine.repeats, calls))
     wanted = {"temperature": "honoured", "seed": "honoured", "max_tokens": "honoured", "greedy": "honoured"}
     assert effective["honours"] == {path_of(way): wanted}
-    assert len(server.paths) - (0 if way == "chat" else 3) <= 7 or way == "llama.cpp"
+    proof = {"chat": 0, "llama.cpp": 21}.get(way, 3)
+    assert len(server.paths) == proof + (7 if way in ("vllm", "sglang") else 6)
 
 
 def test_each_path_that_is_asked_is_probed_with_six_requests() -> None:
@@ -142,6 +165,26 @@ def test_what_a_study_leaves_to_the_server_is_not_held_against_it() -> None:
     ):
         asked.engine.batches(texts("plain", **WARM))
         asked.engine.effective()
+
+
+def test_a_model_that_only_thinks_in_so_few_tokens_is_not_said_to_ignore_a_temperature() -> None:
+    """Behind a reasoning parser its text is empty until the thought ends."""
+    inside = server_of("chat")
+
+    async def handler(asked: HttpRequest) -> Reply:
+        reply = await inside(asked)
+        body = json.loads(reply.body)
+        body["choices"][0] |= {"message": {"content": None}, "finish_reason": "length"}
+        return Reply.json(body)
+
+    with serving(handler) as url, engine_at(url, price=None) as asked:
+        asked.engine.batches(texts("chat", **WARM))
+        honours = asked.engine.effective()["honours"][CHAT]
+    assert (honours["temperature"], honours["seed"], honours["greedy"]) == (
+        "not shown",
+        "not shown",
+        "honoured",
+    )
 
 
 def test_a_later_wave_is_probed_before_it_is_asked() -> None:

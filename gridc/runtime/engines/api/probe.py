@@ -74,6 +74,8 @@ async def _draws(ask: PostJson, body: AskedAs) -> Honours:
     drawn = [await _text(ask, *body(OPEN, {**HOT, "seed": seed})) for seed in SEEDS]
     if None in drawn:
         return {"temperature": "refused", "seed": "refused"}
+    if not any(drawn):  # a thought that the server keeps to itself is all that comes of so few tokens
+        return {"temperature": "not shown", "seed": "not shown"}
     if len(set(drawn)) > 1:
         again = await _text(ask, *body(OPEN, {**HOT, "seed": SEEDS[0]}))
         return {"temperature": "honoured", "seed": "honoured" if drawn[0] == again else "ignored"}
@@ -88,7 +90,7 @@ def refusals(honours: Mapping[str, str], samples: bool, omits: Collection[str]) 
     parameters that it leaves to the server."""
     found = []
     if "temperature" not in omits:
-        if samples and honours["temperature"] != "honoured":
+        if samples and honours["temperature"] in ("ignored", "refused"):
             found.append(f"a temperature is {honours['temperature']}")
         if honours["greedy"] == "ignored":
             found.append(

@@ -155,12 +155,19 @@ def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
 
 
 def not_honoured(model: str, honours: Any) -> Iterator[str]:
-    """What a server does with parameters that it does not honour, as a probe found out, by path."""
-    for path, found in honours.items() if isinstance(honours, dict) else ():
-        for state in _DID if isinstance(found, dict) else ():
+    """What a server does with parameters that it does not honour, as a probe found out: by path, and at first
+    of one path that was not named."""
+    if not isinstance(honours, dict):
+        return
+    by_path: dict[str, dict[str, str]] = (
+        honours if all(isinstance(found, dict) for found in honours.values()) else {"": honours}
+    )
+    for path, found in by_path.items():
+        where = f" at {path}" if path else ""
+        for state, did in _DID.items():
             names = sorted(_NAMED.get(name, name) for name, probed in found.items() if probed == state)
             if names:
-                yield f"{model}: the server {_DID[state]} {', '.join(names)} at {path}, found by a probe"
+                yield f"{model}: the server {did} {', '.join(names)}{where}, found by a probe"
 
 
 _DID = {

@@ -12,6 +12,7 @@ from gridc.diagnostics.errors import HazardError, UnavailableError
 from gridc.runtime.engines.api.probe import TokenSteps
 from gridc.runtime.engines.api.scoring import NotProvedError, require_place
 from gridc.runtime.engines.protocol import Call
+from gridc.runtime.store.provider_observations import not_honoured
 from gridc.schema.provider import Server
 from tests.runtime.api.conftest import Asked, engine_at, serving
 from tests.runtime.api.test_scoring import ranking_calls
@@ -193,3 +194,12 @@ def test_a_later_wave_is_probed_before_it_is_asked() -> None:
         asked.engine.effective()
         with pytest.raises(HazardError, match="GC529"):
             asked.ask(texts("plain", **WARM))
+
+
+def test_what_is_not_honoured_is_said_also_of_a_store_that_names_no_path() -> None:
+    found = {"temperature": "honoured", "seed": "ignored", "greedy": "ignored"}
+    said = "m: the server takes and ignores seed, temperature = 0"
+    assert list(not_honoured("m", found)) == [f"{said}, found by a probe"]
+    assert list(not_honoured("m", {TEXT: found})) == [f"{said} at {TEXT}, found by a probe"]
+    (repeated,) = not_honoured("m", {CHAT: {"seed": "repeated"}})
+    assert repeated == f"m: the server draws the same whatever the seed at {CHAT}, found by a probe"

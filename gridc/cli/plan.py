@@ -134,6 +134,9 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         console.print(_costs(manifest))
         for line in _later(manifest["estimates"]):
             console.print(escape(line))
+    for name, calls in manifest["references"].items():
+        text = f"reference: {calls} greedy calls of {name} are made once more here in fp32, on the CPU"
+        console.print(escape(f"{text} (`gridc run --reference 0`: none)"))
     for name, reason in manifest["unpinned"].items():
         console.print(escape(f"unpinned: {name} ({reason})"))
     for line in manifest["leaves"]:

@@ -27,9 +27,9 @@ from gridc.study import OpenStudy, RayCluster
 @click.option(
     "--reference",
     type=click.IntRange(0),
-    default=0,
     metavar="N",
-    help="Repeat N calls of each served or quantised model in fp32 here, and say how they differ.",
+    help="Repeat N calls of each served or quantised model in fp32 here, and say how they differ. Default: 8 "
+    "of each served one whose `weights` are stated, on the CPU and if memory suffices; 0: none.",
 )
 @click.option(
     "--serve",
@@ -46,7 +46,7 @@ def run(
     engine: str,
     address: str | None,
     workers: int | None,
-    reference: int,
+    reference: int | None,
     serve: tuple[str, ...],
     acknowledge: tuple[str, ...],
     allow: tuple[str, ...],

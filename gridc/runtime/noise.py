@@ -5,6 +5,9 @@ larger than what the shape alone does is no difference. A seeded sample of the c
 each call alone, and compared with what the run stored. A server that puts requests into batches by itself is
 asked twice: each call alone, and all of them among others, as many at once as the run may open, because
 what moves its answers may be how many share a batch, or who. The answers of the run are never replaced.
+
+Noise is measured on what must repeat. Where a seed has no effect a sampled call is drawn anew, and how many
+answers differ then is the spread of draws: a property of the temperature, told apart.
 """
 
 import random
@@ -19,7 +22,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch
 from gridc.runtime.stages import Stage
-from gridc.runtime.store.events import NoiseMeasured, ShapeNoise
+from gridc.runtime.store.events import DrawSpread, NoiseMeasured, ShapeNoise
 from gridc.runtime.store.write import Writer
 from gridc.statistics.seeded import first
 
@@ -36,22 +39,43 @@ Repetition = Mapping[str, Mapping[str, Any]]
 def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, dict[str, Any]]:
     """Answer a sample of a stage's calls once more; a turn each time that the engine has to wait. Returns the
     body of a `noise` event: how many generated texts and how many rankings were repeated, how many changed,
-    how far log-likelihoods moved (nats), and how many outcomes of samples changed with them."""
-    spec = plan.study.spec
-    chosen = drawn(plan, store, stage.identity, stage.precision, spec.engine.noise_sample, "noise")
-    engine = stage.engine
-    if not isinstance(engine, Paying) or engine.beside is None:
-        shape = ASKED_AGAIN if isinstance(engine, Paying) else ALONE
+    how far log-likelihoods moved (nats), and how many outcomes of samples changed with them. What is left of
+    the sample's size goes to calls that are drawn anew, if there are any."""
+    engine, number = stage.engine, plan.study.spec.engine.noise_sample
+    if not isinstance(engine, Paying):
+        chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise")
         again = yield from repeated(engine, store, [chosen])
-        return compared(plan, store, chosen, {shape: again})
+        return compared(plan, store, chosen, {ALONE: again})
+    chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise", engine.repeats)
+    shapes = yield from _asked_again(plan, store, stage, engine, chosen)
+    body = compared(plan, store, chosen, shapes)
+    anew = drawn(
+        plan, store, stage.identity, stage.precision, number - len(chosen), "draws",
+        lambda call: not engine.repeats(call),
+    )  # fmt: skip
+    if anew:
+        again = yield from repeated(stage.engine, store, [anew])
+        moved = compared(plan, store, anew, {ASKED_AGAIN: again})
+        body["spread"] = DrawSpread(**{name: moved[name] for name in DrawSpread.model_fields})
+    return body
+
+
+def _asked_again(
+    plan: Plan, store: Writer, stage: Stage, engine: Paying, chosen: Sequence[str]
+) -> Generator[None, None, dict[str, Repetition]]:
+    """What an engine behind an address answers to some calls, by the shape in which they are made again."""
     beside = engine.beside
+    if beside is None or not chosen:
+        again = yield from repeated(stage.engine, store, [chosen])
+        return {ASKED_AGAIN: again}
     mates = drawn(plan, store, stage.identity, stage.precision, beside, "mates")
     others = [name for name in mates if name not in chosen][: max(beside - len(chosen), 0)]
-    alone = yield from repeated(engine, store, [[name] for name in chosen])
+    alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
     engine.crowd()
-    together = random.Random(spec.sampling.seed).sample([*chosen, *others], len(chosen) + len(others))
-    among = yield from repeated(engine, store, [together])
-    return compared(plan, store, chosen, {ALONE: alone, AMONG.format(min(beside, len(together))): among})
+    seed = plan.study.spec.sampling.seed
+    together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
+    among = yield from repeated(stage.engine, store, [together])
+    return {ALONE: alone, AMONG.format(min(beside, len(together))): among}
 
 
 def drawn(
@@ -156,13 +180,15 @@ def compared(
 
 
 def sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
-    """What moved of a server's answers, shape by shape."""
+    """What moved of a server's answers, shape by shape, and how far draws spread."""
     for shape, moved in (noise.by_shape or {}).items():
         parts = [f"{moved.texts:,} of {noise.texts:,} texts are other ones"] * bool(noise.texts)
         if moved.max_moved is not None:
             parts.append(f"likelihoods moved by up to {moved.max_moved:.2g} nats")
         parts.append(f"{moved.outcomes:,} of {noise.outcomes:,} outcomes changed")
         yield f"{model}: asked again, {shape}: {', '.join(parts)}"
+    if noise.spread is not None:
+        yield f"{model}: {noise.spread.words}"
 
 
 def moves(before: list[float | None], after: list[float | None]) -> list[float]:

@@ -113,12 +113,13 @@ def run(
     open_engine: Open = open_engine,
     repeat_lost: bool = False,
     consents: Consents = NONE_GIVEN,
-    references: int = 0,
+    references: int | None = None,
 ) -> Finished:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
     cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
-    model in fp32 where its weights are known.
+    model in fp32 where its weights are known; None: `reference.USUAL` of each model behind a server, once the
+    study is complete.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -148,10 +149,12 @@ def run(
                 if store.conclusion(plan.study_digest) is not None:
                     store.record(start)
                 _take_turns(_judge(stage, store, plan, watch, meter, loaded, len(wave) > 1) for stage in wave)
-        if references:
-            watch(RunStep("", 0, 0, "computing the reference in fp32"))
-            for name, noted in reference.compare(plan, store, references):
-                sentence = f"{name}: beside fp32 on this machine: {noted.words}"
+        progress = store.progress(plan.study_digest)
+        if references or (references is None and progress.answered == progress.total):
+            models = reference.wanted(plan, store, references)
+            if models:
+                watch(RunStep("", 0, 0, "computing the reference in fp32"))
+            for sentence in reference.compare(plan, store, references, models):
                 watch(RunStep("", 0, 0, sentence, found=True))
         return conclude(plan, store, reused)
 

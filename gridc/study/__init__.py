@@ -231,7 +231,7 @@ class OpenStudy:
         acknowledge: Collection[str] = (),
         allow: Collection[str] = (),
         ask: "Callable[[Consentable], bool] | None" = None,
-        references: int = 0,
+        references: int | None = None,
         serve: Mapping[str, str] = MappingProxyType({}),
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
@@ -248,8 +248,9 @@ class OpenStudy:
         something else would leave, before anything is written.
 
         `references` calls of each model whose weights are known are made once more in fp32 on this machine,
-        and `progress` is told how the answers differ. `serve` has, for a model behind an address of this
-        machine, the command that starts its server, which runs as long as the run.
+        and `progress` is told how the answers differ. Without a number it is 8 of each model behind a server,
+        once the study is complete and if memory suffices; 0 leaves it out. `serve` has, for a model behind an
+        address of this machine, the command that starts its server, which runs as long as the run.
         """
         from gridc.study.running import run
 

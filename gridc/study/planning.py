@@ -1,7 +1,7 @@
 """What a run would execute, and what it will cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from gridc.compiler.preflight.budget_design import (
 )
 from gridc.compiler.preflight.consent import sentences
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.runtime.reference import USUAL
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
 
@@ -40,20 +41,22 @@ from gridc.study.place import Place, require_lock
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
     """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
-    loses `against` an earlier stamp, where one was given, and what `leaves` the machine, a sentence each. Its
-    JSON also says which drawn answers serve several configurations (`shared`)."""
+    loses `against` an earlier stamp, where one was given, what `leaves` the machine, a sentence each, and how
+    many calls of each served model a run makes once more here (`references`). Its JSON also says which drawn
+    answers serve several configurations (`shared`)."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
     against: Against | None
     leaves: tuple[str, ...] = ()
+    references: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
         earlier = {} if self.against is None else {"against": asdict(self.against)}
         counts = self.manifest.counts
         shared = [] if counts is None else shared_words(counts.shared_draws)
-        beside = {"leaves": list(self.leaves), "shared": shared}
+        beside = {"leaves": list(self.leaves), "shared": shared, "references": dict(self.references)}
         return {**self.manifest.as_json(), **self.prospects, **beside, **earlier}
 
     def __repr__(self) -> str:
@@ -83,6 +86,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         falsifiability.manifest(lowered),
         compared,
         sentences(compiled.spec, compiled.study.scorers.files.values()),
+        {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].weights},
     )
 
 

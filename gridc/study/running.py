@@ -171,7 +171,7 @@ def run(
     acknowledge: Collection[str],
     allow: Collection[str],
     ask: Ask,
-    references: int,
+    references: int | None,
     serve: Mapping[str, str],
 ) -> RunReport:
     """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster.

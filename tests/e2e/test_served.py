@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors import safe_open
 
+import gridc
+from gridc.runtime.engines.hf import loading as on_this_machine
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
 from tools.servers.http import Asked, Handler, Reply, Server
+from tools.servers.model import MODELS
 from tools.servers.programs import STARTED, free_port, programs
 from tools.servers.programs import command as server_command
 from tools.servers.tokens import TokenServer
@@ -28,7 +32,8 @@ def make_served(folder: Path, url: str, dialect: str = "vllm", *changes: tuple[s
     """The small study whose second model is the first one behind a server."""
     spec = make_study(folder, 4)
     changes = ((HERE, SERVED.format(dialect, url)), ('id = "llama"', 'id = "served"'), *changes)
-    changes = (*changes, ("max_tokens = 24", "max_tokens = 6"))
+    sampled = ("noise_sample = 6", "noise_sample = 30")  # of which a fifth are rankings
+    changes = (*changes, ("max_tokens = 24", "max_tokens = 6"), sampled)
     text = replaced(SPEC.replace("ITEMS", "4"), *changes, ('"llama"]', '"served"]'))
     spec.write_text(text)
     return spec
@@ -103,6 +108,48 @@ def test_the_lock_holds_the_files_and_a_check_of_the_bundle_holds(
     assert "served: asked again, each call alone: 0 of " in done.stderr
     moves = re.findall(r"likelihoods moved by up to (\S+) nats, 0 of ", done.stderr)
     assert moves and max(map(float, moves)) < 1e-4, "sums may have another order"
+
+
+def test_some_answers_are_held_against_the_files_unless_it_is_left_out(
+    sound: tuple[Path, TokenServer, Done], tmp_path: Path
+) -> None:
+    folder, server, done = sound
+    (said,) = (line for line in done.stderr.splitlines() if "beside fp32 on this machine" in line)
+    assert re.search(r"served: beside fp32 .*\b0 of \d+ outcomes changed", said)
+    assert not re.search(r"\b[1-9]\d* of \d+ greedy texts", said)
+    noted = "SELECT json_extract(body, '$.calls') FROM event WHERE kind = 'reference'"
+    assert rows(folder, noted) == [(8,)]
+    asked = len(server.bodies)
+    assert "beside fp32" not in command("run", cwd=folder).stderr, "it is done once"
+    assert (rows(folder, noted), len(server.bodies)) == ([(8,)], asked)
+    planned = command("plan", cwd=folder)
+    assert "reference: 8 greedy calls of served are made once more here in fp32" in planned.stdout
+    assert json.loads(command("plan", "--json", cwd=folder).stdout)["references"] == {"served": 8}
+    crowd_at(tmp_path, port := free_port())
+    with Server(TokenServer("vllm"), port):
+        assert command("run", "--reference", "0", cwd=tmp_path).returncode == 0
+    assert rows(tmp_path, noted) == []
+
+
+def test_a_reference_that_finds_no_room_is_left_out_and_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd_at(tmp_path, port := free_port())
+    monkeypatch.setattr(on_this_machine, "memory", lambda device: (2**20, 2**34))
+    said: list[str] = []
+    with Server(TokenServer("vllm"), port):
+        study = gridc.open(tmp_path / "gridcard.toml")
+        study.run(progress=lambda step: said.append(str(step)))
+    (line,) = (each for each in said if "not compared with fp32" in each)
+    assert re.search(r"served: .*about 0\.\d GiB of memory, and 0\.0 GiB are free \(`--reference 0`", line)
+    assert study.status().progress.complete
+
+
+def test_the_memory_of_weights_in_fp32_is_that_of_their_numbers() -> None:
+    folder = MODELS / "pocket-qwen2"
+    with safe_open(folder / "model.safetensors", "numpy") as tensors:
+        numbers = sum(tensors.get_tensor(name).size for name in tensors.keys())  # noqa: SIM118
+    assert on_this_machine.bytes_in_fp32(folder) == 4 * numbers
 
 
 CROWD = """\
@@ -293,3 +340,45 @@ def test_a_server_that_people_use(dialect: str, tmp_path: Path) -> None:
     assert "served: asked again, each call alone: 0 of " in done.stderr
     sampled = [answer["text"] for request, answer in there.values() if request.get("temperature")]
     assert len(set(sampled)) > len(sampled) / 3, "each replicate has a seed of its own"
+
+
+def run_sampled(folder: Path, handler: TokenServer) -> tuple[Done, dict[str, Any]]:
+    """A study that draws every answer, two of each item, and the noise that it stores."""
+    make_study(folder, 4)
+    with Server(handler) as server:
+        changes = (
+            ("MODEL", SERVED.format("vllm", server.url)), ("MOST", "8"), ("n = 60", "n = 12"),
+            ("temperature = 0", "temperature = 0.7\nreplicates = 2\ntop_p = 1.0"),
+        )  # fmt: skip
+        (folder / "gridcard.toml").write_text(replaced(CROWD, *changes))
+        done = command("run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    ((body,),) = rows(folder, "SELECT body FROM event WHERE kind = 'noise'")
+    assert command("report", cwd=folder).returncode == 0
+    return done, json.loads(body)
+
+
+def test_what_is_drawn_anew_is_the_spread_of_draws_and_no_noise(tmp_path: Path) -> None:
+    done, noise = run_sampled(tmp_path, TokenServer("vllm", faults={"/completions": "seedless"}))
+    assert (noise["calls"], noise["texts"], noise["outcomes"], noise["outcomes_changed"]) == (0, 0, 0, 0)
+    spread = noise["spread"]
+    assert spread["texts"] == 8
+    assert spread["texts_changed"] > 0
+    assert rows(tmp_path, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'") == [(8,)]
+    words = f"drawn a second time, {spread['texts_changed']} of 8 sampled texts and "
+    words += f"{spread['outcomes_changed']} of {spread['outcomes']} outcomes are other ones; no seed is known"
+    assert f"served: {words}" in done.stderr
+    assert "served: the server takes and ignores seed at /completions, found by a probe" in done.stderr
+    assert "asked again" not in done.stderr
+    folder = tmp_path / "results" / "small"
+    certificate = json.loads((folder / "certificate.json").read_text("utf-8"))
+    assert [row["floor"] for row in certificate["noise_floors"]] == [None]
+    assert any(words in each for each in certificate["statements"])
+    assert "Noise floor not measured: served" in " ".join(certificate["statements"])
+    assert words in (folder / "report.html").read_text("utf-8")
+
+
+def test_what_a_seed_draws_again_is_measured_as_noise(tmp_path: Path) -> None:
+    done, noise = run_sampled(tmp_path, TokenServer("vllm"))
+    assert (noise["texts"], noise["texts_changed"], "spread" in noise) == (8, 0, False)
+    assert "drawn a second time" not in done.stderr

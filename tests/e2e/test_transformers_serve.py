@@ -82,7 +82,9 @@ def test_what_the_server_ignores_is_said_before_it_is_asked(server: str, tmp_pat
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     (said,) = (
-        number for number, line in enumerate(lines) if "takes and ignores logprobs, n, temperature" in line
+        number
+        for number, line in enumerate(lines)
+        if "takes and ignores temperature at /chat/completions" in line
     )
     begun = next(number for number, line in enumerate(lines) if " % of at most" in line)
     assert said < begun
@@ -95,7 +97,7 @@ def test_what_the_server_ignores_is_said_before_it_is_asked(server: str, tmp_pat
     opened = gridc.open(path)
     opened.report()
     said_again = (opened.store.parent / "deviations.md").read_text("utf-8")
-    assert "takes and ignores logprobs, n, temperature" in said_again
+    assert "takes and ignores temperature at /chat/completions" in said_again
 
 
 def test_a_openedthat_samples_is_refused_before_it_is_asked(server: str, tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
     changes, both, apart = _readings(export)
     yield _line("both_readings", "yes", changes=changes, both=both, diverge=apart)
     run = {(cell.model, cell.levels.get("precision", "fp32")) for cell in export.cells}
-    noisy = {(body["identity"], body["precision"]) for _, body in export.events("noise")}
+    noisy = {(body["identity"], body["precision"]) for _, body in export.events("noise") if body["outcomes"]}
     held = "not_measured" if not noisy else "yes" if len(noisy) == len(run) else "partly"
     yield _line("noise", held, measured=len(noisy), models=len(run))
     for name in ("sealed", "guessed", "agreed"):
@@ -308,7 +308,7 @@ def _threats(export: Export) -> Iterator[Json]:
     _, both, apart = _readings(export)
     yield {"counts": {"changes": both, "diverge": apart}}
     run = {(cell.model, cell.levels.get("precision", "fp32")) for cell in export.cells}
-    bodies = [body for _, body in export.events("noise")]
+    bodies = [body for _, body in export.events("noise") if body["outcomes"]]
     yield {
         "counts": {
             "models": len(run),

@@ -26,11 +26,13 @@ from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLevels, ModelOverLevels
+from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.references import REFERENCES, ModelReference
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, claim_scope, sentences
+from gridc.runtime.store.events import DrawSpread
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
@@ -205,6 +207,8 @@ UNDECIDED = {
     "id": "judge", "category": "judge", "levels": ["one", "two"], "default": "one", "binds": "judge.model",
 }  # fmt: skip
 
+SPREAD = DrawSpread(texts=8, texts_changed=6, outcomes=8, outcomes_changed=3)
+
 CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     "interim": (lambda: findings_of(spec_of(TWO), unfinished), {"every call has an answer": pair}),
     "predated": (
@@ -304,6 +308,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     ),
     "superseded": (lambda: superseded(1), {"the first stamp": lambda: superseded(0)}),
     "noise_floor": (lambda: noisy(1), {"no model was run": lambda: replace(pair(), noise=())}),
+    "spread_of_draws": (
+        lambda: replace(pair(), noise=(ModelNoise("ant", "as served", None, SPREAD),)),
+        {"what is drawn is drawn again by its seed": pair},
+    ),
     "reference": (
         lambda: having(pair(), REFERENCES, (ModelReference("ant", "bf16", compared_event(2)),)),
         {"nobody asked for one": pair},

@@ -120,7 +120,7 @@ def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
     """The sound answer to a request: a letter that follows from its text."""
     text = json.dumps([body.get("messages"), body.get("seed")])
     letter = "ABC"[sha256(text.encode()).digest()[0] % 3]
-    usage = {"prompt_tokens": len(text) // 4, "completion_tokens": 5}
+    usage = {"prompt_tokens": len(text) // 4, "completion_tokens": min(5, body.get("max_tokens") or 5)}
     return {
         "id": sha256(text.encode()).hexdigest()[:12],
         "object": "chat.completion",

@@ -151,14 +151,15 @@ def guess(prompt: str) -> str | None:
 def completion(body: Mapping[str, Any], text: str, finish: str) -> dict[str, Any]:
     """A response of /chat/completions."""
     read = sum(len(message["content"]) for message in body["messages"]) // 4
+    written = min(len(text) // 4 + 1, body.get("max_tokens") or len(text))
     return {
         "object": "chat.completion",
         "model": body.get("model"),
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
         "usage": {
             "prompt_tokens": read,
-            "completion_tokens": len(text) // 4 + 1,
-            "total_tokens": read + len(text) // 4 + 1,
+            "completion_tokens": written,
+            "total_tokens": read + written,
         },
     }
 

@@ -2,7 +2,15 @@
 
 Each request is computed alone with transformers in fp32, so that answers are those of the model; faults are
 put in on purpose. `crowd`: with more than so many requests open, logits move. `mates`: they move with what
-is asked at the same time, by so much. Chats and plain texts are left to `tools.servers.model`.
+is asked at the same time, by so much. `bits`: they move in every request, by so much. `faults` are of one
+path each, `/completions` or `/chat/completions`:
+
+    temperature   it is taken and ignored
+    seed          every seed draws what one seed draws
+    seedless      a seed has no effect
+    penalty       tokens that stand there already are less likely to be generated
+    max_tokens    it is taken and ignored
+    late, early   the log-probability of a given token is that of the token before or behind it
 """
 
 import argparse
@@ -12,98 +20,142 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tools.servers.http import Asked, Reply, Server
-from tools.servers.model import MODELS, ModelServer
+from tools.servers.model import MODELS
 
-NEUTRAL: Mapping[str, Mapping[str, Any]] = {
-    "vllm": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
-    "sglang": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
-    "llama.cpp": {
-        "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "typical_p": 1.0, "top_n_sigma": -1.0,
-        "xtc_probability": 0.0, "dry_multiplier": 0.0, "dynatemp_range": 0.0, "mirostat": 0,
-        "adaptive_target": -1.0,
-    },
-}  # fmt: skip
-"""What a client must say beside OpenAI's parameters, by dialect."""
+DIALECTS = ("vllm", "sglang", "llama.cpp", "openai")
+CHAT = "/chat/completions"
+
+PENALTY = 1.3
+UNBOUNDED = 40
+"""Tokens that are written where `max_tokens` is ignored."""
+
+Fault = Literal["temperature", "seed", "seedless", "penalty", "max_tokens", "late", "early"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Noise in the logits of one request: how much, and of which seed."""
+
+    size: float
+    seed: int
 
 
 @dataclass
 class TokenServer:
-    """Speaks one dialect. `bodies` are the requests for tokens that came, `most` the most that were open."""
+    """Speaks one dialect. `bodies` are the requests for tokens that came, `most` the most that were open,
+    `paths` what was asked of each path. `processed`: generated tokens are said to be as likely as after a
+    penalty."""
 
     dialect: str
     model: str = "pocket-qwen2"
     crowd: int | None = None
     mates: float = 0.0
+    bits: float = 0.0
     delay: float = 0.01
     longest: int = 2_048
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    processed: bool = False
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     most: int = 0
 
     def __post_init__(self) -> None:
-        self.inside = ModelServer(self.model)
         self._model: Any = AutoModelForCausalLM.from_pretrained(MODELS / self.model, dtype=torch.float32)
         self._tokenizer: Any = AutoTokenizer.from_pretrained(MODELS / self.model)
         self._open: dict[int, str] = {}
         self._computing = threading.Lock()
 
     async def __call__(self, asked: Asked) -> Reply:
-        body = asked.document if asked.method == "POST" else {}
-        if not isinstance(body.get("prompt"), list):
-            plain = {name: value for name, value in body.items() if name not in NEUTRAL[self.dialect]}
-            data = json.dumps(plain).encode() if body else b""
-            return await self.inside(Asked(asked.method, asked.path, asked.headers, data))
-        if len(body["prompt"]) + body["max_tokens"] > self.longest:
+        path = asked.path.removeprefix("/v1")
+        if asked.method == "GET":
+            return Reply.json({"object": "list", "data": [{"id": self.model, "object": "model"}]})
+        body = asked.document
+        ids = self._ids(body, path)
+        if len(ids) + body["max_tokens"] > self.longest:
             about = {"message": f"This model's maximum context length is {self.longest} tokens", "code": 400}
             return Reply.json({"error": about}, 400)
-        self.bodies.append(body)
-        number = len(self.bodies)
-        self._open[number] = json.dumps(body["prompt"])
+        self.paths.append(path)
+        number = len(self.paths)
+        if isinstance(body.get("prompt"), list):
+            self.bodies.append(body)
+        self._open[number] = json.dumps(ids)
         self.most = max(self.most, len(self._open))
         await asyncio.sleep(self.delay)
-        beside = sorted(self._open.values())
+        moved = self._moved(number)
         try:
-            return Reply.json(await asyncio.to_thread(self._answer, body, beside))
+            return Reply.json(await asyncio.to_thread(self._answer, body, path, ids, moved, number))
         finally:
             del self._open[number]
 
-    def _answer(self, body: Mapping[str, Any], beside: Sequence[str]) -> dict[str, Any]:
-        crowded = self.crowd is not None and len(beside) > self.crowd
-        moved = self.mates if len(beside) > 1 else 0.0
-        shift = 1.0 if crowded else moved
-        seed = "crowd" if crowded else json.dumps(beside)
+    def _ids(self, body: Mapping[str, Any], path: str) -> list[int]:
+        if path == CHAT:
+            return list(
+                self._tokenizer.apply_chat_template(
+                    body["messages"], add_generation_prompt=True, return_dict=False
+                )
+            )
+        if isinstance(body["prompt"], str):
+            return list(self._tokenizer(body["prompt"], add_special_tokens=False)["input_ids"])
+        return list(body["prompt"])
+
+    def _moved(self, number: int) -> Moved:
+        beside = sorted(self._open.values())
+        if self.crowd is not None and len(beside) > self.crowd:
+            size, seed = 1.0, "crowd"
+        elif self.bits:
+            size, seed = self.bits, str(number)
+        else:
+            size, seed = self.mates if len(beside) > 1 else 0.0, json.dumps(beside)
+        return Moved(size, int(sha256(seed.encode()).hexdigest()[:8], 16))
+
+    def _answer(
+        self, body: Mapping[str, Any], path: str, ids: Sequence[int], moved: Moved, number: int
+    ) -> dict[str, Any]:
         with self._computing, torch.inference_mode():
-            choice = self._choice(body, shift, int(sha256(seed.encode()).hexdigest()[:8], 16))
-        read, written = len(body["prompt"]), choice.pop("written")
+            choice = self._choice(body, path, ids, moved, number)
+        read, written = len(ids), choice.pop("written")
         usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-        return {"object": "text_completion", "model": body["model"], "choices": [choice], "usage": usage}
+        kind = "chat.completion" if path == CHAT else "text_completion"
+        return {"object": kind, "model": body["model"], "choices": [choice], "usage": usage}
 
-    def _logits(self, ids: Sequence[int], shift: float, seed: int) -> torch.Tensor:
-        """The log-probabilities behind each token, moved by noise of that size."""
-        logits = self._model(torch.tensor([ids])).logits[0].float()
-        if shift:
-            noise = torch.randn(logits.shape[-1], generator=torch.Generator().manual_seed(seed))
-            logits = logits + shift * noise
-        rows: torch.Tensor = logits.log_softmax(-1)
-        return rows
+    def _logits(self, ids: Sequence[int], moved: Moved) -> torch.Tensor:
+        """The logits behind each token, with the noise."""
+        logits: torch.Tensor = self._model(torch.tensor([ids])).logits[0].float()
+        if moved.size:
+            noise = torch.randn(logits.shape[-1], generator=torch.Generator().manual_seed(moved.seed))
+            logits = logits + moved.size * noise
+        return logits
 
-    def _choice(self, body: Mapping[str, Any], shift: float, seed: int) -> dict[str, Any]:
-        ids, written, finish = list(body["prompt"]), 0, "length"
+    def _choice(
+        self, body: Mapping[str, Any], path: str, prompt: Sequence[int], moved: Moved, number: int
+    ) -> dict[str, Any]:
+        fault = self.faults.get(path)
+        ids, written, finish = list(prompt), 0, "length"
         biased = dict(map(tuple, body.get("logit_bias") or []))
-        draws = torch.Generator().manual_seed(body.get("seed", 0))
+        seed = {"seed": 7, "seedless": number}.get(fault or "", body.get("seed", 0))
+        draws = torch.Generator().manual_seed(seed)
         scores, said = [], []
-        for _ in range(body["max_tokens"]):
-            row = self._logits(ids, shift, seed)[-1]
-            chosen = row.clone()
+        for _ in range(UNBOUNDED if fault == "max_tokens" else body["max_tokens"]):
+            logits = self._logits(ids, moved)[-1]
+            chosen = logits.clone()
+            if fault == "penalty":
+                there = torch.tensor(sorted(set(ids)))
+                chosen[there] = torch.where(
+                    chosen[there] > 0, chosen[there] / PENALTY, chosen[there] * PENALTY
+                )
+            row = (chosen if self.processed else logits).log_softmax(-1)
+            if biased and fault == "late":
+                row = self._logits(ids, moved)[-2].log_softmax(-1)
             for token, bias in biased.items():
                 chosen[token] += bias
             token = int(chosen.argmax())
-            if body.get("temperature"):
+            if body.get("temperature") and fault != "temperature":
                 token = int((chosen / body["temperature"]).softmax(-1).multinomial(1, generator=draws))
             written += 1
             best = int(row.argmax())
@@ -117,34 +169,65 @@ class TokenServer:
             ids.append(token)
             said.append(token)
         text = self._tokenizer.decode(said, skip_special_tokens=True)
-        choice = {"index": 0, "text": text, "finish_reason": finish, "written": written, "logprobs": None}
+        content = {"message": {"role": "assistant", "content": text}} if path == CHAT else {"text": text}
+        choice = {"index": 0, **content, "finish_reason": finish, "written": written, "logprobs": None}
         if "prompt_logprobs" in body:
-            choice["prompt_logprobs"] = self._prompt_logprobs(body["prompt"], shift, seed)
+            choice["prompt_logprobs"] = self._prompt_logprobs(prompt, moved, fault, body["prompt_logprobs"])
         elif body.get("echo"):
-            choice["logprobs"] = self._echoed(body["prompt"], shift, seed)
+            choice["logprobs"] = self._echoed(body["prompt"], prompt, moved, fault)
         elif body.get("logprobs"):
-            choice["logprobs"] = {"content": scores}
+            content_form = path == CHAT or self.dialect == "llama.cpp"
+            choice["logprobs"] = {"content": scores} if content_form else _legacy(scores)
         return choice
 
-    def _prompt_logprobs(self, ids: Sequence[int], shift: float, seed: int) -> list[Any]:
-        """As vLLM has it: by token id, with the rank."""
-        rows = self._logits(ids, shift, seed)
-        return [None] + [
-            {str(token): {"logprob": float(row[token]), "rank": int((row > row[token]).sum()) + 1}}
+    def _given(self, ids: Sequence[int], moved: Moved, fault: Fault | None) -> list[dict[str, Any]]:
+        """Of each token but the first how likely it is, its rank, and the likeliest one."""
+        rows = self._logits(ids, moved).log_softmax(-1)
+        given = [
+            {"logprob": float(row[token]), "rank": int((row > row[token]).sum()) + 1,
+             "best": int(row.argmax()), "most": float(row.max())}
             for token, row in zip(ids[1:], rows, strict=False)
+        ]  # fmt: skip
+        if fault == "late":
+            return [given[0], *given[:-1]]
+        return [*given[1:], given[-1]] if fault == "early" else given
+
+    def _prompt_logprobs(self, ids: Sequence[int], moved: Moved, fault: Fault | None, tops: int) -> list[Any]:
+        """As vLLM has it: by token id, with the rank; the likeliest token beside where it is wanted."""
+        return [None] + [
+            {str(token): {"logprob": each["logprob"], "rank": each["rank"]}}
+            | ({str(each["best"]): {"logprob": each["most"], "rank": 1}} if tops else {})
+            for token, each in zip(ids[1:], self._given(ids, moved, fault), strict=True)
         ]
 
-    def _echoed(self, ids: Sequence[int], shift: float, seed: int) -> dict[str, Any]:
-        """As SGLang has it: the prompt's tokens and the one that was generated."""
-        rows = self._logits(ids, shift, seed)
-        values = [None] + [float(row[token]) for token, row in zip(ids[1:], rows, strict=False)]
-        tops = [None] + [{self._tokenizer.decode([int(row.argmax())]): float(row.max())} for row in rows]
-        return {"token_logprobs": [*values, float(rows[-1].max())], "top_logprobs": tops}
+    def _echoed(
+        self, asked: str | list[int], ids: Sequence[int], moved: Moved, fault: Fault | None
+    ) -> dict[str, Any]:
+        """The prompt's tokens: as SGLang has it with the one that follows, of a text where each begins."""
+        given = self._given(ids, moved, fault)
+        values = [None, *(each["logprob"] for each in given)]
+        tops = [None, *({self._tokenizer.decode([each["best"]]): each["most"]} for each in given)]
+        if isinstance(asked, list):
+            last = float(self._logits(ids, moved)[-1].log_softmax(-1).max())
+            return {"token_logprobs": [*values, last], "top_logprobs": [*tops, {"": last}]}
+        encoded = self._tokenizer(asked, return_offsets_mapping=True, add_special_tokens=False)
+        starts = [int(start) for start, _ in encoded["offset_mapping"]]
+        pieces = [asked[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
+        return {"tokens": pieces, "token_logprobs": values, "text_offset": starts, "top_logprobs": tops}
+
+
+def _legacy(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """As `/completions` of OpenAI has it."""
+    return {
+        "tokens": [each["token"] for each in scores],
+        "token_logprobs": [each["logprob"] for each in scores],
+        "top_logprobs": [{"the likeliest": each["top_logprobs"][0]["logprob"]} for each in scores],
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A model that ships with gridc, asked by tokens.")
-    parser.add_argument("dialect", choices=NEUTRAL)
+    parser.add_argument("dialect", choices=DIALECTS)
     parser.add_argument("--port", type=int, required=True)
     given = parser.parse_args()
     with Server(TokenServer(given.dialect), given.port) as server:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.store.events import NoiseMeasured
+from gridc.runtime.store.events import DrawSpread, NoiseMeasured
 from gridc.schema.certificate import Floor
 from gridc.schema.hypotheses import Standing
 from gridc.schema.scopes import NoiseRow
@@ -53,11 +53,13 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class ModelNoise:
-    """A model at a precision that the study runs it in, and its floor; None where no sample was taken."""
+    """A model at a precision that the study runs it in, its floor (None where nothing that must repeat was
+    repeated), and what a second draw changed where no seed repeats one."""
 
     model: str
     precision: str
     floor: NoiseFloor | None
+    spread: DrawSpread | None = None
 
 
 Floors = Mapping[tuple[str, str], NoiseFloor]
@@ -133,10 +135,12 @@ def of_pair(gaps: Mapping[str, GapAndFloors]) -> NoiseRow:
 def model_noise(plan: Plan, events: Sequence[NoiseMeasured]) -> tuple[ModelNoise, ...]:
     """The noise floor of every model at every precision that the plan runs it in, from `Store.noise`."""
     floors = noise_floors(events)
+    spreads = {(noise.identity, noise.precision): noise.spread for noise in events}
     ran = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
+    measured = ((model, precision, (plan.study.models[model].digest, precision)) for model, precision in ran)
     return tuple(
-        ModelNoise(model, precision, floors.get((plan.study.models[model].digest, precision)))
-        for model, precision in ran
+        ModelNoise(model, precision, floors.get(which), spreads.get(which))
+        for model, precision, which in measured
     )
 
 

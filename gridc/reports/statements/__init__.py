@@ -64,6 +64,7 @@ SHELF: tuple[ShelfRow, ...] = (
     OfStudy("judging", "limits", labels.judging),
     OfStudy("superseded", "limits", conduct.superseded),
     OfStudy("noise_floor", "limits", noise.floors),
+    OfStudy("spread_of_draws", "limits", noise.spreads),
     OfStudy("reference", "limits", noise.references),
     OfStudy("uncomputed", "limits", conduct.uncomputed),
 )

@@ -44,6 +44,14 @@ def references(findings: Findings) -> Iterator[Statement]:
         yield Statement(text, "limit", (reference.model,))
 
 
+def spreads(findings: Findings) -> Iterator[Statement]:
+    """What a second draw changes where no seed repeats one."""
+    for model in findings.noise:
+        if model.spread is not None:
+            text = f"Draws of {model_at(model.model, model.precision)}: {model.spread.words}."
+            yield Statement(text, "limit", (model.model,))
+
+
 def floors(findings: Findings) -> Iterator[Statement]:
     """One sentence for each model and precision; those in which nothing changed, and nothing was to be
     expected, share one."""

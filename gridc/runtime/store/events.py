@@ -123,6 +123,27 @@ class ShapeNoise(BaseModel):
     max_moved: float | None
 
 
+class DrawSpread(BaseModel):
+    """Sampled calls were made once more where no seed draws the same again: how many of the texts, and of the
+    outcomes that they decide, are other ones. It shows how far draws spread, and no noise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    texts: int
+    texts_changed: int
+    outcomes: int
+    outcomes_changed: int
+
+    @property
+    def words(self) -> str:
+        """What a second draw changed."""
+        return (
+            f"drawn a second time, {self.texts_changed:,} of {self.texts:,} sampled texts and "
+            f"{self.outcomes_changed:,} of {self.outcomes:,} outcomes are other ones; no seed is known to "
+            "repeat a draw here, so this is the spread of draws and not noise"
+        )
+
+
 class MadeAgain(Body):
     """A sample of a model's calls was made once more: how many, how many of their texts and of the outcomes
     that they decide changed, and how far log-likelihoods moved (nats)."""
@@ -141,11 +162,13 @@ class MadeAgain(Body):
 
 
 class NoiseMeasured(MadeAgain):
-    """They were made in another batch `shape`, or in several: what changed in any, and `by_shape`."""
+    """They were made in another batch `shape`, or in several: what changed in any, and `by_shape`. Sampled
+    calls are among them where a seed draws the same again; else `spread` says what a second draw changed."""
 
     kind = "noise"
     shape: str
     by_shape: dict[str, ShapeNoise] | None = None
+    spread: DrawSpread | None = None
 
 
 class ReferenceCompared(MadeAgain):

@@ -155,15 +155,28 @@ def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
 
 
 def not_honoured(model: str, honours: Any) -> Iterator[str]:
-    """What a server does with parameters that it does not honour, as a probe found out."""
-    for state in ("ignored", "refused") if isinstance(honours, dict) else ():
-        names = sorted(name for name, probed in honours.items() if probed == state)
-        if names:
-            yield f"{model}: the server {_did(state)} {', '.join(names)}, found by a probe"
+    """What a server does with parameters that it does not honour, as a probe found out: by path, and at first
+    of one path that was not named."""
+    if not isinstance(honours, dict):
+        return
+    by_path: dict[str, dict[str, str]] = (
+        honours if all(isinstance(found, dict) for found in honours.values()) else {"": honours}
+    )
+    for path, found in by_path.items():
+        where = f" at {path}" if path else ""
+        for state, did in _DID.items():
+            names = sorted(_NAMED.get(name, name) for name, probed in found.items() if probed == state)
+            if names:
+                yield f"{model}: the server {did} {', '.join(names)}{where}, found by a probe"
 
 
-def _did(state: str) -> str:
-    return "takes and ignores" if state == "ignored" else "refuses"
+_DID = {
+    "ignored": "takes and ignores",
+    "refused": "refuses",
+    "repeated": "draws the same whatever the",
+}
+_NAMED = {"greedy": "temperature = 0"}
+"""What was probed that is no parameter of its own."""
 
 
 def _name(names: Mapping[str, str], model: str) -> str:

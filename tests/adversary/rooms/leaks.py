@@ -399,6 +399,7 @@ def come_back_again(folder: Path, patch: MonkeyPatch) -> set[str]:
     with Server(FaultServer({"429": 1.0}, delay=0, retry_after="0.08")) as server:
         try:
             with engine_at(server.url, attempts=4) as asked:
+                asked.engine.batches(make_calls(1))
                 asked.engine.effective()
         except GridcError as error:
             return {diagnostic.code for diagnostic in error.diagnostics}
@@ -428,6 +429,7 @@ def come_back_in_three_years(folder: Path, patch: MonkeyPatch) -> set[str]:
     with Server(FaultServer({"429": 1.0}, delay=0, retry_after="99999999")) as server:
         try:
             with engine_at(server.url, attempts=3) as asked:
+                asked.engine.batches(make_calls(1))
                 asked.engine.effective()
         except GridcError as error:
             return {diagnostic.code for diagnostic in error.diagnostics}

@@ -110,6 +110,7 @@ def test_ctrl_c_inside_a_request_leaves_nothing_behind(
 
     monkeypatch.setattr(routes, "post", interrupted)
     with faulty({}) as (_, url), pytest.raises(KeyboardInterrupt), engine_at(url, concurrency=2) as asked:
+        asked.engine.batches(make_calls(1))
         asked.engine.effective()
         asked.ask(make_calls(5))
     gc.collect()
@@ -204,6 +205,7 @@ def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.Monke
 
 def test_a_host_that_is_not_there() -> None:
     with engine_at("http://127.0.0.1:9/v1") as asked, pytest.raises(UnavailableError, match="GC633"):
+        asked.engine.batches(make_calls(1))
         asked.engine.effective()
 
 
@@ -224,6 +226,7 @@ def test_a_certificate_that_nobody_trusts(tmp_path: Any) -> None:
         engine_at(f"https://127.0.0.1:{server.server_port}/v1") as asked,
         pytest.raises(UnavailableError, match=r"GC633.*certificate"),
     ):
+        asked.engine.batches(make_calls(1))
         asked.engine.effective()
     server.shutdown()
     server.server_close()
@@ -309,17 +312,19 @@ def test_a_redirect_takes_no_key_to_another_host(monkeypatch: pytest.MonkeyPatch
 
 def test_a_server_that_ignores_the_temperature_is_found_and_refused_to_a_study_that_samples() -> None:
     async def handler(asked: Asked) -> Reply:
-        said = answer_to({**asked.document, "seed": None})
-        said["usage"]["completion_tokens"] = 2
-        return Reply.json(said)
+        return Reply.json(answer_to({**asked.document, "seed": None}))
 
     with serving(handler) as url:
         with engine_at(url) as asked:
+            asked.engine.batches(make_calls(1))
             honours = asked.engine.effective()["honours"]
-        assert honours == {
-            "max_tokens": "honoured", "temperature": "ignored", "seed": "not shown", "n": "ignored",
-            "logprobs": "ignored",
-        }  # fmt: skip
+        found = {
+            "max_tokens": "honoured",
+            "greedy": "not shown",
+            "temperature": "ignored",
+            "seed": "not shown",
+        }
+        assert honours == {"/chat/completions": found}
         assert {attempt.purpose for attempt in asked.journal.attempts.values()} == {"probe"}
         with engine_at(url) as asked:
             asked.engine.batches(make_calls(1, temperature=0.7, top_p=1.0, seed=1))

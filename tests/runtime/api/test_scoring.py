@@ -48,7 +48,7 @@ def test_a_server_ranks_as_the_engine_of_this_machine(server: ModelServer, seam:
     engine.close()
     with serving(server) as url, engine_at(url) as asked:
         asked.engine.batches(calls)
-        assert asked.engine.effective()["honours"]
+        assert asked.engine.effective()["scoring"]
         found = asked.ask(calls)
     assert len(found) == len(calls)
     for call in calls:

@@ -41,6 +41,7 @@ def test_the_cap_on_time_ends_a_wait_first() -> None:
         faulty({"429": 1.0}, retry_after="99999999") as (_, url),
         engine_at(url, budget={"wall_s": 1}) as asked,
     ):
+        asked.engine.batches(make_calls(1))
         with pytest.raises(BudgetError):
             asked.engine.effective()
         assert not asked.ask(make_calls(3))

@@ -23,7 +23,7 @@ from gridc.runtime.engines.api.client import key_of, make_client, scrub
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.flights import CallInFlight
 from gridc.runtime.engines.api.pace import Pace
-from gridc.runtime.engines.api.probe import Honours, PostJson, probe
+from gridc.runtime.engines.api.probe import AskedAs, Honours, PostJson, probe, refusals
 from gridc.runtime.engines.api.records import (
     NO_TERMS,
     CallCost,
@@ -39,8 +39,10 @@ from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Sessio
 from gridc.runtime.engines.api.tokens import (
     Score,
     ScoreRequest,
+    asked_as,
     asked_forms,
     candidates,
+    given_again,
     ranked,
     score_requests,
 )
@@ -88,11 +90,12 @@ class ApiEngine:
         self._worked = False
         self._calls: Sequence[Call] = ()
         self._earlier: list[Call] = []
-        self._samples = self._ranks = False
+        self._ranks = False
+        self._samples: dict[str, bool] = {}  # by path where texts are asked for
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx.AsyncClient | None = None
         self._route: Direct | Provider | None = None
-        self._honours: Honours | None = None
+        self._honours: dict[str, Honours] | None = None  # by path, once it is asked for
 
     def connect(
         self, journal: Journal, limits: Limits, price: TokenPrice | None, terms: Terms = NO_TERMS
@@ -143,7 +146,9 @@ class ApiEngine:
         does for tokens."""
         self._earlier, self._calls = [*_some(self._calls), *self._earlier][:30], calls
         for call in calls:
-            self._samples = self._samples or bool(call.parameters.get("temperature"))
+            if not call.ranks:
+                path, sampled = self._path(call), bool(call.parameters.get("temperature"))
+                self._samples[path] = sampled or self._samples.get(path, False)
             self._ranks = self._ranks or call.ranks
             as_text = self._prompts is None
             if as_text and call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
@@ -256,6 +261,8 @@ class ApiEngine:
         if not calls:
             return
         route = self._open()
+        if self._honours is not None and isinstance(route, Direct):
+            self._probed(route)  # a later wave may be the first that samples, or the first of its path
         pursued = {call.id: list(self._pursuits(route, call)) for call in calls}
         open_calls = {call: _Parts(len(parts)) for call, parts in pursued.items()}
         known = {call.id: call for call in calls}
@@ -404,26 +411,55 @@ class ApiEngine:
         texts = call.parameters["continuations"]
         return (read + 1) * (len(texts) + 1) + sum(len(text.encode()) for text in texts)
 
-    def _probed(self, route: Direct) -> Honours:
-        """What the server honours. Raises `HazardError` where the study samples and it does not."""
-        if self._honours is None:
-            body = partial(_probe_body, route.source, self._server, frozenset(self._identity.omits))
-            self._honours = self._through(route, partial(probe, body=body))
-        state = self._honours.get("temperature")
-        allowed = "GC529" in self._waived or "temperature" in self._identity.omits
-        if self._samples and state in ("ignored", "refused") and not allowed:
-            message = f"`{self._name}` at {route.base}: a temperature is {state}"
-            help_line = (
-                'set the sampling where the server starts, with omits = ["temperature"], or ask greedily'
-            )
-            raise HazardError([Diagnostic("GC529", message, help=help_line)])
-        return self._honours
+    def _path(self, call: Call) -> str:
+        """Where a text is asked for."""
+        return "/chat/completions" if self._prompts is None and call.prompt.chat_template else "/completions"
+
+    def repeats(self, call: Call) -> bool:
+        """Whether the same call must have the same answer: no number is drawn, or a probe found that a seed
+        draws the same ones again."""
+        if call.ranks or not call.parameters.get("temperature"):
+            return True
+        return (self._honours or {}).get(self._path(call), {}).get("seed") == "honoured"
+
+    def _probed(self, route: Direct) -> Mapping[str, Honours]:
+        """What the server honours on each path on which the study asks for texts. Raises `HazardError` where
+        it would answer something else than the study asks."""
+        honours = dict(self._honours or {})
+        for path, samples in self._samples.items():
+            if path not in honours:
+                honours[path] = self._through(route, partial(self._probe, route, path))
+            found = refusals(honours[path], samples, self._identity.omits)
+            if found and "GC529" not in self._waived:
+                message = f"`{self._name}` at {route.base}{path}: {'; '.join(found)}"
+                help_line = (
+                    "start the server without a sampling of its own (vLLM: --generation-config vllm), or set "
+                    'the sampling where it starts, with omits = ["temperature"]; a server that ignores a '
+                    "temperature can be asked greedily"
+                )
+                raise HazardError([Diagnostic("GC529", message, help=help_line)])
+        self._honours = honours
+        return honours
+
+    async def _probe(self, route: Direct, path: str, ask: PostJson) -> Honours:
+        scored = None
+        if self._prompts is not None:
+            scored = given_again(ask, self._prompts, route.source, self._server)
+        return await probe(ask, self._asked_as(route, path), scored)
+
+    def _asked_as(self, route: Direct, path: str) -> AskedAs:
+        """How a generation is asked on a path: as the calls of the study are."""
+        about = route.source, self._server, frozenset(self._identity.omits)
+        if self._prompts is not None:
+            return asked_as(self._prompts, *about)
+        return partial(_text_body, path == "/chat/completions", *about)
 
     def _proved(self, route: Direct) -> dict[str, Any]:
         """That the server scores given tokens. Raises `UnavailableError` where it does not."""
-        prove = partial(scoring.prove, model=route.source)
+        about: dict[str, Any] = {"body": self._asked_as(route, "/completions"), "model": route.source}
+        prove = partial(scoring.prove, **about)
         if self._prompts is not None:
-            prove = partial(prove_tokens, model=route.source, server=self._server, prompts=self._prompts)
+            prove = partial(prove_tokens, **about, server=self._server, prompts=self._prompts)
         try:
             proof: dict[str, Any] = self._through(route, prove)
         except scoring.NotProvedError as error:
@@ -465,10 +501,10 @@ def _some(calls: Sequence[Call]) -> Sequence[Call]:
     return calls[:: max(1, len(calls) // 3)][:3]
 
 
-def _probe_body(
-    model: str, server: str, omits: frozenset[str], prompt: Prompt, parameters: Mapping[str, Any]
+def _text_body(
+    chat: bool, model: str, server: str, omits: frozenset[str], text: str, asked: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    return wire.body_of(model, prompt, parameters, server, omits)
+    return wire.body_of(model, Prompt((("user", text),), chat), asked, server, omits)
 
 
 async def _with_less(dropped: int, ask: Callable[[], Awaitable[Got]]) -> Got:

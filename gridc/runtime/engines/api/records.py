@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from gridc.compiler.inputs.prices import TokenPrice
+from gridc.runtime.engines.protocol import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,10 @@ class Paying(Protocol):
         self, journal: Journal, limits: Limits, price: TokenPrice | None, terms: Terms = NO_TERMS
     ) -> None:
         """Write attempts into the journal, stay within the limits, count money by the price."""
+
+    def repeats(self, call: Call) -> bool:
+        """Whether the same call must have the same answer: nothing is drawn, or a seed is known to draw the
+        same again."""
 
     def crowd(self) -> None:
         """Open as many requests at once as may be from now on."""

@@ -2,20 +2,31 @@
 
 `/completions` with `echo` and `logprobs` returns the log-probability of every token of a text behind those
 before it. Servers differ in whether they do, and some return something else under that name, so the endpoint
-is tried first: the numbers must belong to the given text, be the same wherever the same text begins, and add
-up to more for what the model itself writes than for noise.
+is tried first: the numbers must belong to the given text and stand at their own tokens, be the same wherever
+the same text begins, and add up to more for what the model itself writes than for noise.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.probe import PostJson
+from gridc.runtime.engines.api.probe import (
+    CLOSE,
+    TRIAL,
+    AskedAs,
+    PostJson,
+    TokenSteps,
+    steps_of,
+    with_logprobs,
+)
 
-TRIAL, NOISE = "The quick brown fox jumps over the lazy dog, and", " %#q zzv ;"
+NOISE = " %#q zzv ;"
+WRITTEN = 4
+"""Tokens that are generated to be scored: fewer than `NOISE` has, so that the two texts differ in length."""
+
 TOLERANCE = 1e-2
 """Nats that a token's log-probability may differ between two requests: batch shapes move it."""
 
@@ -82,38 +93,66 @@ def _is_log_probability(value: Any) -> bool:
     return type(value) in (int, float) and -MOST_NATS < value <= TOLERANCE
 
 
-async def prove(ask: PostJson, model: str) -> dict[str, Any]:
+async def prove(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
     """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
-    greedy: dict[str, Any] = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
-    try:
-        text = (await ask("/completions", greedy))["choices"][0]["text"]
-    except (LookupError, TypeError):
-        raise NotProvedError("it completes no plain text") from None
-    except RequestError as error:
-        if error.kind in ("bad_request", "no_model"):
-            raise NotProvedError("it completes no plain text") from None
-        raise
-    if not isinstance(text, str) or len(text) > greedy["max_tokens"] * wire.MOST_CHARACTERS:
+    text, steps = await _written(ask, body)
+    if not isinstance(text, str) or len(text) > WRITTEN * wire.MOST_CHARACTERS:
         raise NotProvedError("it completes no plain text")
     written = wire.whole(text)
-    own, other = TRIAL + written, TRIAL + NOISE
+    texts = TRIAL + written, TRIAL + NOISE
     try:
-        scored = [await score(ask, model, text) for text in (own, other, TRIAL)]
+        own, other = scored = [await score(ask, model, text) for text in texts]
     except RequestError as error:
         if error.kind == "bad_request":
             raise NotProvedError(f"it refuses to score a given text: {error.message}") from None
         raise
-    shared = min(len(logprobs.tokens) for logprobs in scored) - 2
-    for number in range(1, max(shared, 1)):
-        values = [logprobs.tokens[number][2] or 0.0 for logprobs in scored]
-        if max(values) - min(values) > TOLERANCE:
-            raise NotProvedError("the same beginning has other log-probabilities in another text")
-    means = [
-        total / max(count, 1) for total, count in (logprobs.behind(len(TRIAL)) for logprobs in scored[:2])
+    rows = [
+        [(start, text[start:end], value) for start, end, value in logprobs.tokens]
+        for text, logprobs in zip(texts, scored, strict=True)
     ]
+    alike = list(takewhile(lambda pair: pair[0][:2] == pair[1][:2], zip(*rows, strict=False)))
+    for (_, _, one), (_, _, again) in alike[1:]:
+        if abs((one or 0.0) - (again or 0.0)) > TOLERANCE:
+            raise NotProvedError("the same beginning has other log-probabilities in another text")
+    means = [total / max(count, 1) for total, count in (own.behind(len(TRIAL)), other.behind(len(TRIAL)))]
     if written.strip() and not means[0] > means[1]:
         raise NotProvedError("what the model writes itself is no more likely to it than noise")
+    parted = [[value or 0.0 for _, _, value in row[len(alike) :]] for row in rows]
+    if all(parted):
+        begun = parted and rows[0][len(alike)][0] == rows[1][len(alike)][0] == len(TRIAL)
+        require_place(parted[0], parted[1], steps if begun else None)
     return {"scores_given_tokens": True, "own_text": round(means[0], 3), "noise": round(means[1], 3)}
+
+
+async def _written(ask: PostJson, body: AskedAs) -> tuple[Any, TokenSteps | None]:
+    """What the endpoint writes behind `TRIAL`, and how likely its tokens are where it says so. Raises
+    `NotProvedError` and `RequestError`."""
+    path, greedy = body(TRIAL, {"max_tokens": WRITTEN, "temperature": 0.0})
+    for asked in (greedy | with_logprobs(path), greedy):
+        try:
+            document = await ask(path, asked)
+            return document["choices"][0]["text"], steps_of(document)
+        except (LookupError, TypeError):
+            break
+        except RequestError as error:
+            if error.kind not in ("bad_request", "no_model"):
+                raise
+    raise NotProvedError("it completes no plain text")
+
+
+def require_place(own: Sequence[float], other: Sequence[float], steps: TokenSteps | None) -> None:
+    """Raise `NotProvedError` where log-probabilities do not stand at their own tokens.
+
+    `own` and `other` are those of what the model writes and of noise, from the first token in which the two
+    differ; `steps` is what the endpoint said of its own tokens when it generated them, where it did. A number
+    that belongs to the token before is the same in both; one that belongs to the token behind has parted them
+    too early."""
+    if abs(own[0] - other[0]) <= TOLERANCE:
+        raise NotProvedError("two tokens behind the same text are equally likely, as if moved by a place")
+    if steps and len(steps) - len(own) in (0, 1) and abs(own[0] - steps[0][0]) > CLOSE:
+        raise NotProvedError(
+            "a token has another log-probability where it is given than where it is generated"
+        )
 
 
 def rank(

@@ -13,8 +13,23 @@ from typing import TYPE_CHECKING, Any
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.probe import PostJson
-from gridc.runtime.engines.api.scoring import MOST_NATS, NOISE, TOLERANCE, TRIAL, NotProvedError
+from gridc.runtime.engines.api.probe import (
+    TRIAL,
+    AskedAs,
+    PostJson,
+    ScoreAnswer,
+    TokenSteps,
+    steps_of,
+    with_logprobs,
+)
+from gridc.runtime.engines.api.scoring import (
+    MOST_NATS,
+    NOISE,
+    TOLERANCE,
+    WRITTEN,
+    NotProvedError,
+    require_place,
+)
 from gridc.runtime.engines.hf.trie import common_prefix
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.provider import Server
@@ -167,26 +182,85 @@ def ranked(scores: Sequence[Sequence[Score]]) -> dict[str, Any]:
     }
 
 
-async def prove(ask: PostJson, model: str, server: Server, prompts: "Prompts") -> dict[str, Any]:
+def _ids(prompts: "Prompts", text: str) -> tuple[int, ...]:
+    return prompts.encode([text], Prompt((("user", text),), False))[0]
+
+
+def asked_as(prompts: "Prompts", model: str, server: Server, omits: frozenset[str]) -> AskedAs:
+    """How a generation from the tokens of a text is asked."""
+
+    def body(text: str, asked: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        return wire.body_of(model, Prompt((), False), asked, server, omits, _ids(prompts, text))
+
+    return body
+
+
+def given_again(ask: PostJson, prompts: "Prompts", model: str, server: Server) -> ScoreAnswer:
+    """What asks how likely the tokens of an answer to `TRIAL` are when they are given. llama.cpp is not
+    asked: it says so of generated tokens before anything was done to the logits."""
+
+    async def scored(reply: wire.ParsedReply) -> TokenSteps | None:
+        begun, whole = _ids(prompts, TRIAL), _ids(prompts, TRIAL + reply.text)
+        start, written = len(begun), reply.usage.get("completion_tokens", 0)
+        # Divided anew, a text may have other tokens than the model wrote, but hardly as many (and an end).
+        if server not in _LIKELIEST or whole[:start] != begun or written - len(whole) + start not in (0, 1):
+            return None
+        (body, _), *_ = score_requests(server, model, begun, whole[start:])
+        try:
+            choice = _choice(
+                await ask("/completions", body | {"prompt_logprobs": 1} if server == "vllm" else body)
+            )
+            return _LIKELIEST[server](choice, whole, start) or None
+        except RequestError as error:
+            if error.kind != "bad_request":
+                raise
+            return None
+        except (LookupError, TypeError, AttributeError, ValueError, NotProvedError):
+            return None
+
+    return scored
+
+
+def _of_rows(choice: Mapping[str, Any], whole: Ids, start: int) -> TokenSteps:
+    rows = zip(whole[start:], choice["prompt_logprobs"][start:], strict=True)
+    return [
+        (row[str(token)]["logprob"], max(each["logprob"] for each in row.values())) for token, row in rows
+    ]
+
+
+def _of_lists(choice: Mapping[str, Any], whole: Ids, start: int) -> TokenSteps:
+    said, part = choice["logprobs"], slice(start, len(whole))
+    pairs = zip(said["token_logprobs"][part], said["top_logprobs"][part], strict=True)
+    return [(value, max(top.values())) for value, top in pairs]
+
+
+_LIKELIEST: Mapping[Server, Callable[[Mapping[str, Any], Ids, int], TokenSteps]] = {
+    "vllm": _of_rows,
+    "sglang": _of_lists,
+}
+
+
+async def prove(
+    ask: PostJson, body: AskedAs, model: str, server: Server, prompts: "Prompts"
+) -> dict[str, Any]:
     """Try whether the endpoint takes tokens and scores given ones. Raises `NotProvedError` with what is
     wrong, and `RequestError`."""
-
-    def ids(text: str) -> tuple[int, ...]:
-        return prompts.encode([text], Prompt((("user", text),), False))[0]
 
     async def score(prompt: Ids, given: Ids) -> list[Score]:
         return [
             score
-            for body, read in score_requests(server, model, prompt, given)
-            for score in read(await ask("/completions", body))
+            for request, read in score_requests(server, model, prompt, given)
+            for score in read(await ask("/completions", request))
         ]
 
-    greedy: dict[str, Any] = {"model": model, "prompt": list(ids(TRIAL)), "max_tokens": 4, "temperature": 0.0}
+    path, greedy = body(TRIAL, {"max_tokens": WRITTEN, "temperature": 0.0})
     try:
-        written = _choice(await ask("/completions", greedy)).get("text")
-        if not isinstance(written, str) or len(written) > greedy["max_tokens"] * wire.MOST_CHARACTERS:
+        document = await ask(path, greedy | with_logprobs(path))
+        written = _choice(document).get("text")
+        if not isinstance(written, str) or len(written) > WRITTEN * wire.MOST_CHARACTERS:
             raise NotProvedError("it completes no prompt of tokens")
-        own, other = ids(TRIAL + (wire.whole(written) or NOISE)), ids(TRIAL + NOISE)
+        own = _ids(prompts, TRIAL + (wire.whole(written) or NOISE))
+        other = _ids(prompts, TRIAL + NOISE)
         shared = common_prefix([own, other])
         start = max(shared - 3, 1)
         scored = [await score(whole[:start], whole[start:]) for whole in (own, other)]
@@ -197,7 +271,11 @@ async def prove(ask: PostJson, model: str, server: Server, prompts: "Prompts") -
     for (one, _), (again, _) in zip(*(scores[: shared - start] for scores in scored), strict=True):
         if abs(one - again) > TOLERANCE:
             raise NotProvedError("the same beginning has other log-probabilities in another text")
-    means = [fmean(value for value, _ in scores[shared - start :] or [(0.0, True)]) for scores in scored]
+    behind = [[value for value, _ in scores[shared - start :]] for scores in scored]
+    means = [fmean(values or [0.0]) for values in behind]
     if own != other and not means[0] > means[1]:
         raise NotProvedError("what the model writes itself is no more likely to it than noise")
+    if all(behind) and own != other:
+        steps = steps_of(document) if shared == len(_ids(prompts, TRIAL)) else None
+        require_place(behind[0], behind[1], steps)
     return {"scores_given_tokens": True, "own_text": round(means[0], 3), "noise": round(means[1], 3)}

@@ -312,15 +312,37 @@ def peak_bytes(device: torch.device) -> int:
 
 def free_share(device: torch.device) -> float:
     """How much of the device's memory is free, from 0 to 1; 0 where the system does not say."""
+    free, total = memory(device)
+    return free / total
+
+
+def memory(device: torch.device) -> tuple[int, int]:
+    """The bytes of a device's memory that are free, none where the system does not say, and all."""
     if device.type == "cuda":
-        free, total = torch.cuda.mem_get_info(device)
-        return free / total
+        return torch.cuda.mem_get_info(device)
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
-        return 0.0
+        return 0, 1
     kib = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
-    return kib.get("MemAvailable", 0) / kib["MemTotal"]
+    return kib.get("MemAvailable", 0) * 1024, kib["MemTotal"] * 1024
+
+
+_WIDER = {"F64": 0.5, "F32": 1, "BF16": 2, "F16": 2}
+"""How often larger a tensor is in fp32. Of packed numbers none is taken to have less than four bits."""
+
+
+def bytes_in_fp32(folder: Path) -> int:
+    """About the memory that the weights in a folder take in fp32, from the heads of their files."""
+    total = 0.0
+    for file in folder.glob("*.safetensors"):
+        with file.open("rb") as data:
+            head = json.loads(data.read(int.from_bytes(data.read(8), "little")))
+        for name, tensor in head.items():
+            if name != "__metadata__":
+                start, end = tensor["data_offsets"]
+                total += (end - start) * _WIDER.get(tensor["dtype"], 8)
+    return int(total)
 
 
 def _processor() -> str:

@@ -122,7 +122,7 @@ ADDITIONS = {
                 after('    "refusal_keywords": ScoringMethod(reads="behaviour"),\n',
                       '    "pledge": ScoringMethod(reads="pledge"),\n'),
                 ('            case "behaviour":\n', '            case "behaviour" | "pledge":\n'),
-                after('    "method:refusal_keywords": 1,\n', '    "method:pledge": 1,\n'),
+                after('    "method:refusal_keywords": 2,\n', '    "method:pledge": 1,\n'),
             ),
             "gridc/compiler/instrument/score.py": (
                 after('    "behaviour": _read_behaviour,\n', '    "pledge": _read_behaviour,\n'),

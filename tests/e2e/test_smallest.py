@@ -101,7 +101,8 @@ def test_two_such_studies_are_compared_cell_by_cell(studies: tuple[Path, Path], 
     assert (cell["up"], cell["down"], cell["p"]) == (up, 0, 2 / 2**up), "McNemar's exact p by hand"
     (moved,) = found["paired"]["largest"]
     assert moved["cell"] == "one/sums/the only one" and moved["right"] == [1, 6]
-    done = command("compare", *stores, "--json", "--margin", "50pp", cwd=tmp_path)
+    (tmp_path / "lenient.toml").write_text("policy = 1\nmargin = 50\nunreadable = 1.0\n", "utf-8")
+    done = command("compare", *stores, "--json", "--policy", "lenient.toml", cwd=tmp_path)
     compared = json.loads(done.stdout)
     assert (done.returncode, compared["verdict"]) == (0, "GO"), done.stderr
     (row,) = compared["benchmarks"]

@@ -288,9 +288,19 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         lambda: benchmark(pair(), endings=(ended(failed={"timeout": 1}),)),
         {"all were answered, one of them cut off": lambda: benchmark(pair(), endings=(ended(cut=1),))},
     ),
-    "endings": (
+    "cut_off": (
         lambda: benchmark(pair(), endings=(ended(cut=1),)),
         {
+            "fewer than one in twenty were cut off": lambda: benchmark(
+                pair(), endings=(ended(read=50, cut=1),)
+            ),
+            "all were read": lambda: benchmark(pair(), endings=(ended(),)),
+        },
+    ),
+    "endings": (
+        lambda: benchmark(pair(), endings=(ended(read=50, cut=1),)),
+        {
+            "so many were cut off that it is an alarm": lambda: benchmark(pair(), endings=(ended(cut=1),)),
             "a call that failed was not cut off": lambda: benchmark(
                 pair(), endings=(ended(failed={"timeout": 1}),)
             ),
@@ -429,7 +439,7 @@ def test_what_is_said_of_benchmarks_is_said_of_one_before_the_next() -> None:
         "direction": "higher_is_better",
     }
     two = pair(benchmark=[{"id": name, **stated} for name in ("facts", "others")])
-    changed: dict[str, Any] = {"coarser": ("template",), "endings": (ended(cut=1),)}
+    changed: dict[str, Any] = {"coarser": ("template",), "endings": (ended(read=50, cut=1),)}
     both = replace(two, benchmarks=tuple(replace(each, **changed) for each in two.benchmarks))
     names = {"passed_over", "endings"}
     order = [(row.name, statement.about) for row, statement in choose(both) if row.name in names]

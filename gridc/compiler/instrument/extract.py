@@ -298,6 +298,8 @@ class _Read:
         begin, named = self._last_sentence()
         if named is None or self._asked(named):
             return None
+        if named.letter and not self.letters:
+            return self._alone_at_the_end()
         first = next(mention for mention in self.standing if mention.start >= begin)
         before, behind = self.text[begin : first.start], self.text[named.end :]
         if (

@@ -50,8 +50,10 @@ def extract(
     """What a response answers.
 
     The rules are tried in this order: the last answer marker before a letter or an option's text, or a
-    last line that is one; a response that opens with its answer; the last conclusion ("so it is C"); the
-    last letter in brackets or bold; a response that names exactly one option's text. Without lettered
+    last line that is one; a sentence that corrects; a response that opens with its answer; a last sentence
+    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit; and,
+    where no other option stands, a letter in brackets or bold or an option's text in the last sentence. What
+    was stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered
     options only texts count. `labels` are those that the options are shown under: letters, unless others are
     given.
 
@@ -71,7 +73,7 @@ def extract(
     for name, confidence, rule in _RULES:
         answer = rule(reading) if confidence == "stated" or not data else None
         if answer is not None:
-            answer = reading.turned(answer) if confidence == "stated" else answer
+            answer = reading.turned(answer, name == "opening") if confidence == "stated" else answer
             if reading.retracted(answer) or (name == "concluded" and reading.ends_otherwise(answer)):
                 return Extraction(None, "taken back")
             kind = f"{name} {'letter' if answer.letter else 'text'}"
@@ -251,14 +253,16 @@ class _Read:
             lambda mention: mention.start in named and self._stops(mention)
         )
 
-    def turned(self, answer: Mention) -> Mention:
+    def turned(self, answer: Mention, opened: bool) -> Mention:
         """What is said later than a stated answer and changes it: a conclusion ("Wait, … so it is B"), a
-        correction ("No, the one near the sea is B"), or another option alone at the end ("… Pass.")."""
+        correction ("No, the one near the sea is B"), another option alone at the end ("… Pass."), or, of one
+        that only `opened` the response, a last sentence that concludes."""
         ends = self._ends(phrases.CONCLUSION)
         concluded = self._last(
             lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
         )
-        later = [concluded, self.corrected(), self.closing(), self._after_retraction(answer)]
+        last = self.closing() if opened else self._alone_at_the_end()
+        later = [concluded, self.corrected(), last, self._after_retraction(answer)]
         return max([answer, *filter(None, later)], key=lambda mention: mention.start)
 
     def _after_retraction(self, answer: Mention) -> Mention | None:

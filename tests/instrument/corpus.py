@@ -101,7 +101,7 @@ def _choices() -> Iterator[tuple[str, Sequence[str], str]]:
         yield case["response"], table["options"][case["options"]], mark
     for rows in tomllib.loads((EXTRACTION / "extraction_styles.toml").read_text("utf-8")).values():
         yield from ((text, table["options"][name], MARKS[0]) for name, _, text in rows)
-    for case in (*_cases("choices"), *_lines(EXTRACTION / "choices.jsonl")):
+    for case in (*_cases("choices"), *_cases("forms"), *_lines(EXTRACTION / "choices.jsonl")):
         yield case["text"], case["options"], MARKS[0]
     for case in _cases("thoughts"):
         yield case["text"], ("The mayor", "The guard"), MARKS[0]
@@ -113,7 +113,10 @@ def _choices() -> Iterator[tuple[str, Sequence[str], str]]:
 
 def _behaviours() -> Iterator[str]:
     yield from inputs()["behaviours"]
-    yield from (case["text"] for case in (*_cases("refusals"), *_lines(EXTRACTION / "refusals.jsonl")))
+    yield from (
+        case["text"]
+        for case in (*_cases("refusals"), *_cases("refusal_forms"), *_lines(EXTRACTION / "refusals.jsonl"))
+    )
     yield from (COMPLIANCE, REFUSAL, f"<think>{REFUSAL}</think>{COMPLIANCE}", f"<think>\n{COMPLIANCE}")
 
 

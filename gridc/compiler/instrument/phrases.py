@@ -94,7 +94,7 @@ ATTRIBUTION = re.compile(
     re.IGNORECASE,
 )
 ATTRIBUTED = re.compile(rf"{CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
-SENTENCES = re.compile(r"[.!?。！？।؟]['\")\]*_]*+\s++|[。！？]|\n++")
+SENTENCES = re.compile(r"[.!?]['\")\]*_]*+\s++|[.!?](?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|\n++")
 CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re.IGNORECASE)
 IF = re.compile(r"\b(?:if|unless|whether|wenn|falls|si|se|ob)\b", re.IGNORECASE)
 CLOSES = re.compile(

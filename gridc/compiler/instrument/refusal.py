@@ -90,7 +90,7 @@ _PHRASES = {
     ),
     "French": (
         r"\bje (?:ne|n') ?(?:vous |t'|te |l')?\w+(?:rai|ris|e|s) (?:pas|aucun)",
-        r"\bje (?:n'|ne )\w+ pas de\b|\bhors de question\b",
+        r"\bhors de question\b",
         r"\bje ne (?:peux|suis|saurais|pourrai)s? pas\b[^.!?\n]{0,40}\b(?:aider|fournir|répondre|donner"
         r"|mesure|assister|écrire|expliquer|satisfaire|partager|autorisée?)\b",
         r"\bdésolée?,? (?:mais|je ne)\b",

@@ -207,6 +207,11 @@ def test_an_option_that_is_called_wrong_is_never_the_answer(order: list[int], wr
         ("a the an " * 5000 + "wrong", TRADES),
         ("neither " * 6000 + "x", TRADES),
         ("\n- A" * 5000, TRADES),
+        ("The note fits (A). " * 40_000, TRADES),
+        ("only B follows " * 20_000, TRADES),
+        ("but A " * 20_000, TRADES),
+        ("it depends; the baker. " * 10_000, TRADES),
+        ('he said "the answer is A. ' * 10_000, TRADES),
     ],
     ids=[
         "spaces",
@@ -228,6 +233,11 @@ def test_an_option_that_is_called_wrong_is_never_the_answer(order: list[int], wr
         "articles",
         "neithers",
         "lines",
+        "sentences",
+        "no sentences",
+        "contrasts",
+        "abstentions",
+        "quotes",
     ],
 )
 def test_a_degenerate_response_is_read_in_a_moment(response: str, options: tuple[str, ...]) -> None:

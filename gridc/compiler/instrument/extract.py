@@ -10,8 +10,10 @@ reached an answer.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -273,7 +275,7 @@ class _Read:
         later = [mention for mention in self.standing if mention.start >= found.end()]
         if len({mention.option for mention in later}) == 1:
             return None if self._asked(later[-1]) else later[-1]
-        return self._last_sentence()[1] if later else None
+        return self._last_sentence[1] if later else None
 
     def retracted(self, answer: Mention) -> bool:
         """Whether the response goes on to take something back, and its last word is not this option."""
@@ -285,7 +287,7 @@ class _Read:
 
     def ends_otherwise(self, answer: Mention) -> bool:
         """Whether the last sentence names another option, other than at the head of a line."""
-        begin, _ = self._last_sentence()
+        begin, _ = self._last_sentence
         heads = {
             self._leads(line)
             for line in (0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text)))
@@ -299,7 +301,7 @@ class _Read:
     def closing(self) -> Mention | None:
         """The only option that the last sentence names, or its part behind a "but": alone ("Pass."), behind a
         colon, or with words of a conclusion ("I'd give it to B")."""
-        begin, named = self._last_sentence()
+        begin, named = self._last_sentence
         if named is None or self._asked(named):
             return None
         if named.letter and not self.letters:
@@ -323,21 +325,27 @@ class _Read:
 
     def _sentence(self, place: int) -> int:
         """Where the sentence that reaches to a place begins."""
-        return max((found.end() for found in phrases.SENTENCES.finditer(self.text, 0, place)), default=0)
+        return self._sentences[bisect_right(self._sentences, place) - 1]
 
+    @cached_property
+    def _sentences(self) -> list[int]:
+        """Where sentences begin. Found once: a response may be thousands of them."""
+        return [0, *(found.end() for found in phrases.SENTENCES.finditer(self.text))]
+
+    @cached_property
     def _last_sentence(self) -> tuple[int, Mention | None]:
         """Where the last sentence begins, or its last part behind a "but" that names an option, and the last
         mention of the only option in it."""
         begin = self._sentence(len(self.text.rstrip(_BLANK)))
-        for found in phrases.CONTRAST.finditer(self.text, begin):
-            if any(mention.start >= found.end() for mention in self.standing):
-                begin = found.end()
+        last = self.standing[-1].start if self.standing else -1
+        parts = [found.end() for found in phrases.CONTRAST.finditer(self.text, begin) if found.end() <= last]
+        begin = max([begin, *parts])
         named = [mention for mention in self.standing if mention.start >= begin]
         return begin, named[-1] if len({mention.option for mention in named}) == 1 else None
 
     def _alone_at_the_end(self) -> Mention | None:
         """The option that is the last sentence, where the one before is not another option."""
-        begin, named = self._last_sentence()
+        begin, named = self._last_sentence
         if not begin or named is None or self._asked(named) or self._listed(named, begin):
             return None
         first = next(mention for mention in self.standing if mention.start >= begin)
@@ -401,7 +409,7 @@ class _Read:
 
     def named(self) -> Mention | None:
         """The last text, where only one option's is named. A word as short as "no" must stand alone."""
-        begin, _ = self._last_sentence()
+        begin, _ = self._last_sentence
         rejected = {mention.option for mention in self.denied} - {
             mention.option for mention in self.standing if mention.letter
         }
@@ -469,15 +477,22 @@ class _Read:
 
     def _under_condition(self, mention: Mention) -> bool:
         """Whether an "if" stands before a mention in its sentence."""
-        begin = self._sentence(mention.start)
-        return phrases.IF.search(self.text, begin, mention.start) is not None
+        before = bisect_left(self._conditions, mention.start)
+        return before > 0 and self._conditions[before - 1] >= self._sentence(mention.start)
+
+    @cached_property
+    def _conditions(self) -> list[int]:
+        """Where an "if" stands."""
+        return [found.start() for found in phrases.IF.finditer(self.text)]
 
     def _abstains(self) -> bool:
         """Whether the response says that it chooses none. An option's own text is no such sentence."""
-        return any(
-            not any(each.start < found.end() and found.start() < each.end for each in self.standing)
-            for found in phrases.ABSTAINS.finditer(self.text)
-        )
+        starts = [each.start for each in self.standing]
+        for found in phrases.ABSTAINS.finditer(self.text):
+            before = bisect_left(starts, found.end())  # no two mentions overlap
+            if not before or self.standing[before - 1].end <= found.start():
+                return True
+        return False
 
     def _stops(self, mention: Mention) -> bool:
         return phrases.STOPS.match(self.text, mention.end) is not None
@@ -503,8 +518,14 @@ class _Read:
     def _quoted(self, match: re.Match[str]) -> bool:
         """Whether words stand in double quotes that begin on their line and do not end in them."""
         start = match.start()
-        open_quotes = self.text.count('"', self.text.rfind("\n", 0, start) + 1, start) % 2
-        return open_quotes == 1 and '"' not in match[0]
+        line = self.text.rfind("\n", 0, start) + 1
+        before = bisect_left(self._quotes, start) - bisect_left(self._quotes, line)
+        return before % 2 == 1 and '"' not in match[0]
+
+    @cached_property
+    def _quotes(self) -> list[int]:
+        """Where double quotes stand."""
+        return [found.start() for found in re.finditer('"', self.text)]
 
 
 _LABEL = " \t.:)]*_-"

@@ -207,7 +207,7 @@ def test_an_option_that_is_called_wrong_is_never_the_answer(order: list[int], wr
         ("a the an " * 5000 + "wrong", TRADES),
         ("neither " * 6000 + "x", TRADES),
         ("\n- A" * 5000, TRADES),
-        ("The note fits (A). " * 40_000, TRADES),
+        ("The note fits (A). " * 20_000, TRADES),
         ("only B follows " * 20_000, TRADES),
         ("but A " * 20_000, TRADES),
         ("it depends; the baker. " * 10_000, TRADES),

@@ -106,9 +106,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
                 diagnostics += guarded("the judgements", of_judgements(plan, store, judgements))
             diagnostics += guarded("the blinding", of_blinding(plan, store, events))
             samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
-            if not lock.covers_behaviour:
-                samples = (_read_by(lock, diagnostic) for diagnostic in samples)
-            diagnostics += guarded("the samples", samples)
+            diagnostics += _read_by(lock, list(guarded("the samples", samples)))
         results = store.results_digest(stamp, outcomes)
         if conclusion is None:
             diagnostics += of_no_conclusion(events, stamp)
@@ -149,15 +147,16 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     )
 
 
-def _read_by(lock: Lock, found: Diagnostic) -> Diagnostic:
-    """An outcome that differs under a stamp that does not say what read it, with who did."""
-    if found.code != "GC705":
-        return found
-    help = (
-        f"the lock was made by gridc {lock.gridc} and says of no part which version read the answers: this "
-        "gridc may read them otherwise; that one verifies its own outcomes"
-    )
-    return replace(found, help=help)
+def _read_by(lock: Lock, found: list[Diagnostic]) -> list[Diagnostic]:
+    """Outcomes that differ under a stamp that does not say what read them, the last one with who did."""
+    last = max((number for number, one in enumerate(found) if one.code == "GC705"), default=None)
+    if last is not None and not lock.covers_behaviour:
+        help = (
+            f"the lock was made by gridc {lock.gridc} and says of no part which version read the answers: "
+            "this gridc may read them otherwise; that one verifies its own outcomes"
+        )
+        found[last] = replace(found[last], help=help)
+    return found
 
 
 def stamped_words(lock: Lock, ran: str) -> str:

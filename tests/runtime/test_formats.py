@@ -64,7 +64,7 @@ def read_otherwise(done: Done) -> None:
 
 
 def verified_as_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Done:
-    """What `gridc verify` says of a gridc that reads answers as they were read then, to which every outcome is
+    """What `gridc verify` says of a gridc that reads answers as they were read then, to which each outcome is
     what its answer scores to; before it, what it says of one that reads them otherwise."""
     read_otherwise(command("verify", cwd=folder))
     samples = verified_samples.of_samples

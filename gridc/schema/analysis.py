@@ -61,8 +61,8 @@ class Analysis(Table):
         Literal["none", "cluster_logit", "glmm"],
         Field(
             description="How hypotheses about effects are tested. cluster_logit: logistic regression with "
-            "cluster-robust errors; glmm: with a random intercept by item; none: they are "
-            "not. A spec with such hypotheses says which. Default: none."
+            "cluster-robust errors; glmm: with a random intercept by unit, which is reported and decides "
+            "nothing; none: they are not. A spec with such hypotheses says which. Default: none."
         ),
     ] = "none"
     outcome: Annotated[

@@ -31,6 +31,17 @@ TESTED = "[analysis]\n", '[analysis]\nestimator = "cluster_logit"\n'
 
 
 @pytest.fixture
+def compiled(compiled: Make, small: Path) -> Make:
+    """The small study, whose effects are tested unless an edit says what its analysis is."""
+
+    def make(*edits: tuple[str, str]) -> Compiled:
+        own = "estimator" in small.read_text("utf-8") or any("[analysis]" in before for before, _ in edits)
+        return compiled(*(() if own else (TESTED,)), *edits)
+
+    return make
+
+
+@pytest.fixture
 def roomy(compiled: Make, small: Path) -> Make:
     """The small study with items enough to draw 40."""
     (small.parent / "facts.json").write_text(json.dumps(questions(48)), "utf-8")
@@ -140,7 +151,7 @@ def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) ->
 
 def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_after(roomy: Make) -> None:
     """Saying that there is none moves no stamp."""
-    silent = roomy(FORTY, contrast("difference", 'side = "less"'))
+    silent = roomy(FORTY, contrast("difference", 'side = "less"'), ("[analysis]\n", "[analysis]\n"))
     with pytest.raises(SpecError, match="GC338"):
         prove(silent.study, silent.source)
     stated = roomy((TESTED[0], '[analysis]\nestimator = "none"\n'))
@@ -182,7 +193,7 @@ def test_a_family_asks_for_its_strictest_level(compiled: Make) -> None:
 
 
 def test_only_primary_cells_speak(compiled: Make) -> None:
-    primary = ("[analysis]\n", '[analysis]\nprimary = { decoding = "greedy" }\n')
+    primary = ("[analysis]\n", f'{TESTED[1]}primary = {{ decoding = "greedy" }}\n')
     made = compiled(contrast("difference", 'side = "less"'), primary)
     assert set(hazards(made)) == {"GC521", "GC522"}
 

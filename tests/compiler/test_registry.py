@@ -16,7 +16,7 @@ import gridc
 from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.hypotheses import KINDS
-from gridc.compiler.hypotheses.tested import MODELS
+from gridc.compiler.hypotheses.tested import DECIDES_NOTHING, MODELS
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.readers import FORMS, READERS
@@ -86,10 +86,11 @@ def test_every_scaffold_has_a_procedure() -> None:
     assert list(TAKES) == list(PROCEDURES)
 
 
-def test_every_estimator_has_its_fit_and_the_model_that_power_is_of() -> None:
+def test_every_estimator_has_its_fit_and_its_power_or_why_it_decides_nothing() -> None:
     declared = get_args(Analysis.model_fields["estimator"].annotation)
     assert declared == get_args(EffectRow.model_fields["estimator"].annotation)
-    assert list(declared) == list(ESTIMATORS) == ["none", *MODELS]
+    assert list(declared) == list(ESTIMATORS)
+    assert sorted(declared) == sorted([*DECIDES_NOTHING, *MODELS])
 
 
 def test_every_outcome_says_what_it_counts() -> None:

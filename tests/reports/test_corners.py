@@ -322,16 +322,3 @@ def test_where_all_tie_there_is_no_order_to_certify() -> None:
 def test_a_sample_without_an_outcome_may_have_been_asked() -> None:
     said = page(findings_of(spec_of(TWO), always(None)))
     assert f"0/{ITEMS} asked" not in said and f"0/{ITEMS} with an outcome" in said
-
-
-def test_what_a_random_intercept_assumes_is_said_where_a_verdict_rests_on_it() -> None:
-    spec = spec_of(TWO, hypothesis=[{"id": "H", **FRAMES}], analysis={"estimator": "cluster_logit"})
-    found = findings_of(spec, exam_less)
-    (hypothesis,) = found.hypotheses
-    assert hypothesis.effect is not None and hypothesis.verdict == "supported"
-    by_glmm = replace(hypothesis, effect=replace(hypothesis.effect, estimator="glmm"))
-    for each, said in ((hypothesis, False), (by_glmm, True)):
-        rows = make_scorecard(replace(found, hypotheses=(each,))).claims
-        (reach,) = (row.reach for row in rows if row.id == "H")
-        assert "independent units, many of them" in reach
-        assert ("and the model of its estimator" in reach) is said

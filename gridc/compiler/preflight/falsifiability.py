@@ -81,17 +81,12 @@ def prospects(plan: Plan) -> list[Prospect]:
 def manifest(plan: Plan) -> dict[str, Any]:
     """What the design can show, as `gridc plan` prints it: hypotheses, notes on them and on the envelopes,
     and what is stated and will not be computed."""
-    shown, spec = prospects(plan), plan.study.spec
-    hypotheses = []
-    for prospect, hypothesis in zip(shown, spec.hypothesis, strict=True):
-        untested = kind_of(hypothesis).untested(hypothesis, spec)
-        outcomes = {verdict: words for verdict, words in prospect.outcomes.items() if verdict not in untested}
-        hypotheses.append(asdict(prospect) | {"outcomes": outcomes})
+    shown = prospects(plan)
     return {
-        "hypotheses": hypotheses,
+        "hypotheses": [asdict(prospect) for prospect in shown],
         "assumed": ASSUMED,
         "notes": [*notes(plan, shown)],
-        "uncomputed": [asdict(statement) for statement in uncomputed(spec)],
+        "uncomputed": [asdict(statement) for statement in uncomputed(plan.study.spec)],
     }
 
 
@@ -99,6 +94,7 @@ def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
     effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
+    yield from _untested(plan.study.spec)
     for prospect in shown:
         least = prospect.power.detectable_pp and prospect.power.detectable_pp[str(CHANGING[0])]
         if prospect.margin_pp is not None and least and least > prospect.margin_pp:
@@ -129,6 +125,18 @@ def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
             )
 
 
+def _untested(spec: Spec) -> Iterator[str]:
+    """Which hypotheses no test decides, by the reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for hypothesis in spec.hypothesis:
+        kind = kind_of(hypothesis)
+        if untested := kind.untested(hypothesis, spec):
+            verbs = " or ".join(verb for _, verdict, verb in UNREACHED if verdict in untested)
+            reasons.setdefault((verbs, kind.undecidable(hypothesis, spec) or ""), []).append(hypothesis.id)
+    for (verbs, why), names in reasons.items():
+        yield f"no test can {verbs} {', '.join(names)}: {why}"
+
+
 def size_of(prospect: Prospect) -> str:
     """`80 items`, `20 units of items`, `an unknown number of items`."""
     if prospect.items is None or prospect.units is None:
@@ -137,12 +145,14 @@ def size_of(prospect: Prospect) -> str:
 
 
 def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
-    """Hypotheses that no outcome could support (GC521) or refute (GC522)."""
+    """Hypotheses that no outcome could support (GC521) or refute (GC522). What the spec says that nothing
+    tests is a note and no hazard."""
     for number, prospect in enumerate(prospects(plan)):
         hypothesis = plan.study.spec.hypothesis[number]
         size = "" if prospect.items is None else f" of {size_of(prospect)}"
+        untested = kind_of(hypothesis).untested(hypothesis, plan.study.spec)
         for code, verdict, verb in UNREACHED:
-            if verdict not in prospect.outcomes:
+            if verdict not in prospect.outcomes and verdict not in untested:
                 problem = f"no outcome{size} could {verb} `{prospect.id}`"
                 path = ("hypothesis", number, "id")
                 hazard = Hazard(code, problem, {"hypothesis": prospect.id}, None, None, path)
@@ -162,6 +172,7 @@ def _way_out(
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
     kind, design = kind_of(hypothesis), _design(plan, hypothesis, spoken)
+    untested = kind.untested(hypothesis, plan.study.spec)
     items, units = (None, None) if design.parts is None else _size(kind.pooled, design.parts)
     return Prospect(
         hypothesis.id,
@@ -171,7 +182,11 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         kind.contrasts(hypothesis),
         kind.margin(hypothesis),
         next(iter(kind.axes(hypothesis)), None),
-        kind.possible(hypothesis, design),
+        {
+            verdict: words
+            for verdict, words in kind.possible(hypothesis, design).items()
+            if verdict not in untested
+        },
         kind.power(hypothesis, design),
     )
 

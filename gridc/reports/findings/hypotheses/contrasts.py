@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind
+from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import (
@@ -26,7 +28,7 @@ from gridc.reports.findings.hypotheses.regression import (
     design_of,
     estimate,
     failure_of,
-    too_few,
+    undecided,
 )
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
@@ -85,7 +87,7 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
         contrast(comparison, spec, hypothesis, level, alpha, known)
         for level, known in zip(hypothesis.levels, odds, strict=True)
     )
-    failure = failure or too_few(test, comparison.units)
+    failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
     rule = kind.rule(hypothesis, ALPHA)  # whose level is not read
     support, refute = rule.p_values(_evidence(comparison, hypothesis, odds, test))
     if kind.at_margin:
@@ -123,8 +125,12 @@ def effect_of(
     p: tuple[float, float],
     trend: TrendLine | None = None,
 ) -> Effect:
-    """What was compared, with what came of it; `p` of the claim and of what refutes it."""
-    support, refute = map(digits, p)
+    """What was compared, with what came of it; `p` of the claim and of what refutes it, where a test decides
+    that verdict."""
+    untested = kind_of(hypothesis).untested(hypothesis, spec)
+    support, refute = (
+        1.0 if verdict in untested else digits(each) for verdict, each in zip(BOTH_VERDICTS, p, strict=True)
+    )
     return Effect(
         hypothesis.outcome,
         comparison.reading,

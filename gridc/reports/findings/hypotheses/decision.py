@@ -126,7 +126,7 @@ class EffectDecision(Decision[T]):
         """One on an effect takes independent units, many of them; one at a margin alone any number."""
         if self.kind.at_margin:
             return beyond(finding, "independent units")
-        return beyond(finding, ESTIMATORS[_effect_of(finding).estimator].needs)
+        return beyond(finding, "independent units, many of them")
 
     def _claimed(self, finding: HypothesisFinding) -> str:
         stated: Any = finding.hypothesis  # one of this kind

@@ -8,7 +8,13 @@ from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import covariates, design_of, estimate, failure_of, too_few
+from gridc.reports.findings.hypotheses.regression import (
+    covariates,
+    design_of,
+    estimate,
+    failure_of,
+    undecided,
+)
 from gridc.schema.inference import InteractionHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
 
@@ -47,7 +53,7 @@ def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
                 test = fitted.joint(fitted.design.places(hypothesis.axis, hypothesis.by))
             except NotEstimable as error:
                 failure = failure_of(error)
-            failure = failure or too_few(test, comparison.units)
+            failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
     p = test.p if test is not None and test.decides else 1.0
     contrasts = tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:])
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (p, 1.0))

@@ -2,7 +2,7 @@
 
 Both regress the outcome on the axis, with model, benchmark and every other axis that varies as covariates
 (main effects). `cluster_logit` has errors clustered by unit; `glmm` a random intercept for each unit instead,
-by maximum likelihood. A fit that does not exist is a `Failure` and never a number.
+by maximum likelihood, and decides nothing. A fit that does not exist is a `Failure` and never a number.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gridc.compiler.hypotheses.tested import DECIDES_NOTHING
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
@@ -72,9 +73,13 @@ def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:
     return ClusteredLogit(design, Jackknife(design.matrix, table, maximum(design.matrix, table)))
 
 
-def too_few(test: EffectTest | None, units: int) -> Failure | None:
-    """Why the units decide nothing, where they are too few or too unequal."""
-    if test is None or test.spread is None or test.spread.enough:
+def undecided(test: EffectTest | None, units: int, estimator: str) -> Failure | None:
+    """Why a test decides nothing: its estimator does not, or units are too few or too unequal."""
+    if test is None:
+        return None
+    if estimator in DECIDES_NOTHING:
+        return Failure("estimator", DECIDES_NOTHING[estimator])
+    if test.spread is None or test.spread.enough:
         return None
     spread = test.spread
     return Failure(
@@ -86,13 +91,11 @@ def too_few(test: EffectTest | None, units: int) -> Failure | None:
 
 @dataclass(frozen=True)
 class Estimator:
-    """How effects are tested: `fit` on a design, None where nothing is fitted; what the test `assumes`, and
-    what a claim `needs` of the world beyond the items. `curve_errors` says where the standard errors of a
-    curve's fits come from."""
+    """How effects are estimated: `fit` on a design, None where nothing is fitted; what a verdict `assumes`.
+    `curve_errors` says where the standard errors of a curve's fits come from."""
 
     fit: Callable[[Comparison, DesignMatrix], Fit] | None
     assumes: str
-    needs: str = "independent units, many of them"
     curve_errors: str = ""
 
 
@@ -105,8 +108,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     ),
     "glmm": Estimator(
         random_intercept,
-        "a logit with a normal random intercept by unit, which assumes independent units and that model",
-        "independent units, many of them, and the model of its estimator holds",
+        AT_MARGIN,
         "of a random intercept by unit, from the information matrix",
     ),
 }
@@ -143,7 +145,7 @@ def _factor(comparison: Comparison, name: str) -> Factor:
 def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | Failure:
     """The fit of the declared estimator, or why there is none."""
     if (fit := ESTIMATORS[estimator].fit) is None:
-        return Failure("estimator", "the spec declares no `[analysis] estimator`, so no effect is tested")
+        return Failure("estimator", DECIDES_NOTHING[estimator])
     if (unanswered := comparison.unanswered) is not None:
         return unanswered
     try:

@@ -9,7 +9,7 @@ from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, too_few
+from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, undecided
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.arrays import Floats
 from gridc.statistics.clustered_logit import NotEstimable
@@ -55,7 +55,7 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     flips = comparison.flips(last, first)
     contrasts = (Contrast(change, other, divergence, odds, None, None, None, flips),)
     test = None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p, odds.freedom, odds.spread)
-    failure = failure or too_few(test, comparison.units)
+    failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
     p = (up, down) if rising else (down, up)
     return effect_of(
         comparison, hypothesis, spec, contrasts, test, failure, p, _line(comparison, hypothesis, doses)

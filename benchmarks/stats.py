@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.peers import Fitted, Rows
 from gridc.statistics.case_totals import CaseTotals, case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, fit, maximum, unit, wald
+from gridc.statistics.clustered_logit import NotEstimable, fit, maximum, unit
 from gridc.statistics.curve import ArmPairs, Entries, Specification, estimates, refits, shuffles
 from gridc.statistics.designs import DesignMatrix, factor, treatment
 from gridc.statistics.jackknife import Jackknife
@@ -280,7 +280,6 @@ def single(rows: Rows, table: Any, rounds: int) -> list[Line]:
     """One fit, one Wald test of many coefficients, one jackknife."""
     matrix, crossed = EVERY.design.matrix, design(EVERY.kept, interactions=True)
     places, formula = crossed.places("arm", "model"), "safe ~ arm * model + bench"
-    restriction = unit(places, len(crossed.columns))
 
     def interaction(way: Callable[[Rows, Any], Fitted]) -> Callable[[], float]:
         return lambda: peers.wald(way(rows, crossed.matrix), places)
@@ -300,7 +299,7 @@ def single(rows: Rows, table: Any, rounds: int) -> list[Line]:
         ),
         beside(
             "interaction and its Wald test", rounds,
-            lambda: wald(fit(crossed.matrix, totals_of(rows)), restriction).chi2,
+            interaction(collapsed),
             Way("numpy", interaction(peers.numpy_logit)),
             Way("numba", interaction(peers.numba_logit)),
             Way("statsmodels on patterns, numpy", interaction(peers.patterns_logit)),
@@ -318,6 +317,11 @@ def single(rows: Rows, table: Any, rounds: int) -> list[Line]:
             Way("written: statsmodels, refits", lambda: peers.rows_refits(rows, matrix, 3), cases / 3),
         ),
     ]  # fmt: skip
+
+
+def collapsed(rows: Rows, matrix: Any) -> Fitted:
+    found = fit(matrix, totals_of(rows))
+    return Fitted(found.coefficients, found.covariance)
 
 
 def written_wald(table: Any, formula: str) -> float:

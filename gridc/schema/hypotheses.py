@@ -197,10 +197,10 @@ class ContrastRow(Part):
 
 class TestRow(Part):
     """The test of the estimator. With errors by leaving out units, `wald_z` is compared with Student's t of
-    `freedom`, and `wald_chi2`, of `df` coefficients, with Hotelling's T-squared of as many; of a random
-    intercept z with a normal and the likelihood ratio with chi-squared."""
+    `freedom`, and `box_f`, of `df` coefficients, with an F of `above` and `freedom`; of a random intercept z
+    with a normal and the likelihood ratio with chi-squared."""
 
-    name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
+    name: Literal["wald_z", "box_f", "likelihood_ratio"]
     statistic: Rounded
     df: Annotated[int, Field(ge=1)]
     p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
@@ -209,6 +209,7 @@ class TestRow(Part):
         SpreadRow | None,
         Field(description="Of several coefficients, of the one that is carried least evenly."),
     ]
+    above: Annotated[Finite, Field(description="Of `box_f`: the degrees of freedom of its numerator.")] = None
 
 
 class TrendRow(Part):

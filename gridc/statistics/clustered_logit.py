@@ -8,9 +8,7 @@ rows of one case. The variance is
 
 with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it.
 The variance is known from G scores only, so that one combination of coefficients is compared with Student's
-t of G - 1 degrees of freedom, and q combinations with Hotelling's T-squared: (G - q) / (q (G - 1)) times
-Wald's chi-squared is an F of q and G - q. By the normal and chi-squared distributions, 15 interactions among
-30 cases that have none are found in more than half of all studies (docs/sizes.md).
+t of G - 1 degrees of freedom. What decides takes other errors (`jackknife`).
 
 Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
 (separation, collinear covariates, one case) are errors: no number comes from a failed fit.
@@ -66,16 +64,6 @@ class LogitFit:
         """Standard errors clustered by case, shape (K,); 0 where the cases show no variance."""
         errors: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return errors
-
-
-@dataclass(frozen=True, slots=True)
-class Wald:
-    """A test that `df` combinations of coefficients are zero: Wald's chi-squared, and its p-value by
-    Hotelling's T-squared."""
-
-    chi2: float
-    df: int
-    p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +153,6 @@ def maximum(design: ArrayLike, table: CaseTable) -> Floats:
     _refuse_undetermined(x, n, s, int(table.cases.sum()))
     beta: Floats = _maximise(x, n, s)[0]
     return beta
-
-
-def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
-    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero. NotEstimable where
-    the cases are too few to tell q combinations apart."""
-    from scipy.special import fdtrc
-
-    r = np.atleast_2d(np.asarray(restriction, np.float64))
-    gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
-    # In the metric of the naive variances, in which what no case shows is 0 but for rounding.
-    inverse = np.linalg.inv(np.linalg.cholesky(r @ fitted.naive @ r.T))
-    least = float(np.linalg.eigvalsh(inverse @ spread @ inverse.T)[0])
-    if fitted.clusters <= len(r):
-        raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
-    if least <= NO_VARIANCE:
-        raise NotEstimable("clusters", "the cases show no variance of some combination")
-    value, q, cases = float(gap @ np.linalg.solve(spread, gap)), len(r), fitted.clusters
-    return Wald(value, q, float(fdtrc(q, cases - q, value * (cases - q) / (q * (cases - 1)))))
 
 
 def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Combination:

@@ -2,8 +2,8 @@
 
 What the assumptions expect is written down as the totals of a study (`CaseTotals`) and handed to the
 functions that decide: their estimate is then the assumed effect, and their covariance the expected one, with
-what pairing, several answers to one unit, benchmarks of different sizes and several levels do to it. Wald's
-chi-squared of these totals is the noncentrality of the test (Lyles, Lin and Williamson 2007, for a single
+what pairing, several answers to one unit, benchmarks of different sizes and several levels do to it. The
+statistic of these totals is the noncentrality of the test (Lyles, Lin and Williamson 2007, for a single
 outcome each). What a margin needs is counted in simulated studies, which the tests of margins decide.
 
 Assumed: rates lie about `BASE`; answers under two levels, the item and all else the same, differ for a share
@@ -25,9 +25,9 @@ from gridc.statistics import margins, sign_flips
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
-from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
+from gridc.statistics.clustered_logit import NotEstimable, fit, unit
 from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
-from gridc.statistics.jackknife import Jackknife
+from gridc.statistics.jackknife import Jackknife, box
 from gridc.statistics.power import POWER, Alternative, mcnemar_power
 from gridc.statistics.sign_flips import can_support
 
@@ -314,8 +314,8 @@ def coefficients_of(test: DecidingTest, layout: Layout, design: DesignMatrix) ->
 
 
 def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
-    """By the clustered logit: Student's t of one coefficient, Hotelling's T-squared of several, with the
-    degrees of freedom that the sizes of units leave. Units that decide nothing find nothing."""
+    """By the clustered logit: Student's t of one coefficient, Box's F of several, with the degrees of freedom
+    that the sizes of units leave. Units that decide nothing find nothing."""
     from scipy.stats import f, ncf, nct, t
 
     design = design_of(test, layout)
@@ -325,14 +325,15 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
     if sided:  # one of several levels is found at its share of alpha
         level, columns = test.alpha / len(columns), columns[-1:]
     fitted, restriction = fit(design.matrix, totals), unit(columns, len(design.columns))
-    test_result = wald(fitted, restriction)
     df, spread = Jackknife(design.matrix, _cases(layout), fitted.coefficients).known(restriction)
-    q, noncentrality, rest = test_result.df, test_result.chi2, df - test_result.df + 1
-    if not spread.enough or rest <= 0:
+    if not spread.enough:
         return 0.0
+    naive, covariance = (restriction @ each @ restriction.T for each in (fitted.naive, fitted.covariance))
+    value, above = box(restriction @ fitted.coefficients, naive, covariance)
+    noncentrality, below = above * value, above * df
     if sided:
         return float(nct.sf(t.isf(level, df), df, sqrt(noncentrality)))
-    return float(ncf.sf(f.isf(test.alpha, q, rest), q, rest, noncentrality))
+    return float(ncf.sf(f.isf(test.alpha, above, below), above, below, noncentrality))
 
 
 def _cases(layout: Layout) -> CaseTable:

@@ -394,6 +394,17 @@ class LeftOut:
         variance = np.einsum("ghss,ghtt->", c, c) + np.einsum("ghst,ghts->", c, c)
         return float(min(q * (q + 1) / variance, n - 1))
 
+    def joint(self, picked: Any) -> tuple[float, float, float, float]:
+        """Box's F of the rows of `picked`, (q, K), in the metric in which independent rows would have the
+        variance 1: its value, degrees of freedom above and below, and p."""
+        root = np.linalg.cholesky(picked @ np.linalg.inv(self.all) @ picked.T)
+        half = np.linalg.solve(root, picked @ self.covariance() @ picked.T)
+        eigen = np.linalg.eigvalsh(np.linalg.solve(root, half.T))
+        moved = np.linalg.solve(root, picked @ self.params)
+        value, above = float(moved @ moved / eigen.sum()), float(eigen.sum() ** 2 / (eigen @ eigen))
+        below = above * self.freedom(picked)
+        return value, above, below, float(f.sf(value, above, below))
+
     def spread(self, weights: Any) -> Json:
         """Equal units that would tell as much, and the largest one's share: by the information of each."""
         at = np.linalg.solve(self.all, weights)
@@ -459,19 +470,19 @@ def tests(
         ]
     if kind == "trend":
         picked = [names.index("dose")]
-    b, v, free, spread = np.zeros(len(picked)), np.eye(len(picked)), 1.0, None
+    free, spread, above = 1.0, None, None
     if fit is not None:
-        b, v = fit.params[picked], fit.covariance()[np.ix_(picked, picked)]
-        free = fit.freedom(np.eye(len(fit.params))[picked])
-        each_of = [fit.spread(row) for row in np.eye(len(fit.params))[picked]]
-        spread = min(each_of, key=lambda each: each["effective"])
+        rows = np.eye(len(fit.params))[picked]
+        free = fit.freedom(rows)
+        spread = min(map(fit.spread, rows), key=lambda each: each["effective"])
     if len(picked) == 1 and kind != "interaction":
         value, name, p = float(z[0]), "wald_z", float(2 * t.sf(abs(z[0]), free))
     else:
-        value, name = float(b @ np.linalg.solve(v, b)), "wald_chi2"
-        q, last = len(picked), free + 1 - len(picked)
-        p = float(f.sf(value * last / (q * free), q, last))  # Hotelling's T-squared
+        name, value, p = "box_f", 0.0, 1.0
+        if fit is not None:
+            value, above, free, p = fit.joint(rows)
     test = {"name": name, "statistic": value, "df": len(picked), "p": p, "freedom": free, "spread": spread}
+    test["above"] = above
     if spread is not None and not spread["enough"]:
         p, free, z = 1.0, free, [0.0 for _ in z]
     few = spread is not None and not spread["enough"]

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from scipy.stats import f
 
 from tests.recount.arms import gaffke
 from tests.recount.effects import LeftOut, claimed
@@ -187,9 +186,7 @@ def corrected(spec: Spec, rows: Frame) -> dict[str, tuple[float, float, float]]:
         params = sm.GLM(y, x, family=sm.families.Binomial()).fit(tol=1e-15, maxiter=200).params
         left_out = LeftOut(x, y, pd.factorize(rows["unit"])[0], np.asarray(params))
         at = [1 + others.index(one) for one in levels]
-        b, v, q = left_out.params[at], left_out.covariance()[np.ix_(at, at)], len(at)
-        free, value = left_out.freedom(np.eye(x.shape[1])[at]), float(b @ np.linalg.solve(v, b))
-        p = float(f.sf(value * (free - q + 1) / (q * free), q, free - q + 1))
+        *_, p = left_out.joint(np.eye(x.shape[1])[at])  # of one level the square of its t
         margin = (hypothesis.get("margin") or {}).get("pp", 0) / 100
         pairs = [(one, hypothesis["reference"]) for one in levels]
         within = [beyond(rows, *pair, -margin) for one in pairs for pair in (one, one[::-1])]

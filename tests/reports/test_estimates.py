@@ -51,6 +51,7 @@ HYPOTHESES = [
 
 NOT_ESTIMATES = {
     "freedom",  # degrees of freedom of a test
+    "above",  # and those of the numerator of F
     "pp", "df", "doses", "gained", "lost", "same", "alpha", "level", "trials", "points", "samples", "units",
     "readable", "left_out", "members", "cells", "stated", "run", "fitted", "cases", "models",
     "configurations", "counts", "displayed", "lower_is_better", "targets", "complete", "holds", "observed",

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import f, t
 
 from gridc.statistics.case_totals import CaseTable, case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit, wald
+from gridc.statistics.clustered_logit import NotEstimable, fit, unit
 from gridc.statistics.designs import factor, treatment
 from gridc.statistics.jackknife import Jackknife
 from tests.statistics.test_sizes import CROSSED, MAIN, answers
@@ -79,11 +79,10 @@ def test_equal_cases_have_one_degree_less_and_one_that_holds_most_has_about_one(
     fitted = fit(MAIN.matrix, equal)
     errors = Jackknife(MAIN.matrix, case_table(*rows, 24), fitted.coefficients)
     arms = unit(MAIN.places("arm"), len(MAIN.columns))
-    one, joint, plain = errors.combination(arms[0]), errors.joint(arms), wald(fitted, arms)
-    assert [one.df, joint.df] == pytest.approx([39, 39])
+    one, joint = errors.combination(arms[0]), errors.joint(arms)
+    assert [one.df, joint.below / joint.above] == pytest.approx([39, 39])
     assert one.spread.effective == pytest.approx(40) and one.spread.largest == pytest.approx(1 / 40)
-    assert joint.value == pytest.approx(plain.chi2, rel=0.1)
-    assert joint.p == pytest.approx(float(f.sf(joint.value * 37 / (3 * 39), 3, 37)))
+    assert joint.p == pytest.approx(float(f.sf(joint.value, joint.above, joint.below)))
     big = jackknife(*two_arms([88] + [4] * 15)).combination(unit(1, 3))
     assert big.df < 2 and not big.spread.enough and big.spread.largest > 0.5
 
@@ -124,10 +123,23 @@ def test_what_rests_on_one_case_and_what_no_case_moves_is_not_decided() -> None:
         still.combination(unit(1, 3))
 
 
-def test_too_few_cases_for_many_combinations() -> None:
-    rows = answers(np.random.default_rng(3), 14)
+def test_several_combinations_are_tested_by_the_sum_of_their_squares() -> None:
+    """By the covariance of the single combinations, put together here; of one combination it is t squared."""
+    rows = answers(np.random.default_rng(3), 24)
     fitted = fit(CROSSED.matrix, collapse(*rows, 24))
     errors = Jackknife(CROSSED.matrix, case_table(*rows, 24), fitted.coefficients)
-    with pytest.raises(NotEstimable):
-        errors.joint(unit(CROSSED.places("arm", "model"), len(CROSSED.columns)))
-    assert combination(fitted, unit(1, len(CROSSED.columns))).error > 0
+    picked = unit(CROSSED.places("arm", "model"), len(CROSSED.columns))
+    values = [[errors.combination(a + b).error ** 2 for b in picked] for a in picked]
+    own = np.array([errors.combination(row).error ** 2 for row in picked])
+    covariance = (np.array(values) - own[:, None] - own) / 2
+    np.fill_diagonal(covariance, own)
+    inverse = np.linalg.inv(picked @ fitted.naive @ picked.T)
+    gap = picked @ fitted.coefficients
+    mean = np.trace(inverse @ covariance)
+    above = mean**2 / np.trace(inverse @ covariance @ inverse @ covariance)
+    found = errors.joint(picked)
+    assert found.value == pytest.approx(gap @ inverse @ gap / mean)
+    assert found.above == pytest.approx(above) and 1 < found.above < found.q == len(picked)
+    assert found.p == pytest.approx(float(f.sf(found.value, above, found.below)))
+    one, alone = errors.combination(picked[0]), errors.joint(picked[:1])
+    assert (alone.value, alone.above, alone.p) == pytest.approx((one.ratio**2, 1, one.p))

@@ -9,6 +9,7 @@ from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import pairs_words
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
 from gridc.reports.quantities.number_needed import needed_row
+from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
 from gridc.statistics import margins
 from gridc.statistics.resample import LEVEL
@@ -120,6 +121,8 @@ class _HypothesisRows:
             words = (
                 "no test"
                 if test is None
+                else f"{test.name} of {effect.estimator}, {counted(test.df, 'coefficient')}"
+                if test.above is not None
                 else f"{test.name} of {effect.estimator}, {test.df} degrees of freedom"
             )
             yield self._tested(

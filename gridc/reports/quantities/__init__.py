@@ -78,7 +78,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("standard_error", "log odds", "their standard error"),
         ("odds_ratio", "ratio", "the odds ratio"),
         ("wald_z", "statistic", "z of one coefficient"),
-        ("wald_chi2", "statistic", "chi-squared of several coefficients"),
+        ("box_f", "statistic", "F of several coefficients"),
         ("likelihood_ratio", "statistic", "likelihood ratio of several coefficients"),
         ("no_test", "statistic", "a test that could not be made, with the reason in `error`"),
         ("p_support", "p", "p of what a hypothesis predicts"),

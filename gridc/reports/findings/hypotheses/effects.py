@@ -145,15 +145,17 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """The test of the estimator: `statistic` is z, Wald's chi-squared of `df` coefficients, or a likelihood
-    ratio; `freedom` and `spread` as in `Odds`, of several coefficients of the least even one."""
+    """The test of the estimator: `statistic` is z, Box's F of `df` coefficients (an F of `above` and
+    `freedom`), or a likelihood ratio; `freedom` and `spread` as in `Odds`, of several coefficients of the
+    least even one."""
 
-    name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
+    name: Literal["wald_z", "box_f", "likelihood_ratio"]
     statistic: float
     df: int
     p: float
     freedom: float | None = None
     spread: Spread | None = None
+    above: float | None = None
 
     @property
     def decides(self) -> bool:

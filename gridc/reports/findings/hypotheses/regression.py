@@ -63,9 +63,9 @@ class ClusteredLogit:
         return every_digits(odds)
 
     def joint(self, columns: list[int]) -> EffectTest:
-        tested_jointly = self.errors.joint(unit(columns, len(self.design.columns)))
-        tested = (tested_jointly.value, tested_jointly.q, tested_jointly.p)
-        return every_digits(EffectTest("wald_chi2", *tested, tested_jointly.df, tested_jointly.spread))
+        found = self.errors.joint(unit(columns, len(self.design.columns)))
+        tested = EffectTest("box_f", found.value, found.q, found.p, found.below, found.spread, found.above)
+        return every_digits(tested)
 
 
 def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:

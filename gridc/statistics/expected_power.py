@@ -224,12 +224,12 @@ def _simulated(
     if kind == "bets":
         p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
-        p = _flipped(differences, alpha) if can_support(sizes) else np.ones(len(differences))
+        p = _flipped(differences, alpha, max(sizes)) if can_support(sizes) else np.ones(len(differences))
     share = float((p <= alpha).mean())
     return share, sqrt(share * (1 - share) / len(draws))
 
 
-def _flipped(differences: Whole, alpha: float) -> Floats:
+def _flipped(differences: Whole, alpha: float, span: int) -> Floats:
     """p of each study's configuration by itself, (studies,), as the report has it: each study stands here for
     a configuration, whose own p does not depend on the others."""
     signs = sign_flips.flips(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
@@ -237,7 +237,8 @@ def _flipped(differences: Whole, alpha: float) -> Floats:
     for at in range(0, len(differences), CHUNK):
         some = differences[at : at + CHUNK]
         alone = np.eye(len(some), dtype=np.int64)
-        p_parts.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs).plus_alone)
+        found = sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs)
+        p_parts.append(sign_flips.where_seen(found, some, alone, span).plus_alone)
     return np.concatenate(p_parts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from tests.recount.arms import gaffke
 from tests.recount.study import Benchmark, Json, Study, matches
 
 FLIPS = 4_999
@@ -110,11 +111,12 @@ def contrasts(benchmark: Benchmark, places: Sequence[int]) -> Iterator[tuple[str
                 yield "level", f"{axis}={level}", weights
 
 
-def max_t(differences: Any, signs: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+def max_t(differences: Any, signs: Any, groups: Any, span: int) -> tuple[Any, Any, Any, Any]:
     """Westfall-Young single-step max-T by sign flips of whole units, of Student's t transformed by Hall: with
     the mean m, the standard deviation s (over n) and the third central moment c of n differences,
     t = m sqrt(n) / s, k = c / (s^3 sqrt(n)), and ((1 + k t / 3)^3 - 1) / k + k / 6. p = (1 + number of flips
-    with a value at least as large) / (1 + flips), against the largest value and against the own one."""
+    with a value at least as large) / (1 + flips), against the largest value and against the own one. Where
+    fewer than three units go against a claim and could by more than was seen, p is at least Gaffke's."""
     n, mine = differences.shape[1], (groups @ differences).astype(np.float64)
 
     def moved(of: Any) -> Any:
@@ -136,6 +138,10 @@ def max_t(differences: Any, signs: Any, groups: Any) -> tuple[Any, Any, Any, Any
             least = sign * seen[at] - 1e-9 * max(1, abs(seen[at]))
             joint[at] = (1 + (top >= least).sum()) / (1 + len(top))
             alone[at] = (1 + (sign * under[at] >= least).sum()) / (1 + len(top))
+            most, one = span * groups[at].sum(), sign * mine[at]
+            if (one < 0).sum() < 3 and np.abs(one[one != 0]).min() < most:
+                unseen = gaffke(one / most, -1.0)
+                alone[at], joint[at] = max(alone[at], unseen), max(joint[at], min(1.0, len(groups) * unseen))
         out += [joint, alone]
     return out[0], out[2], out[1], out[3]
 
@@ -386,7 +392,7 @@ def weigh(
     if chosen:
         certified = [implied(side) for side in names]
         every = np.eye(len(benchmark.configurations), dtype=np.int64)
-        plus, minus, *_ = max_t(pair.whole, DRAWN[key], every)
+        plus, minus, *_ = max_t(pair.whole, DRAWN[key], every, pair.span)
         supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
     else:
         certified = [
@@ -400,7 +406,8 @@ def weigh(
         ]
         rows = list(contrasts(benchmark, places))
         groups = np.array([weights for *_, weights in rows])
-        joint_plus, joint_minus, own_plus, own_minus = max_t(pair.whole[list(places)], DRAWN[key], groups)
+        tested = max_t(pair.whole[list(places)], DRAWN[key], groups, pair.span)
+        joint_plus, joint_minus, own_plus, own_minus = tested
         supported = []
         for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):
             held = {

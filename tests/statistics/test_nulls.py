@@ -47,10 +47,13 @@ def order(tests: exact_tests.PairTests) -> float:
     return 2 * min(exact_tests.everywhere(tests.plus), exact_tests.everywhere(tests.minus))
 
 
-def supported(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> tuple[float, float]:
+def supported(
+    differences: Whole, contrasts: Whole, seed: int, flips: int = 499, span: int = 0
+) -> tuple[float, float]:
     """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
     signs = sign_flips.flips(differences.shape[1], flips, seed)
     found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts, signs)
+    found = sign_flips.where_seen(found, differences, contrasts, span or int(np.abs(differences).max()))
     up, down = float(found.plus.min()), float(found.minus.min())
     return max(up, down), 2 * min(up, down)
 
@@ -97,8 +100,8 @@ SKEWED = {
 @pytest.mark.parametrize("skew", SKEWED)
 @pytest.mark.parametrize("units", [40, 400])
 def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) -> None:
-    """Two configurations show the same families. Nothing is certified of them; flips support nothing where
-    three units or more of the rare kind are expected, though without a look at skewness they would."""
+    """Two configurations show the same families. Nothing is certified of them and nothing supported, though
+    by flips alone it would be."""
     values, chances = SKEWED[skew]
     assert np.dot(values, chances) == pytest.approx(0)
     runs, random, span = 2000, np.random.default_rng(5), max(abs(each) for each in values)
@@ -111,11 +114,10 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
             min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
         )
         ordered += order(tests) <= ALPHA
-        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199)[1] <= ALPHA
+        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199, span)[1] <= ALPHA
     at_most_alpha(f"{skew}, {units} units: a direction certified", certified, runs)
     at_most_alpha(f"{skew}, {units} units: an order certified", ordered, runs)
-    name, seen = f"{skew}, {units} units: a direction supported", units * min(chances) >= 3
-    (at_most_alpha if seen else told)(name, flipped, runs)
+    at_most_alpha(f"{skew}, {units} units: a direction supported", flipped, runs)
 
 
 def plain(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> float:
@@ -134,8 +136,7 @@ def plain(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> 
 )
 def test_a_template_that_loses_rarely(units: int, expected: float, together: bool) -> None:
     """So many templates, on average, lose all and the others gain what makes up for it, so that models agree,
-    in four configurations at once or in each by itself. With ten nothing is supported; what is not drawn in
-    half of the studies nobody can see."""
+    in four configurations at once or in each by itself. In half of the studies none may be drawn."""
     runs, random, rare = 1000, np.random.default_rng(units + int(expected)), expected / units
     contrasts = np.vstack([np.eye(4, dtype=np.int64), np.ones((1, 4), dtype=np.int64)])
     supports = alone = 0
@@ -143,17 +144,18 @@ def test_a_template_that_loses_rarely(units: int, expected: float, together: boo
         lost = random.random((1 if together else 4, units)) < rare
         gained = np.where(lost, -1000, round(1000 * rare / (1 - rare)))
         differences = np.broadcast_to(gained, (4, units)).astype(np.int64)
-        supports += supported(differences, contrasts, run, 199)[1] <= ALPHA
+        supports += supported(differences, contrasts, run, 199, 1000)[1] <= ALPHA
         alone += plain(differences, contrasts, run, 199) <= ALPHA
     world = f"{units} templates, {expected:g} lose, {'together' if together else 'apart'}"
     told(f"{world}: a direction by flips of t", alone, runs)
-    (at_most_alpha if expected >= 10 else told)(f"{world}: a direction supported", supports, runs)
+    at_most_alpha(f"{world}: a direction supported", supports, runs)
 
 
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize(("units", "gap"), [(30, 0.13), (100, 0.07), (300, 0.04)])
 def test_ordinary_studies_keep_what_flips_of_t_find(units: int, gap: float, size: int) -> None:
-    """Of directions in ordinary studies of equal units, hardly any is lost to the look at skewness."""
+    """Of directions in ordinary studies of equal units, hardly any is lost to the look at skewness and to
+    that for units that go against it: 1 in 15 of few units, 1 in 50 of many."""
     runs, contrasts = 150, np.vstack([np.eye(12, dtype=np.int64), np.kron(np.eye(3), np.ones(4)).astype(int)])
     world, random = (
         pair_world(np.full(12, gap * 2 if size == 1 else gap)),
@@ -165,10 +167,10 @@ def test_ordinary_studies_keep_what_flips_of_t_find(units: int, gap: float, size
         differences = (a - b).reshape(12, units, size).sum(axis=-1)
         if plain(differences, contrasts, run) <= ALPHA:
             found += 1
-            lost += supported(differences, contrasts, run)[1] > ALPHA
+            lost += supported(differences, contrasts, run, span=size)[1] > ALPHA
     print(f"{units} units of {size}: {lost} of {found} directions lost")
     assert found > 50
-    assert lost <= 0.05 * found
+    assert lost <= (0.15 if units == 30 else 0.02) * found
 
 
 @pytest.mark.parametrize("expected", [1.5, 10])

@@ -159,3 +159,27 @@ def test_a_model_against_itself_is_as_many_coins_as_it_has_sampled_configuration
 @pytest.mark.parametrize(("weights", "upper"), [([19, 1], 0), ([92, 8], 1), ([18, 2], 1), ([189, 11], 1)])
 def test_the_upper_value_covers_95_percent_and_no_less(weights: list[int], upper: int) -> None:
     assert sign_flips._upper(weights, [0, 1]) == upper
+
+
+def checked(differences: list[int], span: int) -> tuple[float, float]:
+    """p of "above 0" by flips, and where units that go against it have to be seen."""
+    row, one = np.array([differences]), np.ones((1, 1), dtype=np.int64)
+    signs = sign_flips.flips(row.shape[1], 999, 1)
+    found = sign_flips.max_t(row, sign_flips.flipped_sums(row, signs), one, signs)
+    held = sign_flips.where_seen(found, row, one, span)
+    assert held.plus[0] == held.plus_alone[0] and held.minus[0] == max(found.minus[0], held.minus[0])
+    return float(found.plus[0]), float(held.plus[0])
+
+
+def test_a_claim_that_no_unit_goes_against_needs_no_unit_that_does() -> None:
+    """Twenty-four gains of 1 of 8 items, and a loss of all 8 as likely as models that agree allow: 1 in 9."""
+    alone, held = checked([1] * 24, 8)
+    assert alone < 0.002 and held == pytest.approx((8 / 9) ** 24)
+
+
+def test_three_units_that_go_against_it_are_enough_and_so_is_all_that_a_unit_can_lose() -> None:
+    against = [1] * 40 + [-1] * 3
+    assert checked(against, 8)[0] == checked(against, 8)[1]
+    alone, held = checked([1] * 40 + [-1] * 2, 8)
+    assert alone < 0.002 < held
+    assert checked([1] * 24, 1)[0] == checked([1] * 24, 1)[1]

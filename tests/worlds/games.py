@@ -208,11 +208,9 @@ EFFECTS = (
 )
 
 
-def of_pairs(strength: str, most: int) -> dict[str, Range]:
-    """Worlds of two models, of which one is ahead in at most so many configurations. What is certified
-    assumes nothing of what is rare."""
-    seen = {"odd": SEEN} if strength == "supported" else {}
-    return {**UNITS, **ANSWERS, **seen, "ahead": Range(0, most, whole=True), "gap": Range(0.02, 0.4)}
+def of_pairs(most: int) -> dict[str, Range]:
+    """Worlds of two models, of which one is ahead in at most so many configurations."""
+    return {**UNITS, **ANSWERS, "ahead": Range(0, most, whole=True), "gap": Range(0.02, 0.4)}
 
 
 def ranking(evidence: str) -> Game:
@@ -230,7 +228,7 @@ def ranking(evidence: str) -> Game:
         right = answers(world, random, sizes_of(world), gaps(world, 3), up=False)
         return any(map(DECIDED, verdicts(study, right.transpose(0, 2, 1, 3))))
 
-    return Game(f"a ranking is decided ({evidence})", of_pairs(evidence, 2), play)
+    return Game(f"a ranking is decided ({evidence})", of_pairs(2), play)
 
 
 def gaps(world: World, configurations: int) -> Floats:
@@ -240,9 +238,8 @@ def gaps(world: World, configurations: int) -> Floats:
     return shift
 
 
-def certificate(strength: str, claim: str, unseen: bool = False) -> Game:
-    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all.
-    With `unseen` few units say what is rare."""
+def certificate(strength: str, claim: str) -> Game:
+    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all."""
     names = tuple(f"c{at}" for at in range(4))
     axes = tuple({"x": str(at // 2), "y": str(at % 2)} for at in range(4))
     region = Region("b", names, FULL)
@@ -267,8 +264,7 @@ def certificate(strength: str, claim: str, unseen: bool = False) -> Game:
         return bool(row.claim == claim)
 
     words = {"reversal": "a reversal", "order": "an order", "names": "some name"}[claim]
-    few = ", of which few units say what it lacks" if unseen else ""
-    return Game(f"{words} is {strength}{few}", of_pairs("any" if unseen else strength, 3), play)
+    return Game(f"{words} is {strength}", of_pairs(3), play)
 
 
 def exchanged(right: Whole, sizes: Whole, random: np.random.Generator) -> Whole:
@@ -460,7 +456,6 @@ GAMES = {
             for s in ("supported", "certified")
             for claim in ("reversal", "order", "names")
         ),
-        certificate("supported", "order", unseen=True),
         *(curve(statistic) for statistic in ("p_median", "p_share")),
         per_protocol(
             "a difference per protocol is supported", lambda world: [contrast("difference")], "supported"

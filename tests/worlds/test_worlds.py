@@ -12,7 +12,6 @@ STUDIES = 400
 KEPT = kept()
 SAID = {
     "a difference is supported, of which few units say what it lacks",
-    "an order is supported, of which few units say what it lacks",
     "the interval of a score misses, of which few units say how it varies",
     "the interval of a generalizability coefficient misses",
 }

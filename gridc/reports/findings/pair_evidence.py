@@ -172,12 +172,12 @@ class JointFlips:
             return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
-            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.signs)
+            whole = self._max_t(slice(None), every)
             paid = (np.minimum(1.0, 2 * members * p_digits(p)) for p in (whole.plus, whole.minus))
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        max_t = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
+        max_t = self._max_t(at, groups)
         sides = []
         for raw, alone in ((max_t.plus, max_t.plus_alone), (max_t.minus, max_t.minus_alone)):
             p, alone = p_digits(raw), p_digits(alone)
@@ -194,6 +194,11 @@ class JointFlips:
                 )
             )
         return Weight(*sides)
+
+    def _max_t(self, at: Whole | slice, groups: Whole) -> sign_flips.MaxT:
+        differences = self.pair.differences[at]
+        found = sign_flips.max_t(differences, self.sums[at], groups, self.signs)
+        return sign_flips.where_seen(found, differences, groups, self.pair.span)
 
     def identical(self, at: Whole) -> sign_flips.Identical:
         """The reference beside the observed rho_flip of these configurations."""

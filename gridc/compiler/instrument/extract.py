@@ -11,7 +11,7 @@ reached an answer.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
+from gridc.compiler.instrument.paraphrase import said
 from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.thoughts import answer_begins
 
@@ -70,7 +71,7 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
+    reading = _Read(text, mentions(text, options, labels), are_letters(labels), options)
     data = text.lstrip().startswith(("{", "[", "```json"))
     for name, confidence, rule in _RULES:
         answer = rule(reading) if confidence == "stated" or not data else None
@@ -90,9 +91,10 @@ def extract(
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
+    def __init__(self, text: str, every: Sequence[Mention], letters: bool, texts: Sequence[str]) -> None:
         self.text = text
-        self.options = options
+        self.texts = texts
+        self.options = len(texts)
         self.letters = letters
         self.every = every
         denied = self._denied(every)
@@ -267,6 +269,8 @@ class _Read:
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
             return None
+        if not first.letter and phrases.ASKS_FOR_MORE.search(self.text):
+            return None
         if self._in_quotation(first) or (first.ordinal and not self._stops(first)):
             return None
         if phrases.MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
@@ -286,7 +290,9 @@ class _Read:
         has …". Not where the first stands alone on its line or with its reason."""
         if phrases.ALONE.match(self.text, first.end) or phrases.REASON.match(self.text, first.end):
             return False
-        follows = next((each for each in self.standing if each.option != first.option), None)
+        follows = next(
+            (each for each in self.every if each.start > first.end and each.option != first.option), None
+        )
         if follows is None or (self._stops(first) and (first.option, follows.option) != (0, 1)):
             return False
         between = self.text[first.end : follows.start]
@@ -317,7 +323,7 @@ class _Read:
                 mention.start in ends
                 and self._stops(mention)
                 and not self._questioned(mention)
-                and phrases.IF_BEHIND.match(self.text, mention.end) is None
+                and not self._conditional(mention)
             )
         ) or self._only(
             lambda mention: (
@@ -486,6 +492,37 @@ class _Read:
             )
         )
 
+    def worded(self) -> Mention | None:
+        """The only option that the first or the last sentence gives as the answer in other words than its
+        own: "It's probably the teacher" of "Her teacher"."""
+        if self._abstains():
+            return None
+        found = [*self._paraphrased(0, behind=True), *self._paraphrased(self._last_sentence[0], behind=False)]
+        return found[-1] if len({mention.option for mention in found}) == 1 else None
+
+    def _paraphrased(self, begin: int, *, behind: bool) -> Iterator[Mention]:
+        """Clauses of a sentence that say an option in other words: any one of a sentence with words of a
+        conclusion, or `behind` a marker."""
+        place = bisect_right(self._sentences, begin)
+        end = self._sentences[place] if place < len(self._sentences) else len(self.text)
+        sentence = self.text[begin:end]
+        if len(sentence) > _LONGEST or any(begin <= mention.start < end for mention in self.every):
+            return
+        if any(other.search(sentence) for other in phrases.NOT_THE_SPEAKERS):
+            return
+        marks = phrases.BEGINS if behind else phrases.CONCLUDES
+        mark = marks.search(sentence) or (phrases.MARKER.search(sentence) if behind else None)
+        mark = mark or phrases.I_WOULD.search(sentence)
+        if mark is None:
+            return
+        start = begin + (mark.end() if behind else 0)
+        for clause in phrases.CLAUSES.finditer(self.text, start, end):
+            option = said(clause[0], self.texts)
+            if option is not None:
+                yield Mention(option, *clause.span(), letter=False)
+            if behind:
+                return
+
     def left(self) -> Mention | None:
         """The only option of three or more that is not called wrong, at the last one that is, where no option
         is named otherwise."""
@@ -493,6 +530,8 @@ class _Read:
         if self.options < 3 or len(wrong) != self.options - 1 or self._abstains():
             return None
         if any(mention.option not in wrong for mention in self.standing):
+            return None
+        if not self._ends(phrases.OPEN).isdisjoint(mention.start for mention in self.denied):
             return None
         (option,) = set(range(self.options)) - wrong
         return replace(self.denied[-1], option=option)
@@ -523,9 +562,31 @@ class _Read:
         )
         if texts is None or texts.start < begin or texts.start in about:
             return None
+        if not self._said_of_the_question(texts, begin):
+            return None
         number = self.text[texts.start].isdigit()
         last = {mention.option for mention in self.standing if mention.start >= begin}
         return texts if not number or len(last) == 1 else None
+
+    def _said_of_the_question(self, text: Mention, begin: int) -> bool:
+        """Whether a sentence does not only speak of an option: "the driver is Chloe", not "we meet Chloe"."""
+        before, named = self.text[begin : text.start], self.text[text.start : text.end]
+        stops = (
+            self._stops(text)
+            or not any(map(str.isalnum, self.text[text.end : text.end + 40]))
+            or phrases.GOES_ON.match(self.text, text.end)
+        )
+        return bool(
+            (stops and phrases.PREDICATE.search(before))
+            or (stops and (phrases.SUBJECT.fullmatch(before) or phrases.HEAD.fullmatch(before)))
+            or phrases.FITTEST.match(self.text, text.end)
+            or (phrases.SUBJECT.fullmatch(before) and len(self.text[text.end : text.end + 40].split()) <= 2)
+            or len(named.split()) > 3
+            or (len(named.split()) == 3 and len(before.split()) <= (7 if stops else 2))
+            or any(
+                each.letter and each.option == text.option and each.start >= begin for each in self.standing
+            )
+        )
 
     def several(self) -> bool:
         """Whether several options are named by their texts, or by letters in brackets or in bold."""
@@ -682,6 +743,8 @@ class _Read:
         return [found.start() for found in re.finditer('"', self.text)]
 
 
+_LONGEST = 400
+"""Characters of a sentence that is read for what it says in other words."""
 _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
@@ -696,4 +759,5 @@ _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = 
     ("bracketed", "inferred", _Read.bracketed),
     ("named", "inferred", _Read.named),
     ("left", "inferred", _Read.left),
+    ("worded", "inferred", _Read.worded),
 )

@@ -67,7 +67,12 @@ _SO = (
     r"(?:\b(?:therefore|thus|hence|so|(?:leaves|leaving)(?:\s++(?:us|me))?(?:\s++(?:only|with))?|(?<!he\s)(?<!ey\s)(?<!ho\s)left\s++with|can\s++only\s++be|finally|donc|also|somit|daher|folglich|portanto|"
     r"logo|luego|por\s++(?:lo\s++)?tanto|así\s++que)\b|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
 )
-CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|\b{_ITS}){_DRESS}", re.IGNORECASE)
+_CLAUSE = (
+    r"(?:(?:^|[.,;:!?\n(-]|(?<=[\"']))[\s*_]*+(?:(?:by|in|on|from|given|after)\s++(?:\w++\s++){1,3})?|\b(?:and|but|then|so|likely|probably|perhaps|maybe|clearly|think|believe|suspect|guess|"
+    r"reckon|suppose|say|sure|certain|confident|means|conclude|acho|creo|pense|glaube|denke)\s++(?:that\s++|que\s++)?)"
+)
+CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|{_CLAUSE}{_ITS}){_DRESS}", re.IGNORECASE)
+"""What concludes. "It is" does where a clause begins, or the speaker's thought: not in "they say it is"."""
 NAMED_AS = re.compile(
     rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}|"
     rf"\b(?:i|we)(?:'d|\s++would)\s++(?:\w{{2,15}}?ly\s++)?{_DRESS}|"
@@ -109,12 +114,11 @@ NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 """A word in a name, of which the value is no answer."""
-MAY_BE = re.compile(r"\b(?:might|may|could)\s++(?:well\s++)?be\b", re.IGNORECASE)
 COMMA = re.compile(rf"{CLOSE},")
 TICKED = re.compile(r"←|<-|(?:✓|✔\ufe0f?|✅|☑\ufe0f?)[\s*_]*+\Z|(?:✓|✔\ufe0f?|✅|☑\ufe0f?)[\s*_]*+\n")
 TICK = re.compile(r"✓|✔|✅|☑|\[x\]", re.IGNORECASE)
 ABOUT = re.compile(
-    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with)\s++(?:option\s++)?[\s*_`\"'(\[]*+",
+    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with|(?:i|we)(?:'ll|\s++will))\s++(?:option\s++)?[\s*_`\"'(\[]*+",
     re.IGNORECASE,
 )
 FAVOURS = re.compile(
@@ -131,7 +135,7 @@ _PEOPLE = (
     r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
     r"any(?:one|body)|one|friends?|teachers?|textbooks?|colleagues?|boss|ministers?|spokes\w++|neighbou?rs?|doctors?|lawyers?|"
     r"users?|clients?|customers?|reviewers?|experts?|economists?|scientists?|parents?|mother|father|brother|sister|wife|"
-    r"husband|majority|public|opponents?|authors?|readers?|group|camp|forums?|voters?|households?|analysts?|officials?|customers?)"
+    r"husband|majority|public|opponents?|authors?|readers?|group|camp|forums?|voters?|households?|analysts?|officials?|customers?|keys?|quiz|nobody|nothing)"
 )
 _HOLD = (
     r"(?:says?|said|thinks?|thought|claim(?:s|ed)?|argue[sd]?|believe[sd]?|answer(?:s|ed)?|pick(?:s|ed)?|chooses?|chose|"
@@ -139,11 +143,15 @@ _HOLD = (
     r"(?:call|label|rate|consider|describe)(?:s|d|ed|led)?\s++(?:it|this|that|them)(?:\s++as)?)"
 )
 ATTRIBUTION = re.compile(
+    rf"\b(?:your|his|her|their)\s++(?:\w++\s++)?{_NOUN}\s*+{_IS}?{_DRESS}|"
+    rf"(?:有人|有些人|有的人|很多人|多数人|大家|人们|他们?|她们?)(?:都|会|可能)?(?:[选選][择擇]?|说|認為|认为|觉得|支持)(?:是)?{_DRESS}|"
     rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
-    rf"(?:\s++that\b)?\s*+(?:(?:the\s++)?(?:{_NOUN}|statement|claim){_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
+    rf"(?:\s++(?:that|to)\b)?\s*+(?:(?:the\s++)?(?:{_NOUN}|statement|claim){_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
     re.IGNORECASE,
 )
-ATTRIBUTED = re.compile(rf"{CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
+ATTRIBUTED = re.compile(
+    rf"{CLOSE}(?:is\s++what\s++(?:\w++\s++){{1,3}}(?:put|{_HOLD})\b|を選(?:ぶ|んだ)(?:人|方))", re.IGNORECASE
+)
 SENTENCES = re.compile(
     r"(?<!\b[DMS][rst])(?<!\bMrs)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)[.!?]['\")\]*_]*+\s++|[.!?](?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|\n++"
 )
@@ -164,8 +172,8 @@ BREAKS = re.compile(r"\"|;|\b(?:but|yet|however|otherwise|either\s++way|regardle
 """Behind these a condition is over."""
 CLOSES = re.compile(
     r"\b(?:so(?!\s++(?:do|does|did|is|are|was|has|have|much|many|far)\b)|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
-    r"(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
-    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best|clearly|"
+    r"(?:i|we)(?:'d|\s++would|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
+    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best(?!-)|clearly|"
     r"verdict|conclusion|answer|(?:pick|choice|selection|winner)(?=:)|it(?:'s|\s++is)|"
     r"also|somit|daher|demnach|folglich|donc|ainsi|portanto|logo|entonces|por\s++tanto|así\s++que|quindi|dunque|perciò|"
     r"значит|поэтому|следовательно|итак)\b|因此|所以|よって|したがって|ゆえに|따라서|그러므로|لذلك|इसलिए|अतः",
@@ -193,14 +201,53 @@ TAKES_BACK = re.compile(
     r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
     re.IGNORECASE,
 )
+ASKS_FOR_MORE = re.compile(
+    r"\b(?:please|(?:could|can|would)\s++you(?:\s++please)?)\s++(?:paste|provide|send|share|upload|include|tell\s++me|give\s++me|clarify)\b",
+    re.IGNORECASE,
+)
+OPEN = re.compile(rf"\b(?:between|if|whether|unless)\b{_DRESS}", re.IGNORECASE)
+PREDICATE = re.compile(
+    rf"(?:\b(?:is|was|are|be|seems?|means|measures|equals|makes|its|é|est|ist|es|là|är|guess|think|suspect|это)\b|'s\b|=|-|\\boxed\{{)"
+    rf"(?:\s++(?:an?|the|clearly|probably|likely|definitely|just|simply|to|that|um|uma|un|una|une|ein|eine)\b)*+{_DRESS}\Z",
+    re.IGNORECASE,
+)
+SUBJECT = re.compile(r"(?:\W|\b(?:i|\w+ly|of\s++(?:the|these|those)(?:\s++\w++)?|here)\b)*+", re.IGNORECASE)
+FITTEST = re.compile(
+    r"[^.!?\n]*?\b(?:likeliest|strongest|closest|nearest|best|most|odd\s++one|the\s++one|fits?|has\s++to|must|would|did)\b",
+    re.IGNORECASE,
+)
+GOES_ON = re.compile(r"\s++(?:but|though|although|because|since|as|for|here)\b", re.IGNORECASE)
 ABSTAINS = re.compile(
     r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
-    r"don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
+    r"and\s++not|don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
     r"(?:no|without\s++a)\s++(?:preference|opinion|view|stance|clear\s++(?:answer|winner|choice))|depends|up\s++to\s++you|"
     r"your\s++(?:call|choice|decision)|either\s++(?:one\s++|of\s++them\s++)?(?:could|would|may|might|works|is)|"
     r"(?:do\s++not|don't)\s++know\s++(?:which|what|who|about|the)|both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
     re.IGNORECASE,
 )
+MAY_BE = re.compile(r"\b(?:might|may|could)\s++(?:well\s++)?be\b", re.IGNORECASE)
+I_WOULD = re.compile(
+    r"\b(?:(?:i|we)(?:'d|\s++would)|ich\s++würde|würde\s++ich|yo\s++\w{2,20}ía|eu\s++\w{2,20}ia|je\s++\w{2,20}ais|"
+    r"io\s++\w{2,20}ei)\b|\bi\s++(?:suppose|suspect|guess|(?:lean|tend)\s++(?:to|towards?))\b",
+    re.IGNORECASE,
+)
+CONCLUDES = re.compile(rf"{CLOSES.pattern}|\b(?:means|making)\b", re.IGNORECASE)
+CLAUSES = re.compile(
+    r"(?:(?!\s-\s|\b(?:because|since|though|although|but|while|given|even|auch|weil|aunque|porque)\b)[^,;:().!?\n])++",
+    re.IGNORECASE,
+)
+NOT_THE_SPEAKERS = (
+    re.compile('["?]'),
+    IF,
+    ABSTAINS,
+    MAY_BE,
+    re.compile(
+        rf"\b(?:some|many|most|others?|people|they|he|she|you|one|who)\b(?:\s++\w++)?\s++(?:{_HOLD}|"
+        r"would|might|may|could|can|should|will)\b",
+        re.IGNORECASE,
+    ),
+)
+"""What makes a sentence no choice of the speaker's: quotations, questions, conditions, others who choose."""
 _THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
 DENIAL = re.compile(
     rf"(?:(?:\b(?:wrong|incorrect|false|worst|least\s++likely)\s++(?:{_NOUN}|ones?){_ASIDE}{{0,3}}\s*+{_IS})|"

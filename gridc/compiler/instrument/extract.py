@@ -54,11 +54,11 @@ def extract(
 
     The rules are tried in this order: the last answer marker before a letter or an option's text, or a
     last line that is one; a sentence that corrects; a response that opens with its answer; a last sentence
-    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit; and,
-    where no other option stands, a letter in brackets or bold or an option's text in the last sentence. What
-    was stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered
-    options only texts count. `labels` are those that the options are shown under: letters, unless others are
-    given.
+    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit;
+    where no other option stands, a letter in brackets or bold or an option's text that the last sentence
+    gives; the only option that is not called wrong; and an option said in other words than its own. What was
+    stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered options
+    only texts count. `labels` are those that the options are shown under: letters, unless others are given.
 
     A number is also the number of a paragraph and a count, so it is an answer only behind a marker or a
     conclusion, alone on its line, or with its option's text.

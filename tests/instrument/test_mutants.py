@@ -48,7 +48,8 @@ def traced(part: str) -> str:
     """What a part does, with nothing remembered of what the code did before it was changed."""
     for remembering in (
         enumerator.labels, mentions._Finder.of, paraphrase._own, score._remembered, sanitise._lettered,
-        sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised, matching._within,
+        sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
+        matching._within,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -314,7 +315,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("sanitiser:classes", sanitise._tidied, ".strip()", ""),
         mutant("sanitiser:classes", sanitise.known_of, "() if setting.labelled else item.options", "()"),
         mutant("sanitiser:classes", sanitise.reading, "refusal_keywords(text).option", "None"),
-        mutant("sanitiser:classes", sanitise._blocks, "stack.pop()", "stack.pop(0)"),
+        mutant("sanitiser:classes", sanitise._blocks, "begun.pop()", "begun.pop(0)"),
     ],
 )  # fmt: skip
 def test_a_mutant_of_a_part_is_seen(

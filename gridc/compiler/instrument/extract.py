@@ -510,9 +510,9 @@ class _Read:
             return
         if any(other.search(sentence) for other in phrases.NOT_THE_SPEAKERS):
             return
-        marks = phrases.BEGINS if behind else phrases.CONCLUDES
-        mark = marks.search(sentence) or (phrases.MARKER.search(sentence) if behind else None)
-        mark = mark or phrases.I_WOULD.search(sentence)
+        marks = (phrases.BEGINS, phrases.MARKER) if behind else (phrases.CLOSES,)
+        found = (pattern.search(sentence) for pattern in (*marks, phrases.I_WOULD))
+        mark = next((match for match in found if match is not None), None)
         if mark is None:
             return
         start = begin + (mark.end() if behind else 0)

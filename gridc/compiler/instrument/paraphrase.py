@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w++(?:'\w++)*")
 _LITTLE = frozenset(
     word
     for words in (
-        "a an the this that these those it its is are was were be been being to of in on at by for",
+        "thing a an the this that these those it its is are was were be been being to of in on at by for",
         "from with and as so i i'd i'll i'm me my we we'd our us you your he she him her his they",
         "them their one would will should must do does did have has had there then now here just",
         "probably likely perhaps clearly simply still therefore thus hence overall option answer",

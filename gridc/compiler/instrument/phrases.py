@@ -115,8 +115,8 @@ NO_ANSWER = re.compile(
 )
 """A word in a name, of which the value is no answer."""
 COMMA = re.compile(rf"{CLOSE},")
-TICKED = re.compile(r"←|<-|(?:✓|✔\ufe0f?|✅|☑\ufe0f?)[\s*_]*+\Z|(?:✓|✔\ufe0f?|✅|☑\ufe0f?)[\s*_]*+\n")
-TICK = re.compile(r"✓|✔|✅|☑|\[x\]", re.IGNORECASE)
+TICKED = re.compile(r"←|<-|[✓✔✅☑]\ufe0f?[\s*_]*+(?:(?<=\n)|\Z)")
+TICK = re.compile(r"[✓✔✅☑]|\[x\]", re.IGNORECASE)
 ABOUT = re.compile(
     r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with|(?:i|we)(?:'ll|\s++will))\s++(?:option\s++)?[\s*_`\"'(\[]*+",
     re.IGNORECASE,
@@ -160,7 +160,7 @@ IF = re.compile(
     r"\b(?:if(?!\s++(?:(?:i|we)\s++(?:had\s++to|have\s++to|must|were\s++(?:you|in|to|forced|asked|pressed|pushed)|"
     r"read|remember|understand|recall)\b|i'm\s|forced|pressed|pushed|asked|anything|any\b|so\b|not\b))|"
     r"unless|whether|(?<!at's\s)(?<!is\sis\s)(?<!at\sis\s)why|(?<!i\s)suppose|assum(?:e|ing)|imagine|in\s++case|"
-    r"wenn(?!\s++ich\s)|falls|si(?!\s++(?:je|j'|tuviera|yo)\b)|se(?!\s++(?:eu|io|tivesse|dovessi)\b)|ob)\b|如果|假如|もし|만약",
+    r"wenn(?!\s++ich\s)|falls|si(?!\s++(?:je|j'|tuviera|yo)\b)|se(?!\s++(?:eu|io|tivesse|dovessi)\b)|ob)\b|如果",
     re.IGNORECASE,
 )
 """A condition, but for that of having to choose: "if I had to pick"."""
@@ -231,7 +231,6 @@ I_WOULD = re.compile(
     r"io\s++\w{2,20}ei)\b|\bi\s++(?:suppose|suspect|guess|(?:lean|tend)\s++(?:to|towards?))\b",
     re.IGNORECASE,
 )
-CONCLUDES = re.compile(rf"{CLOSES.pattern}|\b(?:means|making)\b", re.IGNORECASE)
 CLAUSES = re.compile(
     r"(?:(?!\s-\s|\b(?:because|since|though|although|but|while|given|even|auch|weil|aunque|porque)\b)[^,;:().!?\n])++",
     re.IGNORECASE,
@@ -279,7 +278,7 @@ RIGHT_TEXT = re.compile(
 WRONG = re.compile(
     rf"{CLOSE}(?:,|:|-++>?|=)?\s*+(?:"
     r"(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|cannot\b|"
-    r"(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
+    r"(?:(?:is|are|was|were|seems?|looks?|would|can|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
     r"probably|therefore|thus)\s++){0,5}+(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|"
     r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b|"
     r"(?:ist|est|es|é|è)\s++(?:nicht|falsch|fausse|faux|falsa|falso|incorrect|incorret|errad)|n'est\s++pas|no\s++es\b|não\s++é\b|"

@@ -1,6 +1,7 @@
-"""Choices in responses that were written, with their gold, by somebody who had not seen how they are read.
+"""Choices in responses that were written, with their gold, by authors who had not seen how they are read.
 
-`open` and `second` were open to whoever changed the rules; of `held` they saw counts alone.
+`open`, `second` and `third` are open to whoever changes the rules, and show what a change breaks. How much is
+read of responses that nobody tuned to, only a set that was kept back shows (`fresh`, once it is added).
 """
 
 import json
@@ -16,12 +17,16 @@ from gridc.compiler.instrument.refusal import refuses
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("choices.jsonl").read_text("utf-8").splitlines()
 ]
-COUNTS = {"open": (141, 9, 0), "second": (180, 19, 1), "held": (119, 28, 3)}
-"""Right, unread and wrong. Before these rules the held half was 103, 32 and 15."""
+COUNTS = {"open": (146, 4, 0), "second": (197, 3, 0), "third": (146, 4, 0)}
+"""Right, unread and wrong, of each set."""
+
+
+def test_the_counts_of_every_set_are_known() -> None:
+    assert {row["half"] for row in ROWS} == set(COUNTS)
 
 
 @pytest.mark.parametrize("half", COUNTS)
-def test_what_is_read_of_responses_that_nobody_tuned_to(half: str) -> None:
+def test_what_is_read_of_responses_by_somebody_who_had_not_seen_the_rules(half: str) -> None:
     rows = [row for row in ROWS if row["half"] == half]
     found = Counter(
         "right" if read == row["gold"] else "unread" if read is None else "wrong"

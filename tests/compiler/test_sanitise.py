@@ -49,6 +49,23 @@ Synthesized answer: A. the baker baked it."""
 
 
 @pytest.mark.parametrize(
+    "response",
+    [
+        "<seed:think>is it A?</seed:think>B",
+        "<think:fast>is it A?</think:fast>B",
+        "◁think▷is it A?◁/think▷B",
+        "[THINK]is it A?[/THINK]B",
+        "[unused16]is it A?[unused17]B",
+        "<|START_THINKING|>is it A?<|END_THINKING|>B",
+        "<|channel|>analysis<|message|>is it A?<|channel|>final<|message|>B",
+        "<reflection>is it A?</reflection>B",
+    ],
+)
+def test_the_thoughts_of_every_family_of_models_are_taken_out(response: str) -> None:
+    assert sanitise(response).text == "B"
+
+
+@pytest.mark.parametrize(
     ("response", "left"),
     [
         ("Thought: the answer is B", "the answer is B"),

@@ -22,6 +22,7 @@ from gridc.compiler.instrument import (
     matching,
     mentions,
     numbers,
+    paraphrase,
     phrases,
     plain_text,
     points,
@@ -46,8 +47,9 @@ WORDINGS = sorted(
 def traced(part: str) -> str:
     """What a part does, with nothing remembered of what the code did before it was changed."""
     for remembering in (
-        enumerator.labels, mentions._Finder.of, score._remembered, sanitise._lettered, sanitise._names_of,
-        render._compile, matching._words, matching._number, matching.normalised, matching._within,
+        enumerator.labels, mentions._Finder.of, paraphrase._own, score._remembered, sanitise._lettered,
+        sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
+        matching._within,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -60,6 +62,7 @@ NEVER = re.compile(r"(?!)")
 READ_BY = {
     extract: ("reader:last_answer",),
     mentions: ("reader:last_answer",),
+    paraphrase: ("reader:last_answer",),
     phrases: ("reader:last_answer",),
     thoughts: ("reader:last_answer", "method:refusal_keywords"),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
@@ -312,7 +315,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("sanitiser:classes", sanitise._tidied, ".strip()", ""),
         mutant("sanitiser:classes", sanitise.known_of, "() if setting.labelled else item.options", "()"),
         mutant("sanitiser:classes", sanitise.reading, "refusal_keywords(text).option", "None"),
-        mutant("sanitiser:classes", sanitise._blocks, "stack.pop()", "stack.pop(0)"),
+        mutant("sanitiser:classes", sanitise._blocks, "begun.pop()", "begun.pop(0)"),
     ],
 )  # fmt: skip
 def test_a_mutant_of_a_part_is_seen(

@@ -11,7 +11,7 @@ reached an answer.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
+from gridc.compiler.instrument.paraphrase import said
 from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.thoughts import answer_begins
 
@@ -53,11 +54,11 @@ def extract(
 
     The rules are tried in this order: the last answer marker before a letter or an option's text, or a
     last line that is one; a sentence that corrects; a response that opens with its answer; a last sentence
-    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit; and,
-    where no other option stands, a letter in brackets or bold or an option's text in the last sentence. What
-    was stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered
-    options only texts count. `labels` are those that the options are shown under: letters, unless others are
-    given.
+    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit;
+    where no other option stands, a letter in brackets or bold or an option's text that the last sentence
+    gives; the only option that is not called wrong; and an option said in other words than its own. What was
+    stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered options
+    only texts count. `labels` are those that the options are shown under: letters, unless others are given.
 
     A number is also the number of a paragraph and a count, so it is an answer only behind a marker or a
     conclusion, alone on its line, or with its option's text.
@@ -70,7 +71,7 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
+    reading = _Read(text, mentions(text, options, labels), are_letters(labels), options)
     data = text.lstrip().startswith(("{", "[", "```json"))
     for name, confidence, rule in _RULES:
         answer = rule(reading) if confidence == "stated" or not data else None
@@ -90,13 +91,15 @@ def extract(
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
+    def __init__(self, text: str, every: Sequence[Mention], letters: bool, texts: Sequence[str]) -> None:
         self.text = text
-        self.options = options
+        self.texts = texts
+        self.options = len(texts)
         self.letters = letters
+        self.every = every
         denied = self._denied(every)
-        others = self._attributed(every)
-        self.standing = [mention for number, mention in enumerate(every) if number not in denied | others]
+        aside = denied | self._attributed(every)
+        self.standing = [mention for number, mention in enumerate(every) if number not in aside]
         self.denied = [every[number] for number in sorted(denied)]
         self.surveyed = self._surveyed()
 
@@ -104,9 +107,15 @@ class _Read:
         """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
         denials, denied = self._ends(phrases.DENIAL), set()
         for number, mention in enumerate(every):
-            if mention.start in denials or (
-                number - 1 in denied and self._beside(every[number - 1], mention)
+            if (
+                mention.start in denials
+                or self._under(self._doubts, mention)
+                or (number - 1 in denied and self._beside(every[number - 1], mention))
+                or (number and self._between(phrases.OVER, every[number - 1], mention))
             ):
+                denied.add(number)
+        for number, (first, second) in enumerate(pairwise(every)):
+            if first.start in self._changes and self._between(phrases.TO, first, second):
                 denied.add(number)
         for number in reversed(range(len(every))):
             wrong = self._wrong(every, number)
@@ -117,6 +126,10 @@ class _Read:
                 if not listed or not self._beside(every[number], every[number + 1]):
                     break
         return denied
+
+    def _between(self, pattern: re.Pattern[str], one: Mention, other: Mention) -> bool:
+        """Whether nothing else stands between two options."""
+        return one.option != other.option and pattern.fullmatch(self.text, one.end, other.start) is not None
 
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
@@ -164,20 +177,67 @@ class _Read:
     def stated(self) -> Mention | None:
         """The last mention behind an answer marker or a correction, that is called right, or that is the
         last line."""
-        marked, corrected, last = (
-            self._ends(phrases.MARKER),
-            self._ends(phrases.CORRECTION),
-            self._last_line(),
-        )
+        marked, corrected = self._ends(phrases.MARKER), self._ends(phrases.CORRECTION)
+        last, changed = self.ticked or self._last_line(), self._changed()
+        keyed, named = self._keyed()
         return self._last(
             lambda mention: (
-                mention.start in marked
-                or mention == last
+                mention in (last, keyed)
+                or (mention.start in changed and not self._asked(mention))
+                or (mention.start in marked and mention not in named and not self._conditional(mention))
                 or (mention.start in corrected and self._stops(mention) and not self._asked(mention))
-                or (phrases.RIGHT if mention.letter else phrases.RIGHT_TEXT).match(self.text, mention.end)
-                is not None
+                or (
+                    (phrases.RIGHT if mention.letter else phrases.RIGHT_TEXT).match(self.text, mention.end)
+                    is not None
+                    and not self._conditional(mention)
+                )
             )
         )
+
+    def _changed(self) -> set[int]:
+        """Where what an answer is changed to stands: "I'm changing my answer from B to D"."""
+        return {
+            second.start
+            for first, second in pairwise(self.every)
+            if first.start in self._changes and self._between(phrases.TO, first, second)
+        }
+
+    @cached_property
+    def ticked(self) -> Mention | None:
+        """The only option at the head of a line that is ticked, where another one's line is not."""
+        lines = [0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text))]
+        every = {mention.start: mention for mention in self.every}
+        standing = {mention.start for mention in self.standing}
+        heads = [
+            (
+                head,
+                phrases.TICK.search(self.text, begin, head.start)
+                or phrases.TICKED.search(self.text, head.end, end),
+            )
+            for begin, end in pairwise([*lines, len(self.text)])
+            if (head := every.get(self._leads(begin) or begin)) is not None
+        ]
+        ticked = [head for head, tick in heads if tick and head.start in standing]
+        bare = {head.option for head, tick in heads if not tick}
+        if len({head.option for head in ticked}) != 1 or not bare - {ticked[0].option}:
+            return None
+        return ticked[-1]
+
+    def _keyed(self) -> tuple[Mention | None, list[Mention]]:
+        """The only option's text that is all of a value: `{"sentiment": "positive"}`. And the mentions in
+        values of which the name says that they are no answer."""
+        values = {mention.end: mention for mention in self.standing}
+        answers, others = list[Mention](), list[Mention]()
+        for match in phrases.KEYED.finditer(self.text):
+            key, group = (match["key"], "value") if match["key"] else (match["words"], "line")
+            mention = values.get(match.start(group) + len(match[group].rstrip(_BLANK)))
+            if mention is None or self.text[match.start(group) : mention.start].strip(_OPENS):
+                continue
+            if phrases.names_no_answer(key):
+                others.append(mention)
+            elif not mention.letter:
+                answers.append(mention)
+        return answers[-1] if len({mention.option for mention in answers}) == 1 else None, others
 
     def _last_line(self) -> Mention | None:
         """The option that the last of several lines names and no more: "B", "- **(B)**", "B. the miller"."""
@@ -209,6 +269,10 @@ class _Read:
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
             return None
+        if not first.letter and phrases.ASKS_FOR_MORE.search(self.text):
+            return None
+        if self._in_quotation(first) or (first.ordinal and not self._stops(first)):
+            return None
         if phrases.MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
             return None
         named = follows is not None and follows.option == first.option and not follows.letter
@@ -226,7 +290,9 @@ class _Read:
         has …". Not where the first stands alone on its line or with its reason."""
         if phrases.ALONE.match(self.text, first.end) or phrases.REASON.match(self.text, first.end):
             return False
-        follows = next((each for each in self.standing if each.option != first.option), None)
+        follows = next(
+            (each for each in self.every if each.start > first.end and each.option != first.option), None
+        )
         if follows is None or (self._stops(first) and (first.option, follows.option) != (0, 1)):
             return False
         between = self.text[first.end : follows.start]
@@ -238,7 +304,7 @@ class _Read:
         end = phrases.SENTENCES.search(self.text, first.end)
         reach = end.start() if end is not None else len(self.text)
         return any(each.option != first.option and each.start < reach for each in self.standing) and (
-            self.text[first.end : first.end + 1] == ","
+            phrases.COMMA.match(self.text, first.end) is not None
         )
 
     def _form(self, mention: Mention) -> tuple[str, str]:
@@ -250,9 +316,19 @@ class _Read:
 
     def concluded(self) -> Mention | None:
         """The last mention that a conclusion leads to: "so it is C"."""
-        ends, named = self._ends(phrases.CONCLUSION), self._ends(phrases.NAMED_AS)
-        return self._last(lambda mention: mention.start in ends and self._stops(mention)) or self._only(
-            lambda mention: mention.start in named and self._stops(mention)
+        ends, named, might = map(self._ends, (phrases.CONCLUSION, phrases.NAMED_AS, phrases.MIGHT))
+        alone = len({mention.option for mention in self.standing}) == 1
+        return self._last(
+            lambda mention: (
+                mention.start in ends
+                and self._stops(mention)
+                and not self._questioned(mention)
+                and not self._conditional(mention)
+            )
+        ) or self._only(
+            lambda mention: (
+                (mention.start in named or (alone and mention.start in might)) and self._stops(mention)
+            )
         )
 
     def turned(self, answer: Mention, opened: bool) -> Mention:
@@ -263,7 +339,7 @@ class _Read:
         concluded = self._last(
             lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
         )
-        last = self.closing() if opened else self._alone_at_the_end()
+        last = self.closing() if opened else self._alone_at_the_end() if answer != self.ticked else None
         later = [concluded, self.corrected(), last, self._after_retraction(answer)]
         return max([answer, *filter(None, later)], key=lambda mention: mention.start)
 
@@ -302,26 +378,51 @@ class _Read:
         """The only option that the last sentence names, or its part behind a "but": alone ("Pass."), behind a
         colon, or with words of a conclusion ("I'd give it to B")."""
         begin, named = self._last_sentence
-        if named is None or self._asked(named):
+        if named is None or self._questioned(named) or phrases.IF_BEHIND.match(self.text, named.end):
             return None
         if named.letter and not self.letters:
             return self._alone_at_the_end()
         first = next(mention for mention in self.standing if mention.start >= begin)
+        if named.ordinal and not phrases.COLON.search(
+            self.text, first.end if first != named else begin, named.start
+        ):
+            return self._alone_at_the_end()
         before, behind = self.text[begin : first.start], self.text[named.end :]
         if (
             before.endswith(".")
             or phrases.IF.search(before)
             or phrases.ABSTAINS.search(before)
             or phrases.ABSTAINS.search(behind)
+            or phrases.named_no_answer(before)
+            or (phrases.MAY_BE.search(before) and len({mention.option for mention in self.standing}) > 1)
         ):
             return None
         ends = phrases.ENDS.match(self.text, named.end) is not None
-        concludes = phrases.CLOSES.search(before) or (
-            ends and (phrases.COLON if named.letter else phrases.COLON_OR_MAKES).search(before)
+        concludes: object = self._preferred(named)
+        concludes = (
+            concludes
+            or phrases.CLOSES.search(before)
+            or (ends and (phrases.COLON if named.letter else phrases.COLON_OR_MAKES).search(before))
         )
         concludes = concludes or (ends and first.letter and phrases.IS_LAST.search(before))
-        cut = named.letter and self.text[named.start].islower() and any(map(str.isalnum, before))
+        cut = (
+            named.letter
+            and not named.ordinal
+            and self.text[named.start].islower()
+            and any(map(str.isalnum, before))
+        )
         return named if concludes and not cut else self._alone_at_the_end()
+
+    def _preferred(self, mention: Mention) -> bool:
+        """Whether another option is put behind this one: "A, not B", "C over B"."""
+        instead = phrases.INSTEAD.match(self.text, mention.end)
+        if instead is None:
+            return False
+        number = bisect_left(self.denied, instead.end(), key=lambda each: each.start)
+        other = self.denied[number] if number < len(self.denied) else None
+        if other is None or other.option == mention.option:
+            return False
+        return phrases.BEFORE.fullmatch(self.text, instead.end(), other.start) is not None
 
     def _sentence(self, place: int) -> int:
         """Where the sentence that reaches to a place begins."""
@@ -349,9 +450,11 @@ class _Read:
         if not begin or named is None or self._asked(named) or self._listed(named, begin):
             return None
         first = next(mention for mention in self.standing if mention.start >= begin)
-        if any(map(str.isalnum, self.text[begin : first.start])):
+        if phrases.HEAD.fullmatch(self.text, begin, first.start) is None:
             return None
-        return named if phrases.AFTERWARDS.match(self.text, named.end) else None
+        if first.ordinal and first is not named:
+            return None
+        return named if phrases.AFTERWARDS.match(self.text, named.end) or self._preferred(named) else None
 
     def _listed(self, mention: Mention, begin: int) -> bool:
         """Whether another option stands alone in the sentence before."""
@@ -381,19 +484,54 @@ class _Read:
 
     def favoured(self) -> Mention | None:
         """The last mention of the only option that is said to fit: "only B follows", "B matches"."""
-        favours = self._ends(phrases.FAVOURS)
+        favours, about = self._ends(phrases.FAVOURS), self._ends(phrases.ABOUT)
         return self._only(
             lambda mention: (
                 (mention.start in favours and self._stops(mention))
-                or phrases.FAVOURED.match(self.text, mention.end) is not None
+                or (mention.start not in about and phrases.FAVOURED.match(self.text, mention.end) is not None)
             )
         )
+
+    def worded(self) -> Mention | None:
+        """The only option that the first or the last sentence gives as the answer in other words than its
+        own: "It's probably the teacher" of "Her teacher"."""
+        if self._abstains():
+            return None
+        found = [*self._paraphrased(0, behind=True), *self._paraphrased(self._last_sentence[0], behind=False)]
+        return found[-1] if len({mention.option for mention in found}) == 1 else None
+
+    def _paraphrased(self, begin: int, *, behind: bool) -> Iterator[Mention]:
+        """Clauses of a sentence that say an option in other words: any one of a sentence with words of a
+        conclusion, or `behind` a marker."""
+        place = bisect_right(self._sentences, begin)
+        end = self._sentences[place] if place < len(self._sentences) else len(self.text)
+        sentence = self.text[begin:end]
+        if len(sentence) > _LONGEST or any(begin <= mention.start < end for mention in self.every):
+            return
+        if any(other.search(sentence) for other in phrases.NOT_THE_SPEAKERS):
+            return
+        marks = (phrases.BEGINS, phrases.MARKER) if behind else (phrases.CLOSES,)
+        found = (pattern.search(sentence) for pattern in (*marks, phrases.I_WOULD))
+        mark = next((match for match in found if match is not None), None)
+        if mark is None:
+            return
+        start = begin + (mark.end() if behind else 0)
+        for clause in phrases.CLAUSES.finditer(self.text, start, end):
+            option = said(clause[0], self.texts)
+            if option is not None:
+                yield Mention(option, *clause.span(), letter=False)
+            if behind:
+                return
 
     def left(self) -> Mention | None:
         """The only option of three or more that is not called wrong, at the last one that is, where no option
         is named otherwise."""
         wrong = {mention.option for mention in self.denied}
-        if self.standing or self.options < 3 or len(wrong) != self.options - 1:
+        if self.options < 3 or len(wrong) != self.options - 1 or self._abstains():
+            return None
+        if any(mention.option not in wrong for mention in self.standing):
+            return None
+        if not self._ends(phrases.OPEN).isdisjoint(mention.start for mention in self.denied):
             return None
         (option,) = set(range(self.options)) - wrong
         return replace(self.denied[-1], option=option)
@@ -413,6 +551,7 @@ class _Read:
         rejected = {mention.option for mention in self.denied} - {
             mention.option for mention in self.standing if mention.letter
         }
+        about = self._ends(phrases.ABOUT)
         texts = self._only(
             lambda mention: (
                 not mention.letter
@@ -421,7 +560,33 @@ class _Read:
                 and not phrases.MAY.match(self.text, mention.end)
             )
         )
-        return texts if texts is not None and texts.start >= begin else None
+        if texts is None or texts.start < begin or texts.start in about:
+            return None
+        if not self._said_of_the_question(texts, begin):
+            return None
+        number = self.text[texts.start].isdigit()
+        last = {mention.option for mention in self.standing if mention.start >= begin}
+        return texts if not number or len(last) == 1 else None
+
+    def _said_of_the_question(self, text: Mention, begin: int) -> bool:
+        """Whether a sentence does not only speak of an option: "the driver is Chloe", not "we meet Chloe"."""
+        before, named = self.text[begin : text.start], self.text[text.start : text.end]
+        stops = (
+            self._stops(text)
+            or not any(map(str.isalnum, self.text[text.end : text.end + 40]))
+            or phrases.GOES_ON.match(self.text, text.end)
+        )
+        return bool(
+            (stops and phrases.PREDICATE.search(before))
+            or (stops and (phrases.SUBJECT.fullmatch(before) or phrases.HEAD.fullmatch(before)))
+            or phrases.FITTEST.match(self.text, text.end)
+            or (phrases.SUBJECT.fullmatch(before) and len(self.text[text.end : text.end + 40].split()) <= 2)
+            or len(named.split()) > 3
+            or (len(named.split()) == 3 and len(before.split()) <= (7 if stops else 2))
+            or any(
+                each.letter and each.option == text.option and each.start >= begin for each in self.standing
+            )
+        )
 
     def several(self) -> bool:
         """Whether several options are named by their texts, or by letters in brackets or in bold."""
@@ -431,6 +596,8 @@ class _Read:
 
     def contradicted(self, answer: Mention) -> bool:
         """Whether another option is given as the answer in the same breath: "A or B", "B. the text of A"."""
+        if answer == self.ticked:
+            return False
         for first, second in pairwise(self.standing):
             if answer in (first, second) and first.option != second.option and self._joined(first, second):
                 return True
@@ -469,21 +636,52 @@ class _Read:
     def _only(self, chosen: Callable[[Mention], bool]) -> Mention | None:
         """The last of those chosen, if they name one option and the response does not decline to choose."""
         every = [
-            mention for mention in self.standing if chosen(mention) and not self._under_condition(mention)
+            mention
+            for mention in self.standing
+            if chosen(mention)
+            and not self._conditional(mention)
+            and not self._questioned(mention)
+            and not self._in_quotation(mention)
         ]
         if len({mention.option for mention in every}) != 1 or self._abstains():
             return None
         return every[-1]
 
-    def _under_condition(self, mention: Mention) -> bool:
-        """Whether an "if" stands before a mention in its sentence."""
-        before = bisect_left(self._conditions, mention.start)
-        return before > 0 and self._conditions[before - 1] >= self._sentence(mention.start)
+    def _conditional(self, mention: Mention) -> bool:
+        """Whether an "if" stands right behind a mention, or before it in its sentence and nothing in between
+        ends the condition."""
+        if phrases.IF_BEHIND.match(self.text, mention.end):
+            return True
+        over = bisect_left(self._breaks, mention.start)
+        condition = bisect_left(self._conditions, mention.start)
+        return self._under(self._conditions, mention) and (
+            not over or self._breaks[over - 1] < self._conditions[condition - 1]
+        )
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """Where a condition is over."""
+        return [found.start() for found in phrases.BREAKS.finditer(self.text)]
+
+    def _under(self, places: Sequence[int], mention: Mention) -> bool:
+        """Whether one of these stands before a mention in its sentence."""
+        before = bisect_left(places, mention.start)
+        return before > 0 and places[before - 1] >= self._sentence(mention.start)
 
     @cached_property
     def _conditions(self) -> list[int]:
         """Where an "if" stands."""
         return [found.start() for found in phrases.IF.finditer(self.text)]
+
+    @cached_property
+    def _doubts(self) -> list[int]:
+        """Where there is "no reason" to say what follows."""
+        return [found.start() for found in phrases.NO_REASON.finditer(self.text)]
+
+    @cached_property
+    def _changes(self) -> set[int]:
+        """Where the words end that say from what an answer is changed."""
+        return self._ends(phrases.FROM)
 
     def _abstains(self) -> bool:
         """Whether the response says that it chooses none. An option's own text is no such sentence."""
@@ -495,10 +693,20 @@ class _Read:
         return False
 
     def _stops(self, mention: Mention) -> bool:
-        return phrases.STOPS.match(self.text, mention.end) is not None
+        return phrases.STOPS.match(self.text, mention.end) is not None or self._preferred(mention)
 
     def _asked(self, mention: Mention) -> bool:
         return phrases.ASKED.match(self.text, mention.end) is not None
+
+    def _questioned(self, mention: Mention) -> bool:
+        """Whether a mention's sentence is a question."""
+        place = bisect_right(self._sentences, mention.start)
+        end = self._sentences[place] if place < len(self._sentences) else len(self.text)
+        return self.text[max(mention.end, end - 8) : end].rstrip(" \t\n*_`\"')]}").endswith("?")
+
+    def _in_quotation(self, mention: Mention) -> bool:
+        """Whether an option stands in double quotes with more than itself."""
+        return self._in_quotes(mention.start) and '"' not in self.text[mention.end : mention.end + 2]
 
     def _around(self, mention: Mention) -> tuple[str, str]:
         return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]
@@ -517,10 +725,17 @@ class _Read:
 
     def _quoted(self, match: re.Match[str]) -> bool:
         """Whether words stand in double quotes that begin on their line and do not end in them."""
-        start = match.start()
-        line = self.text.rfind("\n", 0, start) + 1
-        before = bisect_left(self._quotes, start) - bisect_left(self._quotes, line)
-        return before % 2 == 1 and '"' not in match[0]
+        return self._in_quotes(match.start()) and '"' not in match[0]
+
+    def _in_quotes(self, place: int) -> bool:
+        """Whether an odd number of double quotes stands before a place on its line."""
+        line = self._lines[bisect_right(self._lines, place) - 1]
+        return (bisect_left(self._quotes, place) - bisect_left(self._quotes, line)) % 2 == 1
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """Where lines begin."""
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     @cached_property
     def _quotes(self) -> list[int]:
@@ -528,6 +743,8 @@ class _Read:
         return [found.start() for found in re.finditer('"', self.text)]
 
 
+_LONGEST = 400
+"""Characters of a sentence that is read for what it says in other words."""
 _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
@@ -542,4 +759,5 @@ _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = 
     ("bracketed", "inferred", _Read.bracketed),
     ("named", "inferred", _Read.named),
     ("left", "inferred", _Read.left),
+    ("worded", "inferred", _Read.worded),
 )

@@ -22,12 +22,14 @@ GOES_ON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An option's letter or text, at its place in the folded response."""
+    """An option's letter or text, at its place in the folded response. `ordinal`: it stands for the letter,
+    as "the second one" does."""
 
     option: int
     start: int
     end: int
     letter: bool
+    ordinal: bool = False
 
 
 def mentions(text: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
@@ -43,15 +45,15 @@ class _Finder:
     def __init__(self, options: tuple[str, ...], labels: tuple[str, ...]) -> None:
         self._places = {label.upper(): place for place, label in enumerate(labels)}
         self._letters = are_letters(labels)
-        texts = [" ".join(fold(option).split()).strip(" .") for option in options]
+        texts = [" ".join(fold(option).split()).strip(" .$") for option in options]
         longest = sorted(range(len(texts)), key=lambda option: -len(texts[option]))
         groups = [
-            rf"(?P<o{option}>{_spaced(texts[option])})"
+            rf"(?P<o{option}>{_bounded(texts[option])})"
             for option in longest
             if texts[option]
             and texts[option].upper() not in self._places  # a text "B" is taken for the letter
         ]
-        self._text = re.compile(rf"{_NOT_BEFORE}(?:{'|'.join(groups) or '(?!)'}){_NOT_AFTER}", re.IGNORECASE)
+        self._text = re.compile("|".join(groups) or "(?!)", re.IGNORECASE)
         self._label = re.compile(_labelled(labels))
 
     @staticmethod
@@ -65,13 +67,13 @@ class _Finder:
             for match in self._text.finditer(text)
             if match.lastgroup is not None
         ]
-        mentions = sorted([*named, *self._lettered(text, named)], key=lambda mention: mention.start)
+        lettered = [*self._lettered(text, named), *self._counted(text, named)] if self._places else []
+        mentions = sorted([*named, *lettered], key=lambda mention: mention.start)
         echoed = set(_echoed(text, mentions))
         return [mention for number, mention in enumerate(mentions) if number not in echoed]
 
     def _lettered(self, text: str, named: Sequence[Mention]) -> Iterator[Mention]:
         """Letters outside of texts that are neither the pronoun I nor the article A."""
-        starts = {mention.start: mention.option for mention in named}
         covered, reach = iter(named), -1
         current = next(covered, None)
         for match in self._label.finditer(text):
@@ -80,16 +82,55 @@ class _Finder:
                 reach, current = current.end, next(covered, None)
             if start < reach:
                 continue
-            option = self._places[match[0].upper()]
             follows = re.compile(r"[ \t]++(?=[a-z'])").match(text, end)
             is_word = self._letters and (
                 match[0] == "I" or (match[0] == "A" and not GOES_ON.match(text, end))
             )
-            if follows is None or not is_word or starts.get(follows.end()) == option:
-                yield Mention(option, start, end, True)
+            if follows is None or not is_word:
+                yield Mention(self._places[match[0].upper()], start, end, True)
+
+    def _counted(self, text: str, named: Sequence[Mention]) -> Iterator[Mention]:
+        """Options by their place in the list: "the second one", "the last option", "option two"."""
+        taken = {place for mention in named for place in range(mention.start, mention.end)}
+        for match in _ORDINAL.finditer(text):
+            if match["number"] is not None and not self._letters:
+                continue
+            word = next(word for word in match.groups()[::-1] if word is not None).lower()
+            option = len(self._places) - 1 if word in _LAST else _COUNTS[word]
+            if option < len(self._places) and taken.isdisjoint(range(*match.span())):
+                yield Mention(option, *match.span(), letter=True, ordinal=True)
 
 
-_MARKED = r"(?=[)\]*_`\"'}]|[.:]?\s*+(?:\n|$))"
+_COUNTS = {
+    word: place
+    for place, words in enumerate(
+        (
+            "one 1 一 first 1st erste première primera primeira prima",
+            "two 2 二 second 2nd zweite deuxième seconde segunda seconda",
+            "three 3 三 third 3rd dritte troisième tercera terceira terza",
+            "four 4 四 fourth 4th vierte quatrième cuarta quarta",
+            "five 5 五 fifth 5th fünfte cinquième quinta",
+        )
+    )
+    for word in words.split()
+}
+_NUMBERS = ("one", "two", "three", "four", "five", *"12345一二三四五")
+_LAST = ("last", "final", "letzte", "dernière", "última", "ultima")
+_WHICH = rf"({'|'.join(word for word in (*_COUNTS, *_LAST) if word not in _NUMBERS)})"
+_ORDINAL = re.compile(
+    rf"(?:\bthe\s++|(?<=[>:=]\s)){_WHICH}\s++(?:(?:listed\s++)?(?:option|alternative|one)\b|of\s++the(?:se)?\s++(?:\w++\s++)?"
+    r"(?:options|choices|alternatives)\b)(?!\s++(?:to|of|who|that|which|in|on|at|from)\b)|"
+    rf"(?<=\bbe\s)the\s++{_WHICH}(?=[.!]?\s*+(?:\n|\Z))|"
+    rf"\b(?:die|la|a)\s++{_WHICH}\s++(?:option|möglichkeit|antwort|réponse|proposition|opción|respuesta|opção|"
+    r"alternativa|opzione|risposta)\b|"
+    r"\b(?P<number>option\s++(?:number\s++|#\s?)?(?P<counted>one|two|three|four|five|[1-5])\b)(?![.,]\d)|"
+    r"第(?P<chinese>[一二三四五])(?:[个個項项]|(?=选|選))(?:选项|選項)?",
+    re.IGNORECASE,
+)
+"""An option by its place. Not "the first", "the first choice" or "the second paragraph": these rank and count
+other things."""
+
+_MARKED = r"(?=[)\]*_`\"}]|'(?!\w)|[.:]?\s*+(?:\n|$))"
 """What follows a label that is also a word: it is closed, or ends its line."""
 
 
@@ -108,13 +149,16 @@ def _labelled(labels: Sequence[str]) -> str:
     return rf"(?<!{GLUED})(?<!\d[.,])(?:{whole}|(?i:{short or '(?!)'}){_MARKED})"
 
 
-_NOT_BEFORE = r"(?<![^\W_])(?<!\d[.,])"
-_NOT_AFTER = r"(?![^\W_]|[.,]\d|'s\b)"
+_SCRIPT = r"[\u3040-\u30ff\u3400-\u9fff]"
+_NOT = r"(?<![不没沒未非無无])"
 
 
-def _spaced(text: str) -> str:
-    """A pattern for a text, whatever the white space between its words."""
-    return r"\s++".join(re.escape(word) for word in text.split())
+def _bounded(text: str) -> str:
+    """A pattern for a text that is no part of a longer word, whatever the white space between its words.
+    Chinese and Japanese write no space between words: there it may follow any but one that denies it."""
+    before = _NOT if re.match(_SCRIPT, text) else r"(?<![^\W_])(?<!\d[.,])"
+    after = "" if re.search(rf"{_SCRIPT}\Z", text) else r"(?![^\W_]|[.,]\d|'s\b)"
+    return before + r"\s++".join(map(re.escape, text.split())) + after
 
 
 def _echoed(text: str, named_options: Sequence[Mention]) -> Iterator[int]:

@@ -114,7 +114,7 @@ METHODS: Mapping[Method, ScoringMethod] = {
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""
 VERSIONS = {
-    "method:extract": 2,
+    "method:extract": 3,
     "method:first_token": 1,
     "method:loglikelihood": 1,
     "method:pair_likelihood": 1,

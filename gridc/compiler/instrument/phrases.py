@@ -9,17 +9,21 @@ import re
 from gridc.compiler.instrument.mentions import GLUED
 
 _DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
-CLOSE = r"[\s*_`~\"')\]}$>]*+"
+CLOSE = (
+    r"[\s*_`~\"')\]}$>\u2600-\u270b\u270d-\u2716\u2728-\u274b\ufe0f"
+    r"\U0001f000-\U0001f6aa\U0001f6ac-\U0001faff]*+"
+)
+"""What may stand behind an option: marks, and signs such as a tick, but no cross."""
 _NOUN = (
     r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
-    r"label|judge?ment|prediction|pick|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
-    r"alternativa|escolha|risposta|antwoord|odpowiedź|svaret|cevap|đáp\s+án|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
+    r"label|judge?ment|prediction|pick|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|(?:only|last|the)\s++one\s++(?:that(?:'s|\s++is)\s++)?(?:left|remaining)(?:\s++standing)?|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
+    r"alternativa|escolha|risposta|antwoord|odpowiedź|svaret|cevap|đáp\s+án(?:\s+đúng)?|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
     r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
 )
 _ASIDE = (
     r"(?:_\w{1,12}|,?\s{1,3}(?:letter|choice|option|here|then|therefore|overall|correcta?|correcte|final|"
     r"exacte|juste|correta|certa|الصحيحة?|to\s{1,3}(?:this|the)(?:\s{1,3}question)?|for\s{1,3}(?:this|the)\s{1,3}question|"
-    r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|i\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give)),?)"
+    r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|(?:i|we)\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give|assign|chose|reach|arrive\s{1,3}at)),?)"
 )
 _IS = (
     r"(?:'s\b|(?:is|är|là|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
@@ -34,12 +38,13 @@ FILLER = re.compile(
 )
 _SAID = (
     r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:(?:now|still|then|therefore|also|instead|\w++ly)\s++)?"
-    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with|settle\s++on|answer|"
-    r"(?:lean|leaning|inclined)\s++towards?)\b|"
+    r"(?:(?:now|still|then|therefore|also|instead|\w{2,15}?ly)\s++)?"
+    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go(?:\s++(?:with|for))?|going\s++with|settle\s++on|answer|"
+    r"(?:lean|leaning|inclined|tend)\s++(?:to|towards?)|err\s++on\s++the\s++side\s++of|"
+    r"(?:call|label|rate|mark|grade|classify)\s++(?:it|this|that|them|the\s++\w++)(?:\s++as)?)\b|"
     r"(?:^|[.!?\n]\s{0,3})(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s++with)\b|\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
     r"\b(?:elijo|escojo|me\s++quedo\s++con|escolho|"
-    r"scelgo|direi|ik\s++kies|wybieram|jag\s++väljer)\b|\b(?:confident\s++in|my\s++money\s++is\s++on|bet(?:ting)?\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
+    r"scelgo|direi|ik\s++kies|wybieram|jag\s++(?:väljer|lutar\s++åt)|ich\s++tendiere\s++zu)\b|\b(?:confident\s++in|my\s++money\s++is\s++on|bet(?:ting)?\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
 )
 _ITS = (
     r"(?:(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))|c'est|"
@@ -59,13 +64,61 @@ CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _SO = (
-    r"(?:\b(?:therefore|thus|hence|so|leaves|leaving|left\s++with|finally|donc|also|somit|daher|folglich|portanto|"
+    r"(?:\b(?:therefore|thus|hence|so|(?:leaves|leaving)(?:\s++(?:us|me))?(?:\s++(?:only|with))?|(?<!he\s)(?<!ey\s)(?<!ho\s)left\s++with|can\s++only\s++be|finally|donc|also|somit|daher|folglich|portanto|"
     r"logo|luego|por\s++(?:lo\s++)?tanto|así\s++que)\b|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
 )
-CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|\b{_ITS}){_DRESS}", re.IGNORECASE)
-NAMED_AS = re.compile(rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}", re.IGNORECASE)
+_CLAUSE = (
+    r"(?:(?:^|[.,;:!?\n(-]|(?<=[\"']))[\s*_]*+(?:(?:by|in|on|from|given|after)\s++(?:\w++\s++){1,3})?|\b(?:and|but|then|so|likely|probably|perhaps|maybe|clearly|think|believe|suspect|guess|"
+    r"reckon|suppose|say|sure|certain|confident|means|conclude|acho|creo|pense|glaube|denke)\s++(?:that\s++|que\s++)?)"
+)
+CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|{_CLAUSE}{_ITS}){_DRESS}", re.IGNORECASE)
+"""What concludes. "It is" does where a clause begins, or the speaker's thought: not in "they say it is"."""
+NAMED_AS = re.compile(
+    rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}|"
+    rf"\b(?:i|we)(?:'d|\s++would)\s++(?:\w{{2,15}}?ly\s++)?{_DRESS}|"
+    rf"(?:\b(?:statement|claim|assertion|aussage|behauptung|affirmation|énoncé|afirmación|afirmação|affermazione|"
+    rf"утверждение)\b|这句话|這句話|说法|說法|陈述|陳述|कथन)\s*+{_IS}?{_DRESS}",
+    re.IGNORECASE,
+)
+MIGHT = re.compile(
+    rf"\b{_NOUN}{_ASIDE}{{0,3}}\s++(?:might|may|could)\s++(?:well\s++)?be\b{_DRESS}", re.IGNORECASE
+)
+FROM = re.compile(
+    rf"\b(?:chang|switch|revis|updat|mov)\w*+\s++(?:my|the)\s++(?:\w++\s++)??(?:answer|choice|vote|pick|mind|guess|verdict|response|selection)\s++from\b{_DRESS}",
+    re.IGNORECASE,
+)
+TO = re.compile(rf"{CLOSE}to\s++(?:option\s++)?{_DRESS}", re.IGNORECASE)
+OVER = re.compile(rf"{CLOSE}over\s++(?:option\s++)?{_DRESS}", re.IGNORECASE)
+INSTEAD = re.compile(
+    rf"{CLOSE}(?:[,-]+\s++|\s?\()?(?:and\s++|but\s++)?(?:over|not|rather\s++than|instead\s++of|nicht|pas|et\s++non|non|no|não)\b",
+    re.IGNORECASE,
+)
+BEFORE = re.compile(rf"\s*+(?:(?:the|la|le|il|die|der|das|a|o|option)\s++)?{_DRESS}", re.IGNORECASE)
+NO_REASON = re.compile(
+    r"\b(?:no|little|without|any|hardly)\s++(?:\w++\s++)?(?:reasons?|evidence|basis|proof|grounds|indication|hint|sign)\b",
+    re.IGNORECASE,
+)
+KEYED = re.compile(
+    r"[{,]\s*+(?P<quote>[\"'])(?P<key>[\w -]{1,40})(?P=quote)\s*+:\s*+"
+    r"(?P<value>[\"'][^\"'\n]*+[\"'])(?=\s*+[,}])|"
+    r"\A[\s*_#>]*+(?P<words>\w++(?:[ -]\w++){0,4})[*_]*+:[ *_`]*+(?P<line>[^\n:]++)(?=\n|\Z)"
+)
+"""What is given a name: a value in JSON, or the first line's."""
+NO_ANSWER = re.compile(
+    r"(?:id|name|title|task|key\w*|can|could|enough|sufficient|information|answerable|received|understood|ready|"
+    r"available|found|complete\w*|known|topic|subject|question|query|prompt|premise|hypothesis|input|text|example|section|page|part|step|"
+    r"speaker|person|author|source|role|status|note|hint|warning|error|context|reason\w*|evidence|quote|format|"
+    r"prev\w*|old|earlier|first|initial|second|runner|alternative|other|next|user|their|reject\w*|wrong|incorrect|worst|"
+    r"excluded?|eliminated?|ruled|distractor|against|not|without|un\w+|if|needs?|requires?|missing|clarif\w*|refus\w*|"
+    r"abstain\w*|counter\w*|opposite|default|possible|candidates?|options|choices|least|less|neg|claim\w*|pros?|cons?)",
+    re.IGNORECASE,
+)
+"""A word in a name, of which the value is no answer."""
+COMMA = re.compile(rf"{CLOSE},")
+TICKED = re.compile(r"←|<-|[✓✔✅☑]\ufe0f?[\s*_]*+(?:(?<=\n)|\Z)")
+TICK = re.compile(r"[✓✔✅☑]|\[x\]", re.IGNORECASE)
 ABOUT = re.compile(
-    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with)\s++(?:option\s++)?[\s*_`\"'(\[]*+",
+    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with|(?:i|we)(?:'ll|\s++will))\s++(?:option\s++)?[\s*_`\"'(\[]*+",
     re.IGNORECASE,
 )
 FAVOURS = re.compile(
@@ -74,34 +127,54 @@ FAVOURS = re.compile(
     re.IGNORECASE,
 )
 FAVOURED = re.compile(
-    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|is\s++what\s++)?(?:fits|matches|follows|holds|wins|"
-    r"is\s++(?:well\s++|best\s++|clearly\s++|directly\s++)?(?:supported|stated|confirmed|consistent))\b",
+    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|is\s++what\s++)?(?:fits|matches|follows|holds|wins|(?:remains|survives|stands)(?=[.,:;!\n]|\s++(?:as|standing)\b|\s*+\Z)|"
+    r"is\s++(?:all\s++that(?:'s|\s++is)\s++)?left|is\s++(?:well\s++|best\s++|clearly\s++|directly\s++)?(?:supported|stated|confirmed|consistent))\b",
     re.IGNORECASE,
 )
 _PEOPLE = (
     r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
     r"any(?:one|body)|one|friends?|teachers?|textbooks?|colleagues?|boss|ministers?|spokes\w++|neighbou?rs?|doctors?|lawyers?|"
     r"users?|clients?|customers?|reviewers?|experts?|economists?|scientists?|parents?|mother|father|brother|sister|wife|"
-    r"husband|majority|public|opponents?)"
+    r"husband|majority|public|opponents?|authors?|readers?|group|camp|forums?|voters?|households?|analysts?|officials?|customers?|keys?|quiz|nobody|nothing)"
 )
 _HOLD = (
     r"(?:says?|said|thinks?|thought|claim(?:s|ed)?|argue[sd]?|believe[sd]?|answer(?:s|ed)?|pick(?:s|ed)?|chooses?|chose|"
-    r"prefer(?:s|red)?|suggest(?:s|ed)?|favou?r(?:s|ed)?|guess(?:es|ed)?|votes?\s++for)"
+    r"prefer(?:s|red)?|suggest(?:s|ed)?|favou?r(?:s|ed)?|guess(?:es|ed)?|votes?\s++for|insists?\s++on|hint(?:s|ed)?\s++at|swears?\s++by|goes?\s++for|went\s++(?:for|with)|"
+    r"(?:call|label|rate|consider|describe)(?:s|d|ed|led)?\s++(?:it|this|that|them)(?:\s++as)?)"
 )
 ATTRIBUTION = re.compile(
+    rf"\b(?:your|his|her|their)\s++(?:\w++\s++)?{_NOUN}\s*+{_IS}?{_DRESS}|"
+    rf"(?:有人|有些人|有的人|很多人|多数人|大家|人们|他们?|她们?)(?:都|会|可能)?(?:[选選][择擇]?|说|認為|认为|觉得|支持)(?:是)?{_DRESS}|"
     rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
-    rf"(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
+    rf"(?:\s++(?:that|to)\b)?\s*+(?:(?:the\s++)?(?:{_NOUN}|statement|claim){_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
     re.IGNORECASE,
 )
-ATTRIBUTED = re.compile(rf"{CLOSE}is\s++what\s++(?:\w++\s++){{1,3}}{_HOLD}\b", re.IGNORECASE)
-SENTENCES = re.compile(r"[.!?]['\")\]*_]*+\s++|[.!?](?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|\n++")
+ATTRIBUTED = re.compile(
+    rf"{CLOSE}(?:is\s++what\s++(?:\w++\s++){{1,3}}(?:put|{_HOLD})\b|を選(?:ぶ|んだ)(?:人|方))", re.IGNORECASE
+)
+SENTENCES = re.compile(
+    r"(?<!\b[DMS][rst])(?<!\bMrs)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)[.!?]['\")\]*_]*+\s++|[.!?](?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|\n++"
+)
 CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re.IGNORECASE)
-IF = re.compile(r"\b(?:if|unless|whether|wenn|falls|si|se|ob)\b", re.IGNORECASE)
+IF = re.compile(
+    r"\b(?:if(?!\s++(?:(?:i|we)\s++(?:had\s++to|have\s++to|must|were\s++(?:you|in|to|forced|asked|pressed|pushed)|"
+    r"read|remember|understand|recall)\b|i'm\s|forced|pressed|pushed|asked|anything|any\b|so\b|not\b))|"
+    r"unless|whether|(?<!at's\s)(?<!is\sis\s)(?<!at\sis\s)why|(?<!i\s)suppose|assum(?:e|ing)|imagine|in\s++case|"
+    r"wenn(?!\s++ich\s)|falls|si(?!\s++(?:je|j'|tuviera|yo)\b)|se(?!\s++(?:eu|io|tivesse|dovessi)\b)|ob)\b|如果",
+    re.IGNORECASE,
+)
+"""A condition, but for that of having to choose: "if I had to pick"."""
+IF_BEHIND = re.compile(
+    rf"{CLOSE}(?:is\s++(?:right|correct|true|best)\s++)?(?:only\s++)?(?:when|(?={IF.pattern}))\b",
+    re.IGNORECASE,
+)
+BREAKS = re.compile(r"\"|;|\b(?:but|yet|however|otherwise|either\s++way|regardless)\b", re.IGNORECASE)
+"""Behind these a condition is over."""
 CLOSES = re.compile(
-    r"\b(?:so|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
-    r"(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
-    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best|clearly|"
-    r"verdict|conclusion|answer|it(?:'s|\s++is)|"
+    r"\b(?:so(?!\s++(?:do|does|did|is|are|was|has|have|much|many|far)\b)|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
+    r"(?:i|we)(?:'d|\s++would|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
+    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best(?!-)|clearly|"
+    r"verdict|conclusion|answer|(?:pick|choice|selection|winner)(?=:)|it(?:'s|\s++is)|"
     r"also|somit|daher|demnach|folglich|donc|ainsi|portanto|logo|entonces|por\s++tanto|así\s++que|quindi|dunque|perciò|"
     r"значит|поэтому|следовательно|итак)\b|因此|所以|よって|したがって|ゆえに|따라서|그러므로|لذلك|इसलिए|अतः",
     re.IGNORECASE,
@@ -114,12 +187,12 @@ COLON_OR_MAKES = re.compile(
 )
 IS_LAST = re.compile(rf"\b(?:is|means)\b{_DRESS}\Z", re.IGNORECASE)
 AFTERWARDS = re.compile(
-    r"[\s,*_]*+(?:then|it\s++is|i\s++(?:guess|suppose|think)|i'd\s++say|for\s++me|to\s++me)?[^\w]*+\Z",
+    rf"(?:{CLOSE}|[\s,*_]*+)(?:then|after\s++all|it\s++is|i\s++(?:guess|suppose|think)|i'd\s++say|for\s++me|to\s++me)?[^\w]*+\Z",
     re.IGNORECASE,
 )
 RETRACTS = re.compile(
     r"\b(?:hang\s++on|scratch\s++that|(?:oh,?\s++)?wait[,.!:]|hmm+|on\s++second\s++thoughts?|on\s++reflection|correct\s++myself|"
-    r"let\s++me\s++(?:correct|reconsider|switch|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
+    r"let\s++me\s++(?:correct|reconsider|switch(?!\s++to\s++(?:that|it)\b)|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
     r"stand\s++corrected|take\s++(?:that|it)\s++back|was\s++wrong|changed?\s++my)|(?:updating|changing|revising)\s++(?:my|the)|"
     r"come\s++round|except\s++that)\b|(?:^|\n)\s*+(?:edit|correction|update)\b",
     re.IGNORECASE,
@@ -128,22 +201,61 @@ TAKES_BACK = re.compile(
     r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
     re.IGNORECASE,
 )
-ABSTAINS = re.compile(
-    r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
-    r"don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
-    r"(?:no|without\s++a)\s++(?:preference|opinion|view|stance|clear\s++(?:answer|winner|choice))|depends|up\s++to\s++you|"
-    r"your\s++(?:call|choice|decision)|either\s++(?:one\s++|of\s++them\s++)?(?:could|would|may|might|works|is)|"
-    r"both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
+ASKS_FOR_MORE = re.compile(
+    r"\b(?:please|(?:could|can|would)\s++you(?:\s++please)?)\s++(?:paste|provide|send|share|upload|include|tell\s++me|give\s++me|clarify)\b",
     re.IGNORECASE,
 )
+OPEN = re.compile(rf"\b(?:between|if|whether|unless)\b{_DRESS}", re.IGNORECASE)
+PREDICATE = re.compile(
+    rf"(?:\b(?:is|was|are|be|seems?|means|measures|equals|makes|its|é|est|ist|es|là|är|guess|think|suspect|это)\b|'s\b|=|-|\\boxed\{{)"
+    rf"(?:\s++(?:an?|the|clearly|probably|likely|definitely|just|simply|to|that|um|uma|un|una|une|ein|eine)\b)*+{_DRESS}\Z",
+    re.IGNORECASE,
+)
+SUBJECT = re.compile(r"(?:\W|\b(?:i|\w+ly|of\s++(?:the|these|those)(?:\s++\w++)?|here)\b)*+", re.IGNORECASE)
+FITTEST = re.compile(
+    r"[^.!?\n]*?\b(?:likeliest|strongest|closest|nearest|best|most|odd\s++one|the\s++one|fits?|has\s++to|must|would|did)\b",
+    re.IGNORECASE,
+)
+GOES_ON = re.compile(r"\s++(?:but|though|although|because|since|as|for|here)\b", re.IGNORECASE)
+ABSTAINS = re.compile(
+    r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
+    r"and\s++not|don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
+    r"(?:no|without\s++a)\s++(?:preference|opinion|view|stance|clear\s++(?:answer|winner|choice))|depends|up\s++to\s++you|"
+    r"your\s++(?:call|choice|decision)|either\s++(?:one\s++|of\s++them\s++)?(?:could|would|may|might|works|is)|"
+    r"(?:do\s++not|don't)\s++know\s++(?:which|what|who|about|the)|both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
+    re.IGNORECASE,
+)
+MAY_BE = re.compile(r"\b(?:might|may|could)\s++(?:well\s++)?be\b", re.IGNORECASE)
+I_WOULD = re.compile(
+    r"\b(?:(?:i|we)(?:'d|\s++would)|ich\s++würde|würde\s++ich|yo\s++\w{2,20}ía|eu\s++\w{2,20}ia|je\s++\w{2,20}ais|"
+    r"io\s++\w{2,20}ei)\b|\bi\s++(?:suppose|suspect|guess|(?:lean|tend)\s++(?:to|towards?))\b",
+    re.IGNORECASE,
+)
+CLAUSES = re.compile(
+    r"(?:(?!\s-\s|\b(?:because|since|though|although|but|while|given|even|auch|weil|aunque|porque)\b)[^,;:().!?\n])++",
+    re.IGNORECASE,
+)
+NOT_THE_SPEAKERS = (
+    re.compile('["?]'),
+    IF,
+    ABSTAINS,
+    MAY_BE,
+    re.compile(
+        rf"\b(?:some|many|most|others?|people|they|he|she|you|one|who)\b(?:\s++\w++)?\s++(?:{_HOLD}|"
+        r"would|might|may|could|can|should|will)\b",
+        re.IGNORECASE,
+    ),
+)
+"""What makes a sentence no choice of the speaker's: quotations, questions, conditions, others who choose."""
 _THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
 DENIAL = re.compile(
     rf"(?:(?:\b(?:wrong|incorrect|false|worst|least\s++likely)\s++(?:{_NOUN}|ones?){_ASIDE}{{0,3}}\s*+{_IS})|"
     rf"(?:(?:\bnot|n't|\bnever|\bcannot)\s++{_THINKS}|\bdoubt|\bunlikely|\b(?:wrong|tempt(?:ing|ed)|(?:error|mistake))"
     rf"\s++to\s++{_THINKS})(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS})?){_DRESS}|"
     r"(?:\bnot|n't|\bneither|\bnor|\bnever|\bif|\bwhether|\bunless|\bexcept|\bthan|\bbetween|\brules?\s++out|"
-    r"\b(?:choose|pick|prefer|select|take)\b[^.!?\n]{1,12}\bover|\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than)\b"
-    rf"(?:\s++(?:be|just|only|answer|pick|choose|select|say|go\s++with)\b)*+{_DRESS}",
+    r"\b(?:choose|pick|prefer|select|take)\b[^.!?\n]{1,12}\bover|\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than|"
+    r"\b(?:non|nicht|pas|não)(?=\s)|\bno(?=\s++(?:el|la)\b))\b"
+    rf"(?:\s++(?:be|just|only|answer|pick|choose|select|say|go\s++with|get|deserve|(?-i:an?))\b)*+{_DRESS}",
     re.IGNORECASE,
 )
 RIGHT = re.compile(
@@ -166,7 +278,7 @@ RIGHT_TEXT = re.compile(
 WRONG = re.compile(
     rf"{CLOSE}(?:,|:|-++>?|=)?\s*+(?:"
     r"(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|cannot\b|"
-    r"(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
+    r"(?:(?:is|are|was|were|seems?|looks?|would|can|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
     r"probably|therefore|thus)\s++){0,5}+(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|"
     r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b|"
     r"(?:ist|est|es|é|è)\s++(?:nicht|falsch|fausse|faux|falsa|falso|incorrect|incorret|errad)|n'est\s++pas|no\s++es\b|não\s++é\b|"
@@ -182,19 +294,28 @@ NONE = re.compile(
     re.IGNORECASE,
 )
 OPENING = re.compile(
-    r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
+    r"(?:\[[x ]\]|[\s*_`~\"'(\[$<>:,#=|✓✔✅☑]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?",
+    re.IGNORECASE,
 )
 BEGINS = re.compile(
     rf"\A\s*+(?:hmm+[\s.,]*+)?(?:(?:probably|most\s++likely|likely|perhaps|maybe|looks\s++like|"
     rf"i(?:'d)?\s++(?:think|guess|suspect|believe|say)(?:\s++that)?)[\s,:]*+{_ITS}?|{_ITS}){_DRESS}",
     re.IGNORECASE,
 )
-STOPS = re.compile(rf"{CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
+STOPS = re.compile(
+    rf"{CLOSE}(?:है|हैं|です|だ|的|입니다|이다)?(?:[.,;:!?\n\\|(]|-\s|--|$)|\n|"
+    rf"{CLOSE}as\s++(?:the|my|our)\s++(?:\w++\s++)?(?:right|correct|best|only|answer|choice|response|option)\b"
+)
 ASKED = re.compile(rf"{CLOSE}\?")
 REASON = re.compile(rf"{CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
 NEXT_LINE = re.compile(r"\n\s*+(?=\S)")
+HEAD = re.compile(
+    r"(?:\W|\b(?:ok|okay|alright|all\s++right|right|well|so|then|hm+|yes|yeah|no|fine|finally|thus|hence|therefore|"
+    r"option|choice|letter|answer|final|verdict|the)\b)*+",
+    re.IGNORECASE,
+)
 ALONE = re.compile(r"[\s*_`~\"')\]}$>.:]{0,8}?(?:\n|\Z)")
-ENDS = re.compile(r"[\s*_`~\"')\]}$>.,:;!|\\-]*+\Z")
+ENDS = re.compile(rf"(?:{CLOSE}[.,:;!|\\-])*+{CLOSE}\Z")
 ALTERNATIVE = re.compile(
     r"[\s,*_`\"'(){}\[\]$]*+(?:and/or|or|oder|ou|或|还是|/|\|)\s*+(?:maybe|possibly|perhaps|even|else|option|the)?"
     r"[\s*_`\"'({\[$]*+",
@@ -208,3 +329,14 @@ ADDITION = re.compile(
 BEFORE_HEAD = re.compile(
     r"([.,;!?\n)-])\s*+(?:(?:option|choice|letter|answer)\s++)?[\s*_`\"'(\[{]*+\Z", re.IGNORECASE
 )
+
+
+def names_no_answer(name: str) -> bool:
+    """Whether the name of a value says that it is no answer: `previous_label`, "Title"."""
+    return any(map(NO_ANSWER.fullmatch, re.split(r"[\W_]+", name)))
+
+
+def named_no_answer(before: str) -> bool:
+    """Whether what stands before an option is such a name, with its colon."""
+    words = before.rstrip(" *_`\"'").removesuffix(":").split()
+    return ":" in before and len(words) <= 5 and names_no_answer(" ".join(words))

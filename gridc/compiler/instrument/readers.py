@@ -87,7 +87,7 @@ READERS: Mapping[ReaderName, ResponseReader] = {
     "answer_line": answer_line,
 }
 VERSIONS = {
-    "reader:last_answer": 2,
+    "reader:last_answer": 3,
     "reader:whole_response": 1,
     "reader:answer_line": 1,
 }

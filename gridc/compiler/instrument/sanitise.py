@@ -15,6 +15,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.refusal import refusal_keywords
 from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.instrument.thoughts import THOUGHTS, ThoughtMarks
 
 CLASSES = {
     "reasoning": "blocks of thought between tags, and headings over reasoning",
@@ -32,7 +33,7 @@ REDACTED = "[REDACTED]"
 ROUNDS = 4
 """How often all classes are gone through at most: what goes may leave a new mark behind."""
 VERSIONS = {
-    "sanitiser:classes": 2,
+    "sanitiser:classes": 3,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 
@@ -196,15 +197,25 @@ _CONSOLES = re.compile(
     r"(?:[ ]?(?:/|of)[ ]?\d{1,3})?(?:\]|[:.]|$)[:.]?[ \t]*+)",
     _LINES,
 )
-_THOUGHT_TAGS = "think|thinking|thoughts?|reasoning|scratchpad|reflection|analysis"
-_TOOL_TAGS = "tool_call|tool_response|function_calls|observation|action"
 
 
-def _tags(names: str) -> re.Pattern[str]:
-    return re.compile(rf"<(/?)({names})>|\[(/?)({names})\](?!\()", re.IGNORECASE)
+def _tags(name: str) -> ThoughtMarks:
+    return ThoughtMarks(rf"<{name}>|\[{name}\](?!\()", rf"</{name}>|\[/{name}\](?!\()")
 
 
-_THOUGHT_BLOCKS, _TOOL_BLOCKS = _tags(_THOUGHT_TAGS), _tags(_TOOL_TAGS)
+def _compiled(*kinds: ThoughtMarks) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(rf"(?P<ends>{kind.ends})|{kind.opens}", re.IGNORECASE) for kind in kinds)
+
+
+_THOUGHT_BLOCKS = _compiled(
+    *(
+        marks for family, marks in THOUGHTS.items() if family != "granite"
+    ),  # it has no mark where a thought begins
+    *map(_tags, ("thoughts", "reflection", "analysis")),
+)
+_TOOL_BLOCKS = _compiled(
+    *map(_tags, ("tool_call", "tool_response", "function_calls", "observation", "action"))
+)
 
 
 def _reasoning(text: str, known: Known) -> Iterator[_Piece]:
@@ -263,23 +274,26 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if stop < 0 else stop
 
 
-def _blocks(text: str, tags: re.Pattern[str]) -> Iterator[_Piece]:
-    """What stands between a tag and its end goes; else its tags. A tag without the other one goes alone."""
-    begun: dict[str, list[re.Match[str]]] = {}
-    pairs, alone = [], []
-    for match in tags.finditer(text):
-        stack = begun.setdefault((match[2] or match[4]).lower(), [])
-        if not (match[1] or match[3]):
-            stack.append(match)
-        elif stack:
-            pairs.append((stack.pop().span(), match.span()))
-        else:
-            alone.append(match.span())
-    alone += [match.span() for stack in begun.values() for match in stack]
-    spans = {(first[0], last[1]): (first[1], last[0]) for first, last in pairs}
-    for start, end in _outermost([*spans, *alone]):
-        inside = slice(*spans.get((start, end), (start, start)))
-        yield _Piece(start, end, ("", tags.sub("", text[inside])))
+def _blocks(text: str, kinds: Sequence[re.Pattern[str]]) -> Iterator[_Piece]:
+    """What stands between a mark that opens a block and the one that ends it goes; else its marks. A mark
+    without the other one goes alone."""
+    spans = dict[tuple[int, int], tuple[int, int]]()
+    for marks in kinds:
+        begun = list[re.Match[str]]()
+        for match in marks.finditer(text):
+            if match["ends"] is None:
+                begun.append(match)
+            elif begun:
+                first = begun.pop()
+                spans[first.start(), match.end()] = (first.end(), match.start())
+            else:
+                spans[match.span()] = (match.end(), match.end())
+        spans |= {match.span(): (match.end(), match.end()) for match in begun}
+    for start, end in _outermost(spans):
+        inside = text[slice(*spans[start, end])]
+        for marks in kinds:
+            inside = marks.sub("", inside)
+        yield _Piece(start, end, ("", inside))
 
 
 def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -33,12 +33,19 @@ MARGIN = {**ANY, "margin": Range(2, 20)}
 Stated = Callable[[World], list[dict[str, Any]]]
 
 
-def play_with(levels: int, more: Callable[[World], Mapping[str, Any]]) -> Callable[[World], Bench]:
-    """The bench of a world: its units and models, with what the game's spec adds."""
+def play_with(levels: int | None, more: Callable[[World], Mapping[str, Any]]) -> Callable[[World], Bench]:
+    """The bench of a world: its units, models and levels (`levels` or its own), with what the game's spec
+    adds."""
 
     def of(world: World) -> Bench:
         sizes = tuple(sizes_of(world).tolist())
-        return bench(sizes, int(world["repeats"]), int(world["models"]), levels, repr(dict(more(world))))
+        return bench(
+            sizes,
+            int(world["repeats"]),
+            int(world["models"]),
+            levels or int(world["levels"]),
+            repr(dict(more(world))),
+        )
 
     return of
 
@@ -66,7 +73,7 @@ def hypotheses(
     stated: Stated,
     false: Callable[[HypothesisFinding], bool],
     ranges: Mapping[str, Range] = STUDY,
-    levels: int = 2,
+    levels: int | None = 2,
     moved: Callable[[World], float] = lambda world: 0.0,
     up: bool | None = None,
     family: Sequence[dict[str, Any]] = (),
@@ -84,7 +91,7 @@ def hypotheses(
 
     def play(world: World, random: np.random.Generator) -> bool:
         study = of(world)
-        shift = np.zeros((int(world["models"]), levels))
+        shift = np.zeros((int(world["models"]), len(study.levels)))
         shift[:, 1:] = -abs(moved(world))
         right = answers(world, random, sizes_of(world), shift, up)
         return any(map(false, verdicts(study, right)))
@@ -110,6 +117,13 @@ MIXED = [
     contrast("difference", id="S", side="greater", family="F"),
     {"id": "R", "kind": "ranking", "order": ["a", "b"], "family": "F"},
 ]
+CROSSED = {
+    **STUDY,
+    "base": Range(0.02, 0.98),
+    "models": Range(2, 8, whole=True),
+    "levels": Range(2, 4, whole=True),
+}
+"""Up to 21 interactions, of outcomes as rare as those of the papers."""
 TWO_MODELS = {**STUDY, "models": Range(2, 3, whole=True)}
 
 EFFECTS = (
@@ -195,7 +209,8 @@ EFFECTS = (
         "an interaction is supported",
         lambda world: [{"id": "H", "kind": "interaction", "axis": "axis", "by": "model"}],
         any_of("supported"),
-        TWO_MODELS,
+        CROSSED,
+        levels=None,
     ),
     hypotheses("a trend is decided, either way", lambda world: [TREND], DECIDED, levels=3),
     hypotheses(

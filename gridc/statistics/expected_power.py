@@ -334,7 +334,9 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
     noncentrality, below = above * value, above * df
     if sided:
         return float(nct.sf(t.isf(level, df), df, sqrt(noncentrality)))
-    return float(ncf.sf(f.isf(test.alpha, above, below), above, below, noncentrality))
+    # What the units of one study show of D: its trace squared adds to tr(D^2), divided by their freedom.
+    shown = max(1.0, 1 / (1 / above + 1 / df))
+    return float(ncf.sf(f.isf(test.alpha, shown, shown * df), above, below, noncentrality))
 
 
 def _cases(layout: Layout) -> CaseTable:

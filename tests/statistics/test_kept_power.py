@@ -1,0 +1,74 @@
+"""What a plan promises of several coefficients, and what studies that are drawn answer by answer keep."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from gridc.statistics.arrays import Floats
+from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.clustered_logit import maximum, unit
+from gridc.statistics.expected_power import (
+    BASE,
+    Assumed,
+    ClaimKind,
+    DecidingTest,
+    Layout,
+    Stratum,
+    coefficients_of,
+    design_of,
+    power,
+    smallest,
+)
+from gridc.statistics.jackknife import Jackknife
+
+STUDIES = 600
+DESIGNS: tuple[tuple[str, ClaimKind, Layout, float], ...] = (
+    ("three levels, 60 items", "effect", Layout((Stratum((1.0,) * 60),), 4), 0.3),
+    ("three levels, 295 items", "effect", Layout((Stratum((1.0,) * 295),), 4), 0.1),
+    ("three levels, 30 units of 4, 2 models", "effect", Layout((Stratum((4.0,) * 30),), 4, 2), 0.3),
+    ("6 models x 3 contrasts, 295 items", "crossed", Layout((Stratum((1.0,) * 295),), 4, 6), 0.3),
+    ("6 models x 3 contrasts, 40 units of 8", "crossed", Layout((Stratum((8.0,) * 40),), 4, 6), 0.3),
+    ("3 models x 1 contrast, 25 units of 4", "crossed", Layout((Stratum((4.0,) * 25),), 2, 3), 0.3),
+)
+
+
+def drawn(
+    layout: Layout, crossed: bool, assumed: Assumed, effect: float, random: np.random.Generator
+) -> Floats:
+    """Right answers by unit, (units, blocks, levels), the last level (`crossed`: of the last block alone)
+    higher. An answer is its unit's with the root of `together`, else its item's under its block; under
+    a level it stays with the root of what does not change, else it is made anew, for a unit as one."""
+    units, items, blocks, levels = layout.units, int(layout.by_unit.max()), layout.blocks, layout.levels
+    like = sqrt(1 - assumed.changing / (2 * BASE * (1 - BASE)))
+    rates = np.full((blocks, levels), BASE - effect / 2)
+    rates[-1 if crossed else slice(None), -1] = BASE + effect / 2
+
+    def draws(*shape: int) -> Floats:
+        stays = random.random((*shape, levels)) < like
+        return np.where(stays, random.random((*shape, 1)), random.random((*shape, levels)))
+
+    of_unit = random.random((units, blocks, items, 1)) < sqrt(assumed.together)
+    answers = np.where(of_unit, draws(units, 1, 1), draws(units, blocks, items))
+    sums: Floats = (answers < rates[:, None]).sum(axis=2).astype(np.float64)
+    return sums
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "claim", "layout", "changing"), DESIGNS, ids=[each[0] for each in DESIGNS])
+def test_promised_power_is_kept(name: str, claim: ClaimKind, layout: Layout, changing: float) -> None:
+    test, assumed = DecidingTest(claim, "two-sided", 0.05), Assumed(changing, 0.1)
+    effect = smallest(test, layout, assumed)
+    assert effect is not None
+    design = design_of(test, layout)
+    tested = unit(coefficients_of(test, layout, design), len(design.columns))
+    random, found = np.random.default_rng(1), 0
+    for _ in range(STUDIES):
+        sums = drawn(layout, claim == "crossed", assumed, effect, random).reshape(layout.units, -1)
+        rows = np.repeat(layout.by_unit, sums.shape[1], axis=1)
+        table = CaseTable(rows, sums, np.ones(len(sums), dtype=np.int64))
+        errors = Jackknife(design.matrix, table, maximum(design.matrix, table))
+        found += errors.joint(tested).p <= test.alpha
+    promised, kept = power(test, layout, assumed, effect), found / STUDIES
+    print(f"{name}: {100 * effect:.1f} pp, promised {promised:.3f}, kept {kept:.3f}")
+    assert kept == pytest.approx(promised, abs=0.03 + 2 * sqrt(0.16 / STUDIES))

@@ -111,12 +111,14 @@ margin, above its worse side, or below that (beyond)."""
 
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
-    """What decides a hypothesis, at `alpha`. A `margin` is a proportion."""
+    """What decides a hypothesis, at `alpha`. A `margin` is a proportion. `whole`: an item has one answer
+    under each level, which earns 0 or 1."""
 
     claim: ClaimKind
     side: Alternative
     alpha: float
     margin: float | None = None
+    whole: bool = True
 
 
 @lru_cache(maxsize=4096)
@@ -354,12 +356,11 @@ class _Simulated(NamedTuple):
         """Which of some studies show the margin, by the test that decides."""
         if not len(some):
             return np.zeros(0, np.bool_)
-        of = self.studies[some]
+        of, whole = self.studies[some], test.whole
         if test.claim == "beyond":
-            worse = margins.above_in_each(self.rows, self.sums, of, 0, 1, margin, test.alpha)
-            return np.asarray(worse <= test.alpha)
+            return margins.above_in_each(self.rows, self.sums, of, 0, 1, margin, test.alpha, whole)
         below, above = (
-            margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
+            margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha, whole)
             for arms in ((0, 1), (1, 0))
         )
         flags: Flags = above & below if test.claim == "inside" else above

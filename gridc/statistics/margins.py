@@ -1,7 +1,10 @@
 """Whether the difference of two rates lies beyond a bound: tests at a margin of units in pairs.
 
-Unit u has n_u0 and n_u1 answers under the reference and the level, of which s_u0 and s_u1 earn a point; N and
-S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by
+Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact test of
+`paired_items` decides, unless there are too many to count.
+
+Otherwise unit u has n_u0 and n_u1 answers under the reference and the level, of which s_u0 and s_u1 earn a
+point; N and S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by
 
     y_u = s_u1/N_1 - s_u0/N_0 - b w_u,   w_u = (n_u0/N_0 + n_u1/N_1) / 2,
 
@@ -10,7 +13,8 @@ than that of a unit as large as the largest that lost every answer. So Gaffke's 
 mean above 0 decides: it needs no spread between units, no symmetry and no unit that changes, and assumes that
 units are independent and that how large they are does not go with how much they change. Of n units of one
 size of which none changes, p of a difference above -m is (1 - m)^n.
-p falls with every answer that is gained and rises with every one that is lost.
+
+By both tests p falls with every answer that is gained and rises with every one that is lost.
 
 The answers of a unit are counted under both arms alike (blocks); where their numbers differ, w is between.
 """
@@ -19,14 +23,29 @@ from math import log
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gridc.statistics.arrays import Floats
+from gridc.statistics import paired_items
+from gridc.statistics.arrays import Flags, Floats
 from gridc.statistics.bounded_means import LEAST, mean_above_zero, means_above_zero
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.digits import decimals
 
 METHOD = "Gaffke's test of a mean of units"
+OF_ITEMS = "the exact test of paired items (Tango's score)"
 """What decides, in words: plans and reports say the same."""
+
+
+def method(units: CaseTable, level: int, reference: int) -> str:
+    """What decides of these units, in words."""
+    return METHOD if _items(units, level, reference) is None else OF_ITEMS
+
+
+def method_of(answers: ArrayLike, whole: bool) -> str:
+    """What will decide of units with so many answers under each arm, (U,); `whole` as in `above_in_each`."""
+    counts = np.asarray(answers, np.float64)
+    single = whole and 0 < len(counts) <= paired_items.MOST and bool((counts == 1).all())
+    return OF_ITEMS if single else METHOD
 
 
 def above(units: CaseTable, level: int, reference: int, bound: float) -> float:
@@ -37,21 +56,48 @@ def above(units: CaseTable, level: int, reference: int, bound: float) -> float:
         return 1.0
     if bound <= -1:
         return LEAST  # no difference is lower
+    if (items := _items(units, level, reference)) is not None:
+        return paired_items.above(*items, bound)
     values, lowest = _moved(units.rows, units.sums, totals, level, reference, bound)
     return LEAST if lowest >= 0 else mean_above_zero(np.repeat(values, units.cases), lowest)
 
 
 def above_in_each(
-    rows: Floats, sums: Floats, studies: Any, level: int, reference: int, bound: float, alpha: float
-) -> Floats:
-    """`above` in each of many studies, (N,), as near to it as `means_above_zero` is: of kinds of units with
-    `rows` and `sums`, (F, arms), each holds as many as `studies`, (N, F), dense or sparse, says. All hold as
-    many rows of each arm."""
+    rows: Floats,
+    sums: Floats,
+    studies: Any,
+    level: int,
+    reference: int,
+    bound: float,
+    alpha: float,
+    whole: bool,
+) -> Flags:
+    """Whether p of `above` is `alpha` or less in each of many studies, (N,), as near as `means_above_zero`
+    and `paired_items.shown` are: of kinds of units with `rows` and `sums`, (F, arms), each holds as many as
+    `studies`, (N, F), dense or sparse, says. All hold as many rows of each arm. `whole`: a unit of one
+    answer earns 0 or 1."""
     if bound <= -1:
-        return np.full(studies.shape[0], LEAST)
+        return np.ones(studies.shape[0], np.bool_)
     totals = np.asarray(studies[:1] @ rows)[0]
+    items = round(float(totals[level]))
+    if whole and items <= paired_items.MOST and (rows == 1).all():
+        moved = sums[:, level] - sums[:, reference]
+        gained, lost = (np.asarray(studies @ (moved == way), np.float64).round() for way in (1, -1))
+        return paired_items.shown(items, gained.astype(np.int64), lost.astype(np.int64), bound, alpha)
     values, lowest = _moved(rows, sums, totals, level, reference, bound)
-    return means_above_zero(values, studies, lowest, alpha)
+    flags: Flags = means_above_zero(values, studies, lowest, alpha) <= alpha
+    return flags
+
+
+def _items(units: CaseTable, level: int, reference: int) -> tuple[int, int, int] | None:
+    """How many items there are, how many are gained and how many lost, where the exact test is of them."""
+    arms = [reference, level]
+    some = units.rows[:, arms].any(axis=1)
+    sums, cases = units.sums[some][:, arms], units.cases[some]
+    items, moved = int(cases.sum()), sums[:, 1] - sums[:, 0]
+    if items > paired_items.MOST or (units.rows[some][:, arms] != 1).any() or (sums * (1 - sums)).any():
+        return None
+    return items, int(cases[moved > 0].sum()), int(cases[moved < 0].sum())
 
 
 def _moved(
@@ -92,6 +138,10 @@ def limits(units: CaseTable, level: int, reference: int, alpha: float) -> tuple[
     totals = units.cases @ units.rows
     if not len(units.cases) or totals[level] <= 0 or totals[reference] <= 0:
         return None
+    if (items := _items(units, level, reference)) is not None:
+        count, gained, lost = items
+        low, high = (paired_items.lower_limit(count, *way, alpha) for way in ((gained, lost), (lost, gained)))
+        return decimals(low), decimals(-high)
 
     def limit(one: int, other: int) -> float:
         def excess(bound: float) -> float:

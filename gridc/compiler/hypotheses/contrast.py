@@ -118,6 +118,12 @@ class ContrastKind(Tested[ContrastHypothesis]):
                 return f"{what}{pp} }} is about the least that these items show"
         return f"{more(design)}, and {what}2 }}"
 
+    def at_margin_words(self, hypothesis: ContrastHypothesis, design: PlannedTest, sides: str) -> str:
+        """The test of units at the margin, or at both of them."""
+        levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
+        answers = () if design.empty else self.layout(hypothesis, design).by_unit.sum(axis=1)
+        return f"{margins.method_of(answers, design.whole)}, at {sides} the margin{levels}"
+
     def would_reach(
         self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict, **stated: object
     ) -> bool:
@@ -151,9 +157,3 @@ def joint_words(hypothesis: ContrastHypothesis) -> str:
     """The test of a difference either way."""
     several = len(hypothesis.levels)
     return f"joint test of {several} levels" if several > 1 else "two-sided test"
-
-
-def at_margin_words(hypothesis: ContrastHypothesis, sides: str) -> str:
-    """The test of units at the margin, or at both of them."""
-    levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
-    return f"{margins.METHOD}, at {sides} the margin{levels}"

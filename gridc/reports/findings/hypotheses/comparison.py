@@ -156,6 +156,7 @@ class Comparison:
             margins.limits(self.by_unit, *self._places(level, reference), alpha) if sizes else None,
             self._no_interval(differences),
             self._pairs(level, reference),
+            margins.method(self.by_unit, *self._places(level, reference)) if sizes else "",
         )
 
     def _pairs(self, level: str, reference: str) -> PairsRow | None:

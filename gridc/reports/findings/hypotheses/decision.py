@@ -15,7 +15,8 @@ from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.hypotheses.sentences import (
-    AT_MARGIN,
+    INDEPENDENT,
+    at_margin,
     change_words,
     correction_words,
     points_words,
@@ -148,12 +149,12 @@ class EffectDecision(Decision[T]):
     def _basis(self, effect: Effect) -> str:
         """What the p-values rest on."""
         if self.kind.at_margin:
-            return AT_MARGIN
+            return f"{at_margin(effect)}, {INDEPENDENT}"
         test = ESTIMATORS[effect.estimator].assumes
         if effect.failure is not None:
             test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
         margins = any(contrast.change.margins for contrast in effect.contrasts)
-        return f"{test}; at the margin {AT_MARGIN}" if margins else test
+        return f"{test}; at the margin {at_margin(effect)}, {INDEPENDENT}" if margins else test
 
 
 def _effect_of(finding: HypothesisFinding) -> Effect:

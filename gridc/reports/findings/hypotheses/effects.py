@@ -55,8 +55,8 @@ class RateChange:
     difference is central, 95 %, over resamples of units; None where they make none. A rate is None where
     no sample counts. `margins` has the stated margin first, and is empty where the spec states none; `limits`
     are then those of the same tests, each missed with probability alpha, so that they lie inside the margin
-    exactly where its p is at most alpha. `no_interval` says why there is no interval. `pairs` says
-    what is left per protocol; None by intention to treat.
+    exactly where its p is at most alpha, and `method` is what decides there. `no_interval` says why there is
+    no interval. `pairs` says what is left per protocol; None by intention to treat.
     """
 
     part: str | None
@@ -72,6 +72,7 @@ class RateChange:
     limits: Ends | None = None
     no_interval: str = ""
     pairs: PairsRow | None = None
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)

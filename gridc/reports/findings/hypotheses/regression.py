@@ -14,7 +14,7 @@ import numpy as np
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
-from gridc.reports.findings.hypotheses.sentences import AT_MARGIN
+from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.words import KINDS, percent
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
@@ -97,7 +97,7 @@ class Estimator:
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "none": Estimator(None, AT_MARGIN),
+    "none": Estimator(None, f"no test of its own, {INDEPENDENT}"),
     "cluster_logit": Estimator(
         clustered_logit,
         f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",

@@ -15,13 +15,17 @@ from gridc.schema.hypotheses import RateChangeRow
 from gridc.statistics.jackknife import Spread
 from gridc.statistics.unit_bootstrap import Ends
 
-AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
-"""What p-values at a margin rest on."""
+INDEPENDENT = "which assumes that units are independent"
 PER_PROTOCOL = (
     "Per protocol compares the items that are readable under every level compared: no causal effect of the "
     "level where being readable depends on it."
 )
 CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+
+
+def at_margin(effect: Effect) -> str:
+    """What decides at a margin; of several levels the same but where they lack answers of their own."""
+    return " and ".join(dict.fromkeys(contrast.change.method for contrast in effect.contrasts))
 
 
 def readings(finding: HypothesisFinding) -> str:

@@ -13,7 +13,7 @@ from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.decision import Verdict
-from gridc.statistics.expected_power import ClaimKind, DecidingTest
+from gridc.statistics.expected_power import ClaimKind, DecidingTest, Layout, Stratum
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Evidence, Rule
 
@@ -102,10 +102,15 @@ class ContrastKind(Tested[ContrastHypothesis]):
     def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
         margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
         sided = self.takes_side and hypothesis.side != "two-sided"
-        return Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        rule = Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        stated = hypothesis.margin
+        if stated is None:
+            return rule
+        return replace(rule, largest=stated.largest, of_items=stated.about == "these_units")
 
     def test(self, hypothesis: ContrastHypothesis, level: float) -> DecidingTest:
-        return DecidingTest(self.claim, hypothesis.side, level, self.rule(hypothesis, level).margin)
+        rule = self.rule(hypothesis, level)
+        return DecidingTest(self.claim, hypothesis.side, level, rule.margin, largest=rule.largest)
 
     def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         if hypothesis.margin is not None:
@@ -121,8 +126,19 @@ class ContrastKind(Tested[ContrastHypothesis]):
     def at_margin_words(self, hypothesis: ContrastHypothesis, design: PlannedTest, sides: str) -> str:
         """The test of units at the margin, or at both of them."""
         levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
-        answers = () if design.empty else self.layout(hypothesis, design).by_unit.sum(axis=1)
-        return f"{margins.method_of(answers, design.whole)}, at {sides} the margin{levels}"
+        answers = () if design.empty else self.at_margin_layout(hypothesis, design).by_unit.sum(axis=1)
+        test = margins.method_of(answers, design.whole)
+        return f"{test}, at {sides} the margin{levels}{assumed(hypothesis)}"
+
+    def at_margin_layout(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> Layout:
+        layout = self.layout(hypothesis, design)
+        if hypothesis.margin is None or hypothesis.margin.about == "new_units":
+            return layout
+        strata = [
+            Stratum((stratum.answers[0] / part.sizes[0],) * part.items)
+            for stratum, part in zip(layout.strata, design.known.values(), strict=True)
+        ]
+        return replace(layout, strata=tuple(strata))
 
     def would_reach(
         self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict, **stated: object
@@ -131,6 +147,16 @@ class ContrastKind(Tested[ContrastHypothesis]):
         level at most."""
         stricter = replace(design, level=design.level / 2)
         return verdict in self.reached(hypothesis.model_copy(update=stated), stricter)
+
+
+def assumed(hypothesis: ContrastHypothesis) -> str:
+    """What a test at the margin takes for granted, and whom it is about."""
+    margin, words = hypothesis.margin, ""
+    if margin is not None and margin.largest_change is not None:
+        words += f", if no unit changes by more than {margin.largest_change:g} pp"
+    if margin is not None and margin.about == "these_units":
+        words += ", of items: on these units alone"
+    return words
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:

@@ -47,7 +47,8 @@ class NullControl(ContrastKind):
         """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
         test, layout = self._test(hypothesis, design), self.layout(hypothesis, design)
         shown = replace(test, claim="inside")
-        return min(self.chance(test, layout, assumed, effect), power(shown, layout, assumed, 0.0))
+        within = power(shown, self.at_margin_layout(hypothesis, design), assumed, 0.0)
+        return min(self.chance(test, layout, assumed, effect), within)
 
 
 KIND = NullControl()

@@ -167,7 +167,7 @@ class Tested(HypothesisKind[T]):
         test, words = self._test(hypothesis, design), self.test_words(hypothesis, design)
         if design.empty:
             return DesignPower(words, level)
-        layout = self.layout(hypothesis, design)
+        layout = (self.at_margin_layout if self.at_margin else self.layout)(hypothesis, design)
 
         def effects(together: float) -> dict[str, float | None]:
             return {
@@ -193,7 +193,8 @@ class Tested(HypothesisKind[T]):
         )
 
     def power_at(self, hypothesis: T, design: PlannedTest, effect: float, assumed: Assumed) -> float:
-        test, layout = self._test(hypothesis, design), self.layout(hypothesis, design)
+        layout = (self.at_margin_layout if self.at_margin else self.layout)(hypothesis, design)
+        test = self._test(hypothesis, design)
         return self.chance(test, layout, assumed, 0.0 if self.shows_margins else effect)
 
     def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
@@ -206,6 +207,10 @@ class Tested(HypothesisKind[T]):
 
     def _test(self, hypothesis: T, design: PlannedTest) -> DecidingTest:
         return replace(self.test(hypothesis, design.level), whole=design.whole)
+
+    def at_margin_layout(self, hypothesis: T, design: PlannedTest) -> Layout:
+        """The units that tests at its margin take as independent."""
+        return self.layout(hypothesis, design)
 
     def layout(self, hypothesis: T, design: PlannedTest) -> Layout:
         """What its test compares. Of the cells under each compared level the fewest count: the others have no

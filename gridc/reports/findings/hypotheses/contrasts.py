@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridc.compiler.hypotheses.contrast import ContrastKind
+from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import (
@@ -19,7 +19,7 @@ from gridc.reports.findings.hypotheses.effects import (
     TrendLine,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import (
     Fit,
     covariates,
@@ -55,11 +55,22 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
     def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
         return _decide(measured, hypothesis, self.kind)
 
+    def reach(self, finding: HypothesisFinding) -> str:
+        stated = finding.hypothesis
+        if not self.kind.at_margin or finding.verdict == "open" or not isinstance(stated, ContrastHypothesis):
+            return super().reach(finding)
+        if stated.margin is None or stated.margin.about == "new_units":
+            return super().reach(finding)
+        return (
+            f"Other items of these units, at level {finding.alpha:g}, if items are independent given their "
+            "unit; it says nothing of other units. These models and configurations only."
+        )
+
 
 def within_words(hypothesis: ContrastHypothesis) -> str:
     """A claim that the levels do not differ, by no more than the margin where there is one."""
     within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between {between(hypothesis.axis)}"
+    return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> Effect:
@@ -89,8 +100,13 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
     rule = kind.rule(hypothesis, ALPHA)  # whose level is not read
     support, refute = rule.p_values(_evidence(comparison, hypothesis, odds, test))
     if kind.at_margin:
+        untested = [one.change.untested for one in contrasts if one.change.untested]
         failure = comparison.unanswered or (
-            None if failure and failure.code in ("estimator", "few_units") else failure
+            Failure("largest_change", untested[0])
+            if untested
+            else None
+            if failure and failure.code in ("estimator", "few_units")
+            else failure
         )
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
 
@@ -156,7 +172,7 @@ def _evidence(
     test: EffectTest | None,
 ) -> Evidence:
     return Evidence(
-        comparison.by_unit,
+        comparison.at_margin(hypothesis.margin),
         [comparison.levels.index(level) for level in hypothesis.levels],
         comparison.levels.index(hypothesis.reference),
         test.p if test is not None and test.decides else 1.0,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.hypotheses.contrast import assumed
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.effects import Effect
@@ -24,7 +25,7 @@ from gridc.reports.findings.hypotheses.sentences import (
     readings,
 )
 from gridc.reports.words import counted, p_value, told_p
-from gridc.schema.inference import AnyHypothesis
+from gridc.schema.inference import AnyHypothesis, ContrastHypothesis
 from gridc.schema.spec import Spec
 
 H = TypeVar("H", bound=AnyHypothesis, contravariant=True)
@@ -143,18 +144,28 @@ class EffectDecision(Decision[T]):
         return (
             f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
             f"{p_value(finding.refute)}, {correction_words(finding)} at level {finding.alpha:g}; "
-            f"{self._basis(effect)})."
+            f"{self._basis(finding, effect)})."
         )
 
-    def _basis(self, effect: Effect) -> str:
+    def _basis(self, finding: HypothesisFinding, effect: Effect) -> str:
         """What the p-values rest on."""
+        at = self._at_margin(finding, effect)
         if self.kind.at_margin:
-            return f"{at_margin(effect)}, {INDEPENDENT}"
+            return at
         test = ESTIMATORS[effect.estimator].assumes
         if effect.failure is not None:
             test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
         margins = any(contrast.change.margins for contrast in effect.contrasts)
-        return f"{test}; at the margin {at_margin(effect)}, {INDEPENDENT}" if margins else test
+        return f"{test}; at the margin {at}" if margins else test
+
+    def _at_margin(self, finding: HypothesisFinding, effect: Effect) -> str:
+        stated, aside, independent = finding.hypothesis, "", INDEPENDENT
+        if isinstance(stated, ContrastHypothesis) and stated.margin is not None:
+            aside = assumed(stated)
+            if stated.margin.about == "these_units":
+                independent = "which assumes that items are independent given their unit"
+        said = aside and aside in self._claimed(finding)
+        return f"{at_margin(effect)}{'' if said else aside}, {independent}"
 
 
 def _effect_of(finding: HypothesisFinding) -> Effect:

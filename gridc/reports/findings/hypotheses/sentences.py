@@ -64,6 +64,8 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
     if change.limits is not None and change.interval is not None:
         more.append(f"at the margin's level {_ends(change.limits)}")
+    if change.untested:
+        more.append(f"not tested at the margin: {change.untested}")
     if contrast.odds is not None:
         low, high = contrast.odds.interval
         more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g} [{low:.3g}, {high:.3g}]")

@@ -154,6 +154,13 @@ def beyond(units: CaseTable, level: int, reference: int, margin: float, largest:
     return min(1.0, 2 * min(sides))
 
 
+def unchanged(units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0) -> float:
+    """p of a margin that is shown, on either side, if no answer changes: where it is above alpha, units like
+    these show the margin by no outcome, but for gains where only losses matter."""
+    still = CaseTable(units.rows, np.zeros_like(units.rows), units.cases)
+    return above(still, level, reference, -margin, largest)
+
+
 def limits(
     units: CaseTable, level: int, reference: int, alpha: float, largest: float = 1.0
 ) -> tuple[float, float] | None:

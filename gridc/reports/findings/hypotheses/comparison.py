@@ -194,6 +194,7 @@ class Comparison:
             self._pairs(level, reference),
             margins.method(units, *places) if sizes else "",
             "" if margin is None else self.changed_too_much(level, reference, margin),
+            None if margin is None else margins.unchanged(units, *places, margin.pp / 100, largest),
         )
 
     def _pairs(self, level: str, reference: str) -> PairsRow | None:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     too_few,
 )
+from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
@@ -55,16 +57,35 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
     def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
         return _decide(measured, hypothesis, self.kind)
 
+    def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
+        stated = self._of_kind(finding)
+        words = assumed(stated)
+        aside = "" if words and words in self.claimed(stated) else words
+        return aside, OF_ITEMS if _on_these_units(stated) else INDEPENDENT
+
     def reach(self, finding: HypothesisFinding) -> str:
-        stated = finding.hypothesis
-        if not self.kind.at_margin or finding.verdict == "open" or not isinstance(stated, ContrastHypothesis):
-            return super().reach(finding)
-        if stated.margin is None or stated.margin.about == "new_units":
+        if (
+            not self.kind.at_margin
+            or finding.verdict == "open"
+            or not _on_these_units(self._of_kind(finding))
+        ):
             return super().reach(finding)
         return (
             f"Other items of these units, at level {finding.alpha:g}, if items are independent given their "
             "unit; it says nothing of other units. These models and configurations only."
         )
+
+    def _of_kind(self, finding: HypothesisFinding) -> ContrastHypothesis:
+        stated: Any = finding.hypothesis  # one of this kind
+        found: ContrastHypothesis = stated
+        return found
+
+
+OF_ITEMS = "which assumes that items are independent given their unit"
+
+
+def _on_these_units(stated: ContrastHypothesis) -> bool:
+    return stated.margin is not None and stated.margin.about == "these_units"
 
 
 def within_words(hypothesis: ContrastHypothesis) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.hypotheses.contrast import assumed
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.effects import Effect
@@ -25,7 +24,7 @@ from gridc.reports.findings.hypotheses.sentences import (
     readings,
 )
 from gridc.reports.words import counted, p_value, told_p
-from gridc.schema.inference import AnyHypothesis, ContrastHypothesis
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
 
 H = TypeVar("H", bound=AnyHypothesis, contravariant=True)
@@ -142,9 +141,21 @@ class EffectDecision(Decision[T]):
         if failure is not None and not effect.tested:
             return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
         return (
-            f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
-            f"{p_value(finding.refute)}, {correction_words(finding)} at level {finding.alpha:g}; "
-            f"{self._basis(finding, effect)})."
+            f"{self._undecidable(finding, effect)}{name} is {finding.verdict} "
+            f"(p of support {p_value(finding.support)}, p of refutation {p_value(finding.refute)}, "
+            f"{correction_words(finding)} at level {finding.alpha:g}; {self._basis(finding, effect)})."
+        )
+
+    def _undecidable(self, finding: HypothesisFinding, effect: Effect) -> str:
+        """That the study could not have shown a margin."""
+        if finding.verdict != "open" or self.kind.finds_effects:
+            return ""
+        still = max((contrast.change.unchanged or 0.0 for contrast in effect.contrasts), default=0.0)
+        if still <= finding.alpha:
+            return ""
+        return (
+            f"Could not be decided by this study: if no answer had changed, p of support would be "
+            f"{p_value(still)} on its {counted(effect.units, 'unit')}. "
         )
 
     def _basis(self, finding: HypothesisFinding, effect: Effect) -> str:
@@ -158,14 +169,13 @@ class EffectDecision(Decision[T]):
         margins = any(contrast.change.margins for contrast in effect.contrasts)
         return f"{test}; at the margin {at}" if margins else test
 
+    def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
+        """What a test at its margin takes for granted that its claim does not say, and what it assumes."""
+        return "", INDEPENDENT
+
     def _at_margin(self, finding: HypothesisFinding, effect: Effect) -> str:
-        stated, aside, independent = finding.hypothesis, "", INDEPENDENT
-        if isinstance(stated, ContrastHypothesis) and stated.margin is not None:
-            aside = assumed(stated)
-            if stated.margin.about == "these_units":
-                independent = "which assumes that items are independent given their unit"
-        said = aside and aside in self._claimed(finding)
-        return f"{at_margin(effect)}{'' if said else aside}, {independent}"
+        aside, independent = self.assumes(finding)
+        return f"{at_margin(effect)}{aside}, {independent}"
 
 
 def _effect_of(finding: HypothesisFinding) -> Effect:

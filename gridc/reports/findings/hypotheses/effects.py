@@ -57,8 +57,9 @@ class RateChange:
     no sample counts. `margins` has the stated margin first, and is empty where the spec states none; `limits`
     are then those of the same tests, each missed with probability alpha, so that they lie inside the margin
     exactly where its p is at most alpha, and `method` is what decides there, unless
-    `untested` says why nothing does. `no_interval` says why there is
-    no interval. `pairs` says what is left per protocol; None by intention to treat.
+    `untested` says why nothing does; `unchanged` is p of the stated one if no answer had changed.
+    `no_interval` says why there is no interval. `pairs` says what is left per protocol; None by intention
+    to treat.
     """
 
     part: str | None
@@ -76,6 +77,7 @@ class RateChange:
     pairs: PairsRow | None = None
     method: str = ""
     untested: str = ""
+    unchanged: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

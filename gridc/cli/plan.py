@@ -252,6 +252,8 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
         for verdict in ("supported", "refuted", "open"):
             outcome = hypothesis["outcomes"].get(verdict)
             yield f"      {verdict} if {outcome}" if outcome else f"      cannot be {verdict}"
+        if hypothesis["unshown"]:
+            yield f"      cannot be supported where nothing changes; could be with: {hypothesis['unshown']}"
 
 
 def _tested(hypothesis: dict[str, Any]) -> str:

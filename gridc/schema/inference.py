@@ -90,6 +90,39 @@ class Margin(Table):
     sensitivity_pp: Annotated[
         tuple[float, ...], Field(description="Further margins at which the verdict is reported.")
     ] = ()
+    largest_change: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=100,
+            description="The most by which the rate of a unit can change, either way, in percentage points, "
+            "as is known before any answer. The less it is, the fewer units show the margin; where one "
+            "changes by more, nothing is tested at the margin. Default: 100.",
+        ),
+    ] = None
+    about: Annotated[
+        Literal["new_units", "these_units"],
+        Field(
+            description="new_units: other units of the same kind, such as templates that were not drawn. "
+            "these_units: these alone, of which items are drawn; items are then what is independent. "
+            "Default: new_units."
+        ),
+    ] = "new_units"
+
+    @model_validator(mode="after")
+    def _smaller_than_changes(self) -> Self:
+        if self.largest_change is not None and self.largest_change <= self.pp:
+            raise Contradiction(
+                f"no difference is as large as the margin of {self.pp:g} pp where no unit changes by more "
+                f"than {self.largest_change:g}",
+                "a smaller margin, or a larger `largest_change`",
+            )
+        return self
+
+    @property
+    def largest(self) -> float:
+        """`largest_change` as a proportion."""
+        return 1.0 if self.largest_change is None else self.largest_change / 100
 
 
 class Hypothesis(Table):

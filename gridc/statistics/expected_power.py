@@ -111,12 +111,15 @@ margin, above its worse side, or below that (beyond)."""
 
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
-    """What decides a hypothesis, at `alpha`. A `margin` is a proportion."""
+    """What decides a hypothesis, at `alpha`. A `margin` is a proportion. `whole`: an item has one answer
+    under each level, which earns 0 or 1; `largest` is the largest change of a unit."""
 
     claim: ClaimKind
     side: Alternative
     alpha: float
     margin: float | None = None
+    whole: bool = True
+    largest: float = 1.0
 
 
 @lru_cache(maxsize=4096)
@@ -358,16 +361,17 @@ class _Simulated(NamedTuple):
         """Which of some studies show the margin, by the test that decides."""
         if not len(some):
             return np.zeros(0, np.bool_)
+
+        def above(level: int, bound: float) -> Flags:
+            return margins.above_in_each(
+                self.rows, self.sums, of, level, 1 - level, bound, test.alpha, test.whole, test.largest
+            )
+
         of = self.studies[some]
         if test.claim == "beyond":
-            worse = margins.above_in_each(self.rows, self.sums, of, 0, 1, margin, test.alpha)
-            return np.asarray(worse <= test.alpha)
-        below, above = (
-            margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
-            for arms in ((0, 1), (1, 0))
-        )
-        flags: Flags = above & below if test.claim == "inside" else above
-        return flags
+            return above(0, margin)
+        flags = above(1, -margin)
+        return flags & above(0, -margin) if test.claim == "inside" else flags
 
 
 def _studies(layout: Layout, assumed: Assumed) -> _Simulated:

@@ -1,8 +1,7 @@
 """Whether the second of two paired runs is worse by more than a margin, or not: two tests.
 
-Neither follows from the failure of the other. Both are Gaffke's (`margins`), of units of one item or several,
-scores of 0 and 1 or between; where units are single items with outcomes 0 or 1 the outcomes are few enough to
-be counted, and `worst_size` is the largest chance of a false decision over every discordance, exact.
+Neither follows from the failure of the other. Both are tests at a margin (`margins`), of units of one item or
+several, scores of 0 and 1 or between.
 
 An answer that is missing on one side is no evidence: in each test it is filled in against the claim. So both
 hold whatever made it missing.
@@ -12,12 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.stats import binom
 
 from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum, power, smallest
 from gridc.statistics.power import POWER
@@ -45,6 +41,11 @@ class PairedUnits:
             np.round(sums, 12),
             np.ones(len(self.items), np.int64),
         )
+
+    @property
+    def whole(self) -> bool:
+        """Whether a unit of one item earns 0 or 1, whatever is missing."""
+        return bool(np.isin([self.first, self.second], (0.0, 1.0)).all())
 
     @property
     def favourable(self) -> CaseTable:
@@ -89,27 +90,40 @@ class Discernible:
 
 
 def sight(
-    sizes: Sequence[int], margin: float | None, alpha: float, each: float, changing: float, together: float
+    sizes: Sequence[int],
+    margin: float | None,
+    alpha: float,
+    each: float,
+    changing: float,
+    together: float,
+    whole: bool = True,
 ) -> Discernible:
     """Of units with so many items, where a share `changing` of the answers changes for no reason; what units
     hold changes `together` (`expected_power`). A loss is tested at `each` (of several benchmarks), its
-    absence at `alpha`."""
+    absence at `alpha`; `whole` as `PairedUnits` has it."""
     layout = _layout(sizes)
     assumed = Assumed(changing, together)
     beyond = None
     if margin is not None:
-        beyond = smallest(DecidingTest("beyond", "less", each, margin), layout, assumed)
-    return Discernible(beyond, smallest(DecidingTest("above", "greater", alpha), layout, assumed))
+        beyond = smallest(DecidingTest("beyond", "less", each, margin, whole), layout, assumed)
+    shown = DecidingTest("above", "greater", alpha, whole=whole)
+    return Discernible(beyond, smallest(shown, layout, assumed))
 
 
 def units_needed(
-    sizes: Sequence[int], margin: float, alpha: float, changing: float, together: float
+    sizes: Sequence[int],
+    margin: float,
+    alpha: float,
+    changing: float,
+    together: float,
+    whole: bool = True,
 ) -> int | None:
     """About how many units like these show the margin where nothing changed, with probability `POWER`: to two
     digits. None where a million do not."""
     if not sizes or margin <= 0:
         return None
-    test, assumed = DecidingTest("above", "greater", alpha, margin), Assumed(changing, together)
+    test = DecidingTest("above", "greater", alpha, margin, whole)
+    assumed = Assumed(changing, together)
 
     def enough(count: int) -> bool:
         layout = _layout(np.resize(np.sort(sizes), count).tolist())
@@ -129,51 +143,3 @@ def units_needed(
 
 def _layout(sizes: Sequence[int]) -> Layout:
     return Layout((Stratum(tuple(sorted(map(float, sizes)))),), 2)
-
-
-def worst_size(items: int, margin: float, alpha: float, worse: bool) -> tuple[float, float]:
-    """The largest probability, over every discordance, with which single items of outcome 0 or 1 are decided
-    to be worse by more than the margin (`worse`) or not worse by it, where the change is just the margin; and
-    that discordance. Over a change further on the true side it is smaller, because p falls with every item
-    that is gained and rises with every one that is lost. Exact, by every outcome."""
-    bound = margin if worse else -margin
-    against, least = _rejected(items, bound, alpha)
-
-    def size(discordance: float) -> float:
-        toward, back = (discordance + bound) / 2, (discordance - bound) / 2
-        weights = binom.pmf(against, items, back)
-        chance = min(1.0, toward / (1 - back)) if back < 1 else 0.0
-        return float(weights @ binom.sf(least - 1, items - against, chance))
-
-    grid = np.geomspace(max(margin, 1e-6), 1.0, 200)
-    start = int(np.argmax([size(place) for place in grid]))
-    ends = float(grid[max(start - 1, 0)]), float(grid[min(start + 1, len(grid) - 1)])
-    near = minimize_scalar(lambda place: -size(place), bounds=ends, method="bounded")
-    return max((size(float(grid[start])), float(grid[start])), (-float(near.fun), float(near.x)))
-
-
-def _rejected(items: int, bound: float, alpha: float) -> tuple[Whole, Whole]:
-    """For every number of items that speak against "the mean is above `bound`" the least number for it with
-    which the test says so; one more than there are left where none does."""
-    least = np.arange(items, -1, -1) + 1
-    last = 0
-    for against in range(items + 1):
-        low, high = last - 1, items - against + 1
-        step = 1
-        while last + step < high and not _says(last + step, against, items, bound, alpha):
-            low, step = last + step, 2 * step
-        high = min(last + step, high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _says(middle, against, items, bound, alpha) else (middle, high)
-        if high > items - against:
-            break
-        least[against] = last = high
-    return np.arange(items + 1), least
-
-
-def _says(ahead: int, against: int, items: int, bound: float, alpha: float) -> bool:
-    if ahead < 0 or ahead + against > items:
-        return False
-    values = np.repeat([-1.0 - bound, -bound, 1.0 - bound], [against, items - ahead - against, ahead])
-    return mean_above_zero(np.round(values, 12), round(-1.0 - bound, 12)) <= alpha

@@ -7,7 +7,7 @@ first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -43,7 +43,7 @@ def tails(ratio: float, p: float, enough: bool) -> Tails:
     return (near, far) if ratio > 0 else (far, near)
 
 
-AtBound = Callable[[CaseTable, int, int, float], float]
+AtBound = Callable[[CaseTable, int, int, float, float], float]
 """A test of a level's difference from a reference at a bound: see `statistics.margins`."""
 
 
@@ -51,13 +51,15 @@ AtBound = Callable[[CaseTable, int, int, float], float]
 class Evidence:
     """What is known of levels against a reference: `units` are those of the answers by arm, `levels` and
     `reference` their places; `p` is that of the test of all levels, and `sides` those of each. Over several
-    levels a claim of every one is its largest p, and a claim of some one the smallest times their number."""
+    levels a claim of every one is its largest p, and a claim of some one the smallest times their number.
+    At a bound no unit is taken to change by more than `largest`."""
 
     units: CaseTable
     levels: Sequence[int]
     reference: int
     p: float
     sides: Sequence[Tails]
+    largest: float = 1.0
 
     @property
     def rises(self) -> float:
@@ -78,7 +80,7 @@ class Evidence:
         return self._some(self._at(test, bound))
 
     def _at(self, test: AtBound, bound: float) -> list[float]:
-        return [test(self.units, level, self.reference, bound) for level in self.levels]
+        return [test(self.units, level, self.reference, bound, self.largest) for level in self.levels]
 
     def _some(self, ps: Sequence[float]) -> float:
         return min(1.0, len(self.levels) * min(ps))
@@ -94,7 +96,8 @@ class Rule:
     `weigh`, is `alpha` or less, and where both are the one that comes `first`.
 
     `margin` is a proportion, not percentage points. `sided` says whether rises and falls of the same size
-    decide differently.
+    decide differently. At the margin no unit is taken to change by more than `largest`; with `of_items` items
+    are the units there.
     """
 
     weigh: Weigh
@@ -103,9 +106,11 @@ class Rule:
     margin: float | None
     sided: bool
     first: Decided = "supported"
+    largest: float = 1.0
+    of_items: bool = False
 
     def p_values(self, evidence: Evidence) -> tuple[float, float]:
-        return self.weigh(evidence, self.side, self.margin)
+        return self.weigh(replace(evidence, largest=self.largest), self.side, self.margin)
 
     def verdict(self, support: float, refute: float) -> Verdict:
         return verdict(support, refute, self.alpha, self.first)
@@ -157,6 +162,9 @@ def outcome_p_values(
     except NotEstimable:
         pass
     arms = np.tile(np.eye(planned.levels), (len(table.rows[0]) // planned.levels, 1))
+    if rule.of_items:
+        single = tuple((1,) * sum(sizes) for sizes in planned.sizes)
+        table = _table(replace(planned, sizes=single, numbers=tuple(() for _ in single)), rise, fall)
     by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
     return rule.p_values(Evidence(by_arm, range(1, planned.levels), 0, joint_p, sides))
 

@@ -1,8 +1,10 @@
 """Whether hypotheses can be supported and refuted by the study that states them."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum
 from tests.compiler.conftest import make_model, questions
 from tests.statistics.test_expected_power import share_shown
+from tests.worlds.games import contrast as contrast_of
+from tests.worlds.studies import Bench
 
 Make = Callable[..., Compiled]
 FORTY = ("n = 4", "n = 40")
@@ -116,11 +120,47 @@ def test_an_interaction_is_told_which_differences_to_predict(roomy: Make) -> Non
 
 
 def test_items_are_too_few_for_the_margin(roomy: Make) -> None:
-    """Of 40 items, none changed: (1 - .07)^40 = .055 is the chance of it if one in 14 did."""
+    """Of 40 items, none changed: (1 - .07)^40 = .055 is the chance of it if one in 14 did. With .93^42 = .047
+    and .925^40 = .044 they do."""
     narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 7 }"))
     assert hazards(narrow) == {"GC521": "no outcome of 40 items could support `H`"}
     (help,) = (each.help for each in hypothesis_hazards(Plan(narrow.study)))
-    assert help == "draw more items or widen the margin"
+    assert help == "draw 42 items, or pp = 7.5"
+    assert help in [told["unshown"] for told in manifest(Plan(narrow.study))["hypotheses"]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "points", "declares"),
+    [((32,) * 24, 5, True), ((1,) * 10 + (30,) * 8, 8, False), ((4,) * 20, 9.3, False)],
+)
+def test_each_way_out_of_an_undecidable_margin_is_enough_and_no_less_is(
+    sizes: tuple[int, ...], points: float, declares: bool
+) -> None:
+    """By what a plan then says of the changed study. What would make it irrefutable is not proposed."""
+
+    def hazards_of(sizes: Sequence[int], **stated: Any) -> list[Any]:
+        hypothesis = contrast_of("equivalence", margin={"pp": points} | stated)
+        more = {"hypothesis": [hypothesis], "analysis": {"estimator": "none"}}
+        return list(hypothesis_hazards(Bench(sizes, 1, 1, 2, more).plan))
+
+    (hazard,) = hazards_of(sizes)
+
+    def named(pattern: str) -> float:
+        found = re.search(pattern, hazard.help)
+        return float(found[1]) if found else 0.0
+
+    units, pp = round(named(r"of (\d+) units")), named(r"pp = ([\d.]+)")
+    less, enough = (np.resize(np.sort(sizes), count).tolist() for count in (units - 1, units))
+    assert hazards_of(less) and not hazards_of(enough)
+    assert bool(pp) is (sizes[0] > 1)
+    if pp:
+        assert hazards_of(sizes, pp=pp - 0.5) and not hazards_of(sizes, pp=pp)
+    largest = named(r"largest_change = (\d+)")
+    assert bool(largest) is declares
+    if declares:
+        assert hazards_of(sizes, largest_change=largest + 5)
+        assert not hazards_of(sizes, largest_change=largest)
+    assert 'about = "these_units"' in hazard.help and not hazards_of(sizes, about="these_units")
 
 
 def test_levels_that_are_never_run_together_support_nothing(compiled: Make) -> None:

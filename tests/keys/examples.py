@@ -383,7 +383,8 @@ TRIED = (
         "axis": Beside("other", {"axis.2": {"id": "other", "level": [{"id": "plain", "tier": "core",
             "provenance": "a test"}, {"id": "please", "tier": "core", "provenance": "a test",
             "stop": [","]}, {"id": "exam", "tier": "core", "provenance": "a test", "stop": ["."]}]}})}),
-    Tried("Margin", "analysed", "hypothesis.1.margin", "documented", {"pp": 3, "sensitivity_pp": [6]}),
+    Tried("Margin", "analysed", "hypothesis.1.margin", "documented", {"pp": 3, "sensitivity_pp": [6],
+        "largest_change": 20, "about": "these_units"}),
     Tried("NamedOutcome", "analysed", "outcome.0", "documented", {
         "id": "hurt", "benchmark": ["rows", "prompts"], "scores": {"comply": 1, "refuse": 0, "other": 0},
             "items": {"hue": "light"}, "what": "pain"}),

@@ -13,15 +13,19 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.hypotheses import companions, sentence, verdict_lines
+from gridc.reports.findings.hypotheses import companions, reach, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.effects import RateChange
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.words import told_p
+from gridc.schema.inference import Margin
+from gridc.statistics import paired_items
 from tests.reports import builders
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
+from tests.worlds.games import ANALYSIS, contrast, verdicts
+from tests.worlds.studies import bench
 
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
 
@@ -287,6 +291,47 @@ def test_where_no_unit_changes_there_are_limits_beside_p() -> None:
     assert finding.effect.contrasts[0].change.limits[1] == pytest.approx(1 - 0.05 ** (1 / ITEMS))
     told = sentence(finding, complete=True)
     assert "0.0 pp [-13.9, +13.9] (at the margin's level" in told and "Gaffke" in told
+
+
+def test_a_unit_that_changes_by_more_than_was_said_decides_nothing() -> None:
+    """Six items of twenty lose everything: no more than 90 points may be lost by any."""
+    told_all = []
+    for largest, verdict in ((100, "supported"), (90, "open")):
+        margin = {"pp": 70, "largest_change": largest}
+        (finding,) = decided(falls, kind="equivalence", margin=margin).hypotheses
+        assert finding.verdict == verdict
+        told_all.append(sentence(finding, complete=True))
+        assert f"if no unit changes by more than {largest} pp" in told_all[-1]
+    assert "nothing is tested (largest_change: the unit of item" in told_all[1]
+    assert "changed by -100.0 pp under exam, and `largest_change` is 90" in told_all[1]
+    (finding,) = decided(falls, kind="difference", margin={"pp": 70, "largest_change": 90}).hypotheses
+    assert finding.verdict == "supported"
+    assert "not tested at the margin: the unit of item" in sentence(finding, complete=True)
+
+
+def test_a_largest_change_below_the_margin_is_refused() -> None:
+    with pytest.raises(ValueError, match="no difference is as large as the margin of 20 pp"):
+        Margin(pp=20, largest_change=15)
+
+
+def test_on_these_units_items_are_what_is_independent() -> None:
+    """12 units of 30 items, nothing changes: .9^12 of new units, and the exact test of 360 items on these."""
+    for about, expected in (("new_units", 0.9**12), ("these_units", paired_items.above(360, 0, 0, -0.1))):
+        margin = {"pp": 10, "about": about}
+        more = {"hypothesis": [contrast("equivalence", margin=margin)], "analysis": dict(ANALYSIS)}
+        study = bench((30,) * 12, 1, 1, 2, repr(more))
+        right = np.tile(np.arange(360) % 2, (1, 1, 2, 1))
+        (finding,) = verdicts(study, right)
+        assert finding.support == pytest.approx(expected, rel=1e-9)
+        told = sentence(finding, complete=True)
+        assert (", of items: on these units alone" in told) is (about == "these_units")
+        where = reach(finding)
+        assert ("it says nothing of other units" in where) is (about == "these_units")
+        undecidable = (
+            "Could not be decided by this study: if no answer had changed, p of support would be 0.282"
+        )
+        assert told.startswith(undecidable) is (about == "new_units")
+        assert finding.verdict == ("supported" if about == "these_units" else "open")
 
 
 def test_a_constant_difference_is_no_evidence_of_more_than_its_units() -> None:

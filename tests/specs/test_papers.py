@@ -110,16 +110,17 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
     done = CliRunner().invoke(main, ["plan", str(SPECS / "invocation.toml")], env={"GRIDC_DATA": None})
     told = done.output.splitlines()
     start = told.index("  H5a.mistral: equivalence on 300 items, margin 3 pp between levels of invocation")
-    assert told[start + 1].endswith("Gaffke's test of a mean of units, at both sides of the margin, at 0.05")
+    test = "the exact test of paired items (Tango's score), at both sides of the margin, at 0.05"
+    assert told[start + 1].endswith(test)
     assert told[start + 4 : start + 8] == [
         "      without a difference, shows its margin with probability"
         " 0.01 if 10% change, 0.00 if 30% change",
         "      supported if nothing changes",
-        "      refuted if 18 of 300 items change, all one way",
+        "      refuted if 16 of 300 items change, all one way",
         "      open if 4 of 300 items change, all one way",
     ]
     assert "      cannot be refuted" in told
-    assert any(each.startswith("note: H5a.opus: its margin of 3 pp is below the 5.8 pp") for each in told)
+    assert any(each.startswith("note: H5a.opus: its margin of 3 pp is below the 5.6 pp") for each in told)
     assert not any("not computed by this version: hypothesis" in each for each in told)
 
 

@@ -15,6 +15,7 @@ from gridc.reports.findings.outcomes import Outcomes
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.generalizability import resampled
 from gridc.statistics.raters import kappa
+from tests.worlds import margins
 from tests.worlds.search import Game, Range, World
 from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, answers, bench, sizes_of
 
@@ -483,5 +484,6 @@ GAMES = {
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),
         rater(),
+        *margins.games(verdicts, contrast),
     )
 }

@@ -80,7 +80,15 @@ def words(world: World) -> str:
         told += [f"asked {world['repeats']:.0f} x"] * (world["repeats"] > 1)
     told += [
         f"{name} {world[name]:g}"
-        for name in ("models", "levels", "margin", "missing", "loss", "wrong", "p", "psb")
+        for name in (
+            *(("models", "levels") if "levels" in world else ()),
+            "margin",
+            "missing",
+            "loss",
+            "wrong",
+            "p",
+            "psb",
+        )
         if name in world
     ]
     return ", ".join(told)

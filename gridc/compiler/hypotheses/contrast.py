@@ -1,9 +1,12 @@
 """Levels of an axis against a reference level: what difference, equivalence, noninferiority and null_control
 have in common."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, comparable_levels
 from gridc.compiler.hypotheses.power import PlannedTest
@@ -12,13 +15,18 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
+from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.decision import Verdict
-from gridc.statistics.expected_power import ClaimKind, DecidingTest
+from gridc.statistics.expected_power import ClaimKind, DecidingTest, Layout, Stratum
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Evidence, Rule
 
 MARGINS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50)
 """Margins, in percentage points, of which the first that the items can show is proposed."""
+
+
+MOST_UNITS = 100_000
+"""More are not proposed."""
 
 
 class ContrastKind(Tested[ContrastHypothesis]):
@@ -102,10 +110,15 @@ class ContrastKind(Tested[ContrastHypothesis]):
     def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
         margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
         sided = self.takes_side and hypothesis.side != "two-sided"
-        return Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        rule = Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        stated = hypothesis.margin
+        if stated is None:
+            return rule
+        return replace(rule, largest=stated.largest, of_items=stated.about == "these_units")
 
     def test(self, hypothesis: ContrastHypothesis, level: float) -> DecidingTest:
-        return DecidingTest(self.claim, hypothesis.side, level, self.rule(hypothesis, level).margin)
+        rule = self.rule(hypothesis, level)
+        return DecidingTest(self.claim, hypothesis.side, level, rule.margin, largest=rule.largest)
 
     def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         if hypothesis.margin is not None:
@@ -118,6 +131,73 @@ class ContrastKind(Tested[ContrastHypothesis]):
                 return f"{what}{pp} }} is about the least that these items show"
         return f"{more(design)}, and {what}2 }}"
 
+    def at_margin_words(self, hypothesis: ContrastHypothesis, design: PlannedTest, sides: str) -> str:
+        """The test of units at the margin, or at both of them."""
+        levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
+        answers = () if design.empty else self.at_margin_layout(hypothesis, design).by_unit.sum(axis=1)
+        test = margins.method_of(answers, design.whole)
+        return f"{test}, at {sides} the margin{levels}{assumed(hypothesis)}"
+
+    def at_margin_layout(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> Layout:
+        layout = self.layout(hypothesis, design)
+        if hypothesis.margin is None or hypothesis.margin.about == "new_units":
+            return layout
+        strata = [
+            Stratum((stratum.answers[0] / part.sizes[0],) * part.items)
+            for stratum, part in zip(layout.strata, design.known.values(), strict=True)
+        ]
+        return replace(layout, strata=tuple(strata))
+
+    def way_out(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+        ways = self.unshown(hypothesis, design) if verdict == "supported" else None
+        return ways or super().way_out(hypothesis, design, verdict)
+
+    def unshown(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str | None:
+        if hypothesis.margin is None or self.finds_effects or design.empty:
+            return None
+        return ", or ".join(self._ways(hypothesis, hypothesis.margin, design)) or None
+
+    def _ways(self, hypothesis: ContrastHypothesis, margin: Margin, design: PlannedTest) -> Iterator[str]:
+        """What is the least of each kind that lets the margin be shown where nothing changes; nothing where
+        it is shown there already."""
+
+        def shows(count: int | None = None, **stated: object) -> bool:
+            wanted = margin.model_copy(update=stated)
+            asked = hypothesis.model_copy(update={"margin": wanted})
+            answers = np.sort(self.at_margin_layout(asked, design).by_unit.sum(axis=1))
+            rows = design.replicates * (answers if count is None else np.resize(answers, count))
+            arms, ones = np.column_stack([rows, rows]), np.ones(len(rows), np.int64)
+            units = CaseTable(arms, np.zeros_like(arms), ones)
+            p = margins.unchanged(units, 1, 0, wanted.pp / 100, wanted.largest)
+            return p <= design.level
+
+        def refutes(**stated: object) -> bool:
+            asked = hypothesis.model_copy(update={"margin": margin.model_copy(update=stated)})
+            return "refuted" in self.reached(asked, design)
+
+        if shows():
+            return
+        several = any(size > 1 for part in design.known.values() for size in part.sizes)
+        held = len(self.at_margin_layout(hypothesis, design).by_unit)
+        if count := _least(lambda number: shows(number), held, MOST_UNITS):
+            single = all(size == 1 for part in design.known.values() for size in part.sizes)
+            more = (
+                f"{count:,} items" if single or margin.about == "these_units" else f"items of {count:,} units"
+            )
+            yield f"draw {more}" if single else f"draw {more} (those of one unit are not independent)"
+        most = round(2 * (margin.largest_change or 100)) - 1
+        halves = _least(lambda number: shows(pp=number / 2), math.floor(2 * margin.pp), most)
+        if halves and refutes(pp=halves / 2):
+            yield f"pp = {halves / 2:g}"
+        if not several or margin.about == "these_units":
+            return
+        fives = range(math.floor(margin.pp / 5) + 1, math.ceil((margin.largest_change or 100) / 5))
+        largest = next((5 * at for at in reversed(fives) if shows(largest_change=5.0 * at)), None)
+        if largest and refutes(largest_change=float(largest)):  # units of few items change by more at once
+            yield f"largest_change = {largest}, where it is known that no unit changes by more"
+        if shows(about="these_units"):
+            yield 'about = "these_units", where nothing is to be said of others'
+
     def would_reach(
         self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict, **stated: object
     ) -> bool:
@@ -125,6 +205,31 @@ class ContrastKind(Tested[ContrastHypothesis]):
         level at most."""
         stricter = replace(design, level=design.level / 2)
         return verdict in self.reached(hypothesis.model_copy(update=stated), stricter)
+
+
+def _least(holds: Callable[[int], bool], low: int, most: int) -> int | None:
+    """The least number above `low` for which it holds, as it does for every larger one; None where it holds
+    for none up to `most`."""
+    step = 1
+    while low + step < most and not holds(low + step):
+        step *= 2
+    high = min(low + step, most)
+    if high <= low or not holds(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def assumed(hypothesis: ContrastHypothesis) -> str:
+    """What a test at the margin takes for granted, and whom it is about."""
+    margin, words = hypothesis.margin, ""
+    if margin is not None and margin.largest_change is not None:
+        words += f", if no unit changes by more than {margin.largest_change:g} pp"
+    if margin is not None and margin.about == "these_units":
+        words += ", of items: on these units alone"
+    return words
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:
@@ -151,9 +256,3 @@ def joint_words(hypothesis: ContrastHypothesis) -> str:
     """The test of a difference either way."""
     several = len(hypothesis.levels)
     return f"joint test of {several} levels" if several > 1 else "two-sided test"
-
-
-def at_margin_words(hypothesis: ContrastHypothesis, sides: str) -> str:
-    """The test of units at the margin, or at both of them."""
-    levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
-    return f"{margins.METHOD}, at {sides} the margin{levels}"

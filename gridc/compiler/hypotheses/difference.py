@@ -7,7 +7,6 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
-from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind
@@ -46,12 +45,12 @@ class Difference(ContrastKind):
     def pairs(self, hypothesis: ContrastHypothesis) -> Sequence[Pair]:
         return [Pair(hypothesis.axis, level, hypothesis.reference) for level in hypothesis.levels]
 
-    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
+    def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         if hypothesis.side == "two-sided":
-            return by_estimator(joint_words(hypothesis), spec)
+            return by_estimator(joint_words(hypothesis), design.spec)
         several = len(hypothesis.levels)
         best = f", for the best of {several} levels" if several > 1 else ""
-        return by_estimator(f"one-sided test{best}", spec)
+        return by_estimator(f"one-sided test{best}", design.spec)
 
     def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         """A difference either way is refuted by none that is large enough to matter, and one with a side by

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
-    at_margin_words,
     no_effect_to_find,
     within,
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
@@ -39,8 +39,8 @@ class Equivalence(ContrastKind):
     def claims(self, hypothesis: ContrastHypothesis) -> Claims:
         return Claims(BOTH, 1)
 
-    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
-        return at_margin_words(hypothesis, "both sides of")
+    def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
+        return self.at_margin_words(hypothesis, design, "both sides of")
 
     def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         return None if effect is None else no_effect_to_find(hypothesis)

@@ -78,8 +78,8 @@ class Interaction(Tested[InteractionHypothesis]):
     def test(self, hypothesis: InteractionHypothesis, level: float) -> DecidingTest:
         return DecidingTest("crossed", "two-sided", level)
 
-    def test_words(self, hypothesis: InteractionHypothesis, spec: Spec) -> str:
-        return by_estimator("joint test of the interactions", spec)
+    def test_words(self, hypothesis: InteractionHypothesis, design: PlannedTest) -> str:
+        return by_estimator("joint test of the interactions", design.spec)
 
     def unreachable(self, hypothesis: InteractionHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         by = hypothesis.by

@@ -170,6 +170,10 @@ class HypothesisKind(Protocol[H]):
     def way_out(self, hypothesis: H, design: PlannedTest, verdict: Verdict) -> str:
         """What makes a verdict possible that no outcome reaches."""
 
+    def unshown(self, hypothesis: H, design: PlannedTest) -> str | None:
+        """What would let its margin be shown where nothing changes; None where it is, or there is none."""
+        return None
+
     @abstractmethod
     def power(self, hypothesis: H, design: PlannedTest) -> DesignPower:
         """What its test can show; where no units are known the test alone is named."""

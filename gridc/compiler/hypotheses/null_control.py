@@ -1,13 +1,14 @@
 """No effect is expected."""
 
+from dataclasses import replace
+
 from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Problem
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
-from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Assumed, ClaimKind, DecidingTest, power
+from gridc.statistics.expected_power import Assumed, ClaimKind, power
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
@@ -28,8 +29,8 @@ class NullControl(ContrastKind):
     def claims(self, hypothesis: ContrastHypothesis) -> Claims:
         return Claims(("refute",) if hypothesis.margin is None else BOTH, 1)
 
-    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
-        return by_estimator(joint_words(hypothesis), spec)
+    def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
+        return by_estimator(joint_words(hypothesis), design.spec)
 
     def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         if hypothesis.margin is not None:
@@ -44,9 +45,10 @@ class NullControl(ContrastKind):
         self, hypothesis: ContrastHypothesis, design: PlannedTest, effect: float, assumed: Assumed
     ) -> float:
         """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
-        test, layout = self.test(hypothesis, design.level), self.layout(hypothesis, design)
-        shown = DecidingTest("inside", test.side, design.level, test.margin)
-        return min(self.chance(test, layout, assumed, effect), power(shown, layout, assumed, 0.0))
+        test, layout = self._test(hypothesis, design), self.layout(hypothesis, design)
+        shown = replace(test, claim="inside")
+        within = power(shown, self.at_margin_layout(hypothesis, design), assumed, 0.0)
+        return min(self.chance(test, layout, assumed, effect), within)
 
 
 KIND = NullControl()

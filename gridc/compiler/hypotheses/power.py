@@ -60,6 +60,12 @@ def numbers_of(parts: Collection[BenchmarkUnits]) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(number[name] for name in part.names) for part in parts)
 
 
+def replicates_of(spec: Spec) -> int:
+    """The most answers to an item in a cell."""
+    stated = [level.replicates for level in spec.levels if level.replicates is not None]
+    return max([*stated, spec.harness.replicates or 1])
+
+
 def units_of(parts: Collection[BenchmarkUnits]) -> int:
     """How many units several parts have."""
     unnamed = sum(part.units for part in parts if not part.names)
@@ -81,6 +87,16 @@ class PlannedTest:
     @property
     def known(self) -> Mapping[str, BenchmarkUnits]:
         return self.many if self.parts is None else self.parts
+
+    @property
+    def replicates(self) -> int:
+        """How many answers an item has at most that count as answers of their own."""
+        return 1 if self.spec.aggregated else replicates_of(self.spec)
+
+    @property
+    def whole(self) -> bool:
+        """Whether an item has one such answer in every cell, which earns 0 or 1."""
+        return self.replicates == 1 and not self.graded
 
     @property
     def empty(self) -> bool:

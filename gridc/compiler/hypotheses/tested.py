@@ -83,7 +83,7 @@ class Tested(HypothesisKind[T]):
         """Its test, as power is computed of it."""
 
     @abstractmethod
-    def test_words(self, hypothesis: T, spec: Spec) -> str:
+    def test_words(self, hypothesis: T, design: PlannedTest) -> str:
         """Which test decides."""
 
     @abstractmethod
@@ -165,10 +165,10 @@ class Tested(HypothesisKind[T]):
         level = design.level
         if why := self.undecidable(hypothesis, design.spec):
             return DesignPower(f"none, since {why}", level)
-        test, words = self.test(hypothesis, level), self.test_words(hypothesis, design.spec)
+        test, words = self._test(hypothesis, design), self.test_words(hypothesis, design)
         if design.empty:
             return DesignPower(words, level)
-        layout = self.layout(hypothesis, design)
+        layout = (self.at_margin_layout if self.at_margin else self.layout)(hypothesis, design)
 
         def effects(together: float) -> dict[str, float | None]:
             return {
@@ -194,7 +194,8 @@ class Tested(HypothesisKind[T]):
         )
 
     def power_at(self, hypothesis: T, design: PlannedTest, effect: float, assumed: Assumed) -> float:
-        test, layout = self.test(hypothesis, design.level), self.layout(hypothesis, design)
+        layout = (self.at_margin_layout if self.at_margin else self.layout)(hypothesis, design)
+        test = self._test(hypothesis, design)
         return self.chance(test, layout, assumed, 0.0 if self.shows_margins else effect)
 
     def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
@@ -204,6 +205,13 @@ class Tested(HypothesisKind[T]):
     def least(self, test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
         """The smallest difference that is found, or margin that is shown."""
         return smallest(test, layout, assumed)
+
+    def _test(self, hypothesis: T, design: PlannedTest) -> DecidingTest:
+        return replace(self.test(hypothesis, design.level), whole=design.whole)
+
+    def at_margin_layout(self, hypothesis: T, design: PlannedTest) -> Layout:
+        """The units that tests at its margin take as independent."""
+        return self.layout(hypothesis, design)
 
     def layout(self, hypothesis: T, design: PlannedTest) -> Layout:
         """What its test compares. Of the cells under each compared level the fewest count: the others have no
@@ -245,7 +253,7 @@ class Tested(HypothesisKind[T]):
             tuple(part.sizes for part in parts.values()),
             tuple(stratum.numbers for stratum in layout.strata),
             tuple(
-                stratum.answers[0] / part.sizes[0]
+                design.replicates * stratum.answers[0] / part.sizes[0]
                 for stratum, part in zip(layout.strata, parts.values(), strict=True)
             ),
             layout.levels,
@@ -253,7 +261,7 @@ class Tested(HypothesisKind[T]):
             layout.doses,
             self.interacts,
         )
-        return _witnesses(self.rule(hypothesis, level), planned, self.test(hypothesis, level), layout)
+        return _witnesses(self.rule(hypothesis, level), planned, self._test(hypothesis, design), layout)
 
     def _words(
         self, hypothesis: T, outcome: RiseFall, sided: bool, parts: Mapping[str, BenchmarkUnits] | None

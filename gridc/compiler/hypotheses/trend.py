@@ -76,8 +76,8 @@ class Trend(Tested[TrendHypothesis]):
     def test(self, hypothesis: TrendHypothesis, level: float) -> DecidingTest:
         return DecidingTest("effect", SIDES[hypothesis.direction], level)
 
-    def test_words(self, hypothesis: TrendHypothesis, spec: Spec) -> str:
-        return by_estimator("one-sided test of the slope", spec)
+    def test_words(self, hypothesis: TrendHypothesis, design: PlannedTest) -> str:
+        return by_estimator("one-sided test of the slope", design.spec)
 
     def unreachable(self, hypothesis: TrendHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         return "predict the differences that make it up"

@@ -17,7 +17,13 @@ from typing import Any, Literal
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.grid_counts import Spoken, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import TOGETHER, BenchmarkUnits, PlannedTest, assumed_words
+from gridc.compiler.hypotheses.power import (
+    TOGETHER,
+    BenchmarkUnits,
+    PlannedTest,
+    assumed_words,
+    replicates_of,
+)
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.prices import TokenPrice
@@ -493,7 +499,7 @@ class _Search:
         """The spec as it stands."""
         drawn = {name: items.sampled for name, items in self.study.items.items()}
         design = self.described(self.full, drawn, self.full.cost(drawn), assumed)
-        return replace(design, replicates=_replicates(self.study.spec))
+        return replace(design, replicates=replicates_of(self.study.spec))
 
 
 def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:
@@ -514,9 +520,3 @@ def _once(spec: Spec) -> Spec:
     )
     harness = spec.harness.model_copy(update={"replicates": None})
     return spec.model_copy(update={"axis": axes, "harness": harness})
-
-
-def _replicates(spec: Spec) -> int:
-    """The most answers to an item."""
-    stated = [level.replicates for axis in spec.axis for level in axis.level if level.replicates is not None]
-    return max([*stated, spec.harness.replicates or 1])

@@ -55,7 +55,8 @@ class Prospect:
     `items` and `units` are None where the number of items is not known; `axis` is the one whose levels are
     compared. `outcomes` has a sentence for each
     verdict that can be reached, by exact tests of paired units at the level of each of its `contrasts`.
-    `power` is what the test that decides it can show.
+    `power` is what the test that decides it can show. `unshown` is what would let its margin be shown where
+    nothing changes; None where it is.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Prospect:
     axis: str | None
     outcomes: Mapping[Verdict, str]
     power: DesignPower
+    unshown: str | None = None
 
 
 def prospects(plan: Plan) -> list[Prospect]:
@@ -188,6 +190,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
             if verdict not in untested
         },
         kind.power(hypothesis, design),
+        kind.unshown(hypothesis, design),
     )
 
 

@@ -264,8 +264,10 @@ def seen(
     """What so many units can show, in points; and where nothing was decided how many would."""
     sizes = units.items.tolist()
     share = None if margin is None else margin / 100
-    shown = sight(sizes, share, alpha, each, changing, TOGETHER)
-    needed = units_needed(sizes, share, alpha, changing, TOGETHER) if undecided and share else None
+    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.whole)
+    needed = (
+        units_needed(sizes, share, alpha, changing, TOGETHER, units.whole) if undecided and share else None
+    )
     return ReleaseSight(
         loss=None if shown.loss is None else 100 * shown.loss,
         margin=None if shown.margin is None else 100 * shown.margin,

@@ -8,8 +8,9 @@ from gridc.statistics.power import POWER
 
 METHOD = (
     "Items are paired by content, or by id where a log has no content; units are what is independent.",
-    '"Worse by more than the margin" and "not worse by as much" are two tests (Gaffke\'s, of a mean of '
-    "units): neither follows from the other's failure.",
+    '"Worse by more than the margin" and "not worse by as much" are two tests (exact where units are '
+    "single items of 0 or 1 points, else Gaffke's of a mean of units): neither follows from the other's "
+    "failure.",
     "Worse: Holm over the gates of a family. Not worse: every gate by itself. A build is refused, or passed, "
     "falsely with a chance of at most {alpha:g}.",
     "An answer that is missing counts as wrong in the scores, and against either claim in the tests. What a "

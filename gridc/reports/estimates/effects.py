@@ -6,12 +6,11 @@ from typing import Any
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.hypotheses.sentences import pairs_words
+from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics import margins
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import NumberNeededEstimate
 
@@ -115,9 +114,9 @@ class _HypothesisRows:
         """The test and the trend."""
         effect, finding = self._effect, self._found
         failure = effect.failure
+        corrected = f"corrected by {finding.correction} over {finding.members}"
         if effect.test is not None or failure is not None:
             test = effect.test
-            corrected = f"corrected by {finding.correction} over {finding.members}"
             words = (
                 "no test"
                 if test is None
@@ -141,7 +140,7 @@ class _HypothesisRows:
                 "p_support",
                 f"p of what {finding.id} ({finding.kind}) predicts",
                 effect.support,
-                f"{margins.METHOD}, at the margin; corrected by {finding.correction} over {finding.members}",
+                f"{at_margin(effect)}, at the margin; {corrected}",
                 p=effect.support,
                 corrected_p=finding.support,
             )
@@ -151,7 +150,7 @@ class _HypothesisRows:
                 "p_refute",
                 f"p of what refutes {finding.id} ({finding.kind})",
                 effect.refute,
-                f"by the rule of its kind; corrected by {finding.correction} over {finding.members}",
+                f"by the rule of its kind; {corrected}",
                 p=effect.refute,
                 corrected_p=finding.refute,
             )
@@ -214,7 +213,7 @@ class _HypothesisRows:
                 "p_within",
                 f"p of: smaller than {margin.pp:g} pp, {about}",
                 margin.p,
-                f"{margins.METHOD}, at both sides of the margin",
+                f"{change.method}, at both sides of the margin",
                 p=margin.p,
                 n=change.samples,
                 assumption=INDEPENDENT,
@@ -225,7 +224,7 @@ class _HypothesisRows:
                 "risk_difference",
                 f"difference of two rates, {about}, with the limits that its margin is compared with",
                 change.difference,
-                f"difference of means; limits where {margins.METHOD} has p {self._found.alpha:g}",
+                f"difference of means; limits where {change.method} has p {self._found.alpha:g}",
                 interval=change.limits,
                 level=1 - 2 * self._found.alpha,
                 n=change.samples,

@@ -29,6 +29,7 @@ from gridc.reports.findings.rates import RateDefinition, mean_called
 from gridc.runtime.store.rows import CellOutcomes, ResponseRow
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.inference import ResponseFilter
+from gridc.schema.items import UnitLevel
 from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
 
@@ -87,7 +88,8 @@ class Observations:
     over the samples that count, in units of 1 / `scale`, and `counted` how many count; `read_earned` and
     `read_counted` are those of readable answers. `units` (items,) numbers the unit of each item over all
     benchmarks: the groups that are independent of each other; `drawn` (items,) the groups that a bootstrap
-    draws, where the spec says others. `digests` has the digest of the rows of each cell, by its key.
+    draws, where the spec says others; `asked` (items,) what is asked, which two benchmarks may have in
+    common. `digests` has the digest of the rows of each cell, by its key.
     """
 
     outcome: str
@@ -102,6 +104,7 @@ class Observations:
     scale: int
     units: Whole
     drawn: Whole
+    asked: Whole
     digests: Mapping[str, str]
 
     def __len__(self) -> int:
@@ -221,6 +224,7 @@ class Samples:
             scale,
             np.array(numbers.units, dtype=np.int64),
             np.array(numbers.drawn, dtype=np.int64),
+            np.array(numbers.asked, dtype=np.int64),
             digests,
         )
 
@@ -302,13 +306,15 @@ class _Numbers:
         self.items: dict[tuple[str, str], int] = {}
         self.units: list[int] = []
         self.drawn: list[int] = []
-        self._groups: dict[tuple[bool, tuple[str, str]], int] = {}
+        self.asked: list[int] = []
+        self._groups: dict[tuple[int, tuple[str, str]], int] = {}
         study = plan.study
         here = {name: items for name, items in study.items.items() if name not in study.absent}
         texts = {name: items.sampled for name, items in here.items()}
         self._one = (
             one_group(texts, {name: items.unit for name, items in here.items()}),
             one_group(texts, {name: resampling_of(study.spec, items).unit for name, items in here.items()}),
+            one_group(texts, dict.fromkeys(here, "item")),
         )
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Whole, Flags]] = {}
 
@@ -318,17 +324,17 @@ class _Numbers:
             study = self._plan.study
             sampled = study.items[benchmark]
             items = {item.id: item for item in sampled.sampled}
-            levels = sampled.unit, resampling_of(study.spec, sampled).unit
+            levels: tuple[UnitLevel, ...] = sampled.unit, resampling_of(study.spec, sampled).unit, "item"
             for name in names:
                 if (benchmark, name) not in self.items:
                     self.items[benchmark, name] = len(self.items)
                     own = [(benchmark, items[name].at(level)) for level in levels]
-                    unit, drawn = (
-                        self._groups.setdefault((of_draw, one.get(group, group)), len(self._groups))
-                        for of_draw, one, group in zip((False, True), self._one, own, strict=True)
+                    numbers = (
+                        self._groups.setdefault((which, one.get(group, group)), len(self._groups))
+                        for which, (one, group) in enumerate(zip(self._one, own, strict=True))
                     )
-                    self.units.append(unit)
-                    self.drawn.append(drawn)
+                    for known, number in zip((self.units, self.drawn, self.asked), numbers, strict=True):
+                        known.append(number)
             self._known[benchmark, names] = (
                 np.array([self.items[benchmark, name] for name in names], dtype=np.int64),
                 np.array([self._tags.matches(items[name].tags) for name in names], dtype=np.bool_),

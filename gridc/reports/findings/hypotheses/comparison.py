@@ -19,7 +19,7 @@ from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTable, case_table
-from gridc.statistics.digits import decimals, digits
+from gridc.statistics.digits import DECIMALS, decimals, digits
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
@@ -88,11 +88,45 @@ class Comparison:
         drawn = self.rows.drawn[self.rows.item[some]]
         return arm_sums(drawn, self.arms[some], earned[some], len(self.levels), counts[some])
 
+    def at_margin(self, margin: Margin | None) -> CaseTable:
+        """Rows and outcomes by kind of independent unit and level: what tests at a margin read."""
+        return self.by_item if margin is not None and margin.about == "these_units" else self.by_unit
+
     @cached_property
     def by_unit(self) -> CaseTable:
-        """Rows and outcomes by kind of independent unit and level: what tests at a margin read."""
         counts, earned = self.counted
         return case_table(self.rows.unit, self.arms, earned, len(self.levels), counts)
+
+    @cached_property
+    def by_item(self) -> CaseTable:
+        counts, earned = self.counted
+        return case_table(self.rows.asked[self.rows.item], self.arms, earned, len(self.levels), counts)
+
+    def changed_too_much(self, level: str, reference: str, margin: Margin) -> str:
+        """Which unit changed by more than the largest change that is stated; empty where none did."""
+        if margin.largest_change is None:
+            return ""
+        counts, earned = self.counted
+        of = self.rows.asked if margin.about == "these_units" else self.rows.units
+        units = of[self.rows.item]
+        rates = []
+        for name in (level, reference):
+            here = self.arms == self.levels.index(name)
+            held, points = (
+                np.bincount(units[here], values[here], int(units.max()) + 1) for values in (counts, earned)
+            )
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rates.append(points / held)
+        moved = np.nan_to_num(rates[0] - rates[1])
+        worst = int(np.abs(moved).argmax())
+        if round(abs(float(moved[worst])), DECIMALS) <= margin.largest:
+            return ""
+        benchmark, item = self.rows.items[int(self.rows.item[units == worst][0])]
+        what = "item" if margin.about == "these_units" else "the unit of item"
+        return (
+            f"{what} {item} of {benchmark} changed by {100 * moved[worst]:+.1f} pp under {level}, and "
+            f"`largest_change` is {margin.largest_change:g}"
+        )
 
     @cached_property
     def drawn_rates(self) -> Floats:
@@ -137,9 +171,11 @@ class Comparison:
         """Two levels, with the tests at the stated margin and at those of sensitivity."""
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
         differences = self.differences(level, reference)
+        units, places = self.at_margin(margin), self._places(level, reference)
+        largest = 1.0 if margin is None else margin.largest
         at_margins = []
         for pp in sizes:
-            p = digits(self.within(level, reference, pp / 100))
+            p = digits(margins.within(units, *places, pp / 100, largest))
             at_margins.append(AtMargin(pp, p, p <= alpha))
         rate, against = self.rate(level), self.rate(reference)
         return RateChange(
@@ -153,9 +189,12 @@ class Comparison:
             None if rate is None or against is None else rate - against,
             self.interval(differences),
             tuple(at_margins),
-            margins.limits(self.by_unit, *self._places(level, reference), alpha) if sizes else None,
+            margins.limits(units, *places, alpha, largest) if sizes else None,
             self._no_interval(differences),
             self._pairs(level, reference),
+            margins.method(units, *places) if sizes else "",
+            "" if margin is None else self.changed_too_much(level, reference, margin),
+            None if margin is None else margins.unchanged(units, *places, margin.pp / 100, largest),
         )
 
     def _pairs(self, level: str, reference: str) -> PairsRow | None:
@@ -189,10 +228,6 @@ class Comparison:
 
     def _places(self, level: str, reference: str) -> tuple[int, int]:
         return self.levels.index(level), self.levels.index(reference)
-
-    def within(self, level: str, reference: str, margin: float) -> float:
-        """p of: the difference lies inside the margin (two one-sided tests)."""
-        return margins.within(self.by_unit, *self._places(level, reference), margin)
 
     def flips(self, level: str, reference: str) -> Flips | None:
         """How single answers moved; None where an item is asked several times or earns a part of a point."""

@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gridc.compiler.hypotheses import kind_of
-from gridc.compiler.hypotheses.contrast import ContrastKind
+from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
@@ -21,7 +22,7 @@ from gridc.reports.findings.hypotheses.effects import (
     TrendLine,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import (
     Fit,
     covariates,
@@ -30,6 +31,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
+from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
@@ -57,11 +59,41 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
     def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
         return _decide(measured, hypothesis, self.kind)
 
+    def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
+        stated = self._of_kind(finding)
+        words = assumed(stated)
+        aside = "" if words and words in self.claimed(stated) else words
+        return aside, OF_ITEMS if _on_these_units(stated) else INDEPENDENT
+
+    def reach(self, finding: HypothesisFinding) -> str:
+        if (
+            not self.kind.at_margin
+            or finding.verdict == "open"
+            or not _on_these_units(self._of_kind(finding))
+        ):
+            return super().reach(finding)
+        return (
+            f"Other items of these units, at level {finding.alpha:g}, if items are independent given their "
+            "unit; it says nothing of other units. These models and configurations only."
+        )
+
+    def _of_kind(self, finding: HypothesisFinding) -> ContrastHypothesis:
+        stated: Any = finding.hypothesis  # one of this kind
+        found: ContrastHypothesis = stated
+        return found
+
+
+OF_ITEMS = "which assumes that items are independent given their unit"
+
+
+def _on_these_units(stated: ContrastHypothesis) -> bool:
+    return stated.margin is not None and stated.margin.about == "these_units"
+
 
 def within_words(hypothesis: ContrastHypothesis) -> str:
     """A claim that the levels do not differ, by no more than the margin where there is one."""
     within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between {between(hypothesis.axis)}"
+    return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> Effect:
@@ -91,8 +123,13 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
     rule = kind.rule(hypothesis, ALPHA)  # whose level is not read
     support, refute = rule.p_values(_evidence(comparison, hypothesis, odds, test))
     if kind.at_margin:
+        untested = [one.change.untested for one in contrasts if one.change.untested]
         failure = comparison.unanswered or (
-            None if failure and failure.code in ("estimator", "few_units") else failure
+            Failure("largest_change", untested[0])
+            if untested
+            else None
+            if failure and failure.code in ("estimator", "few_units")
+            else failure
         )
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
 
@@ -162,7 +199,7 @@ def _evidence(
     test: EffectTest | None,
 ) -> Evidence:
     return Evidence(
-        comparison.by_unit,
+        comparison.at_margin(hypothesis.margin),
         [comparison.levels.index(level) for level in hypothesis.levels],
         comparison.levels.index(hypothesis.reference),
         test.p if test is not None and test.decides else 1.0,

@@ -15,7 +15,8 @@ from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.hypotheses.sentences import (
-    AT_MARGIN,
+    INDEPENDENT,
+    at_margin,
     change_words,
     correction_words,
     points_words,
@@ -140,20 +141,41 @@ class EffectDecision(Decision[T]):
         if failure is not None and not effect.tested:
             return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
         return (
-            f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
-            f"{p_value(finding.refute)}, {correction_words(finding)} at level {finding.alpha:g}; "
-            f"{self._basis(effect)})."
+            f"{self._undecidable(finding, effect)}{name} is {finding.verdict} "
+            f"(p of support {p_value(finding.support)}, p of refutation {p_value(finding.refute)}, "
+            f"{correction_words(finding)} at level {finding.alpha:g}; {self._basis(finding, effect)})."
         )
 
-    def _basis(self, effect: Effect) -> str:
+    def _undecidable(self, finding: HypothesisFinding, effect: Effect) -> str:
+        """That the study could not have shown a margin."""
+        if finding.verdict != "open" or self.kind.finds_effects:
+            return ""
+        still = max((contrast.change.unchanged or 0.0 for contrast in effect.contrasts), default=0.0)
+        if still <= finding.alpha:
+            return ""
+        return (
+            f"Could not be decided by this study: if no answer had changed, p of support would be "
+            f"{p_value(still)} on its {counted(effect.units, 'unit')}. "
+        )
+
+    def _basis(self, finding: HypothesisFinding, effect: Effect) -> str:
         """What the p-values rest on."""
+        at = self._at_margin(finding, effect)
         if self.kind.at_margin:
-            return AT_MARGIN
+            return at
         test = ESTIMATORS[effect.estimator].assumes
         if effect.failure is not None:
             test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
         margins = any(contrast.change.margins for contrast in effect.contrasts)
-        return f"{test}; at the margin {AT_MARGIN}" if margins else test
+        return f"{test}; at the margin {at}" if margins else test
+
+    def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
+        """What a test at its margin takes for granted that its claim does not say, and what it assumes."""
+        return "", INDEPENDENT
+
+    def _at_margin(self, finding: HypothesisFinding, effect: Effect) -> str:
+        aside, independent = self.assumes(finding)
+        return f"{at_margin(effect)}{aside}, {independent}"
 
 
 def _effect_of(finding: HypothesisFinding) -> Effect:

@@ -12,7 +12,7 @@ from gridc.statistics.unit_bootstrap import Ends
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
-    "graded", "library", "few_units",
+    "graded", "library", "few_units", "largest_change",
 ]  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class Failure:
     graded       the estimator takes outcomes of 0 and 1 alone
     library      the library that the estimator needs is not installed
     few_units    there is an estimate, of too few or too unequal units to decide by
+    largest_change  a unit changed by more than the margin of the spec says that one can
     """
 
     code: FailureCode
@@ -55,8 +56,10 @@ class RateChange:
     difference is central, 95 %, over resamples of units; None where they make none. A rate is None where
     no sample counts. `margins` has the stated margin first, and is empty where the spec states none; `limits`
     are then those of the same tests, each missed with probability alpha, so that they lie inside the margin
-    exactly where its p is at most alpha. `no_interval` says why there is no interval. `pairs` says
-    what is left per protocol; None by intention to treat.
+    exactly where its p is at most alpha, and `method` is what decides there, unless
+    `untested` says why nothing does; `unchanged` is p of the stated one if no answer had changed.
+    `no_interval` says why there is no interval. `pairs` says what is left per protocol; None by intention
+    to treat.
     """
 
     part: str | None
@@ -72,6 +75,9 @@ class RateChange:
     limits: Ends | None = None
     no_interval: str = ""
     pairs: PairsRow | None = None
+    method: str = ""
+    untested: str = ""
+    unchanged: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Levels that are not worse than the reference by the margin."""
 
+from gridc.compiler.hypotheses.contrast import assumed
 from gridc.compiler.hypotheses.noninferiority import KIND
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
 from gridc.schema.inference import ContrastHypothesis, between
@@ -12,7 +13,7 @@ class NoninferiorityDecision(ContrastDecision):
         """With its side, whichever score is the better one."""
         by = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
         way = "fall" if hypothesis.side == "greater" else "rise"
-        return f", that it does not {way}{by} between {between(hypothesis.axis)}"
+        return f", that it does not {way}{by} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 DECISION = NoninferiorityDecision()

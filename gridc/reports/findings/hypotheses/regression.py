@@ -15,7 +15,7 @@ from gridc.compiler.hypotheses.tested import DECIDES_NOTHING
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
-from gridc.reports.findings.hypotheses.sentences import AT_MARGIN
+from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.words import KINDS, percent
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
@@ -99,8 +99,9 @@ class Estimator:
     curve_errors: str = ""
 
 
+UNTESTED = f"no test of its own, {INDEPENDENT}"
 ESTIMATORS: Mapping[str, Estimator] = {
-    "none": Estimator(None, AT_MARGIN),
+    "none": Estimator(None, UNTESTED),
     "cluster_logit": Estimator(
         clustered_logit,
         f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
@@ -108,7 +109,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     ),
     "glmm": Estimator(
         random_intercept,
-        AT_MARGIN,
+        UNTESTED,
         "of a random intercept by unit, from the information matrix",
     ),
 }

@@ -15,13 +15,17 @@ from gridc.schema.hypotheses import RateChangeRow
 from gridc.statistics.jackknife import Spread
 from gridc.statistics.unit_bootstrap import Ends
 
-AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
-"""What p-values at a margin rest on."""
+INDEPENDENT = "which assumes that units are independent"
 PER_PROTOCOL = (
     "Per protocol compares the items that are readable under every level compared: no causal effect of the "
     "level where being readable depends on it."
 )
 CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+
+
+def at_margin(effect: Effect) -> str:
+    """What decides at a margin; of several levels the same but where they lack answers of their own."""
+    return " and ".join(dict.fromkeys(contrast.change.method for contrast in effect.contrasts))
 
 
 def readings(finding: HypothesisFinding) -> str:
@@ -60,6 +64,8 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
     if change.limits is not None and change.interval is not None:
         more.append(f"at the margin's level {_ends(change.limits)}")
+    if change.untested:
+        more.append(f"not tested at the margin: {change.untested}")
     if contrast.odds is not None:
         low, high = contrast.odds.interval
         more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g} [{low:.3g}, {high:.3g}]")

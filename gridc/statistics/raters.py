@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridc.statistics.arrays import Whole
+from gridc.statistics.unit_intervals import as_independent, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ def kappa(
         for limit in (
             _clopper_pearson(int(np.trace(table)), n, 1 - level)
             if units is None or independent == n
-            else _limits(
-                agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level
-            )
+            else limits(agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level)
         )
     )
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
@@ -86,28 +85,7 @@ def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable
     share = float(np.trace(table) / total)
     by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
     alone = share * (1 - share) / total / (1 - by_chance) ** 2
-    return _as_independent(total, len(places), alone, spread, level)
-
-
-def _as_independent(n: int, units: int, alone: float, spread: float, level: float) -> float:
-    """How many independent responses show as much as n of several units: by the variance of a statistic of n
-    independent ones over its jackknife variance, less what Student's t adds for few units."""
-    from scipy.stats import norm, t
-
-    if spread <= 0 or alone <= 0:
-        return float(units)
-    tail = (1 + level) / 2
-    few = float(norm.ppf(tail) / t.ppf(tail, units - 1)) ** 2
-    return min(float(n), n * alone / spread * few)
-
-
-def _limits(share: float, n: float, error: float) -> tuple[float, float]:
-    """Clopper-Pearson limits of a share of n trials, which need not be whole numbers."""
-    from scipy.stats import beta
-
-    low = 0.0 if share <= 0 else float(beta.ppf(error / 2, share * n, n - share * n + 1))
-    high = 1.0 if share >= 1 else float(beta.ppf(1 - error / 2, share * n + 1, n - share * n))
-    return low, high
+    return as_independent(total, len(places), alone, spread, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +121,8 @@ def unit_share(having: Sequence[bool], units: Sequence[Hashable], level: float =
         left_out = np.array([(count - has) / (n - size) for has, size in totals.values()])
         spread = (len(totals) - 1) / len(totals) * float(((left_out - left_out.mean()) ** 2).sum())
         alone = count / n * (1 - count / n) / n
-        worth = _as_independent(n, len(totals), alone, spread, level)
-    return UnitShare(n, count, *_limits(count / n, worth, 1 - level), len(totals))
+        worth = as_independent(n, len(totals), alone, spread, level)
+    return UnitShare(n, count, *limits(count / n, worth, 1 - level), len(totals))
 
 
 def cohen(table: Whole) -> float | None:

@@ -249,7 +249,7 @@ def _least(rows: Floats, points: Floats) -> float:
     ends = 1e-9, float(points.sum() / rows.sum())
     if ends[1] <= ends[0] or excess(ends[0]) >= 0:
         return 0.0
-    return float(brentq(excess, *ends, xtol=1e-10)) if excess(ends[1]) > 0 else ends[1]
+    return float(brentq(excess, *ends, xtol=1e-13)) if excess(ends[1]) > 0 else ends[1]
 
 
 def _mover(one: tuple[Floats, Floats], other: tuple[Floats, Floats], scale: Callable[[float], float]) -> Ends:

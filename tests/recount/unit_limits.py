@@ -157,8 +157,8 @@ def ratio(rows: Rows) -> Interval:
 
 
 def mean(rows: Rows, logarithm: bool = True) -> tuple[float, Interval]:
-    """A sum of values over another one. The wider at each end of t of the jackknife (on the log scale where no
-    value is below 0) and of t with Hall's cubic, inverted by search; none where few units carry it."""
+    """A sum of values over another one. The wider at each end of t of the jackknife (on the log scale where
+    no value is below 0) and of t with Hall's cubic, inverted by search; none where few units carry it."""
     n, y = by_unit(rows).T
     count, value = len(n), float(y.sum() / n.sum())
     left = (y.sum() - y) / (n.sum() - n)

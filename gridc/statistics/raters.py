@@ -222,31 +222,52 @@ def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float
     return Bang(arm, n, right, wrong, index, error, low, high, chance, (arms * p - 1) / (arms - 1))
 
 
+EXCHANGES = 1999
+"""Of the guesses of one item, for a p-value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess. `least` is the
-    smallest expected count, below 5 of which the p-value is rough."""
+    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess. Where items have
+    several guesses (`by_item`) p is of exchanging each item's among its arms; else it is of the chi-squared
+    law, and rough where `least`, the smallest expected count, is below 5."""
 
     chi2: float | None
     df: int
     p: float
     least: float | None = None
+    by_item: bool = False
 
 
-def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses:
-    """Pearson's test of independence of the true arm and the guess. A judge who knows nothing passes with any
-    habit of guessing; a test of uniform guesses does not allow for habits."""
+def guesses_independent(
+    truth: Sequence[str], guessed: Sequence[str], items: Sequence[Hashable] | None = None, seed: int = 0
+) -> Guesses:
+    """Pearson's test of independence of the true arm and the guess, with the item of each guess (None: no two
+    share one). A judge who knows nothing passes with any habit of guessing; a test of uniform guesses does
+    not allow for habits. Guesses of one item go together whatever its arm, and would be taken for more than
+    they are: they change places within the item, and those of items with one guess among each other."""
     from scipy.stats import chi2_contingency
 
-    rows, columns = sorted(set(truth)), sorted(set(guessed))
-    table = np.array(
-        [[sum(t == r and g == c for t, g in zip(truth, guessed, strict=True)) for c in columns] for r in rows]
-    )
-    if len(rows) < 2 or len(columns) < 2:
+    (_, true), (_, said) = (np.unique(values, return_inverse=True) for values in (truth, guessed))
+    shape = int(true.max(initial=-1)) + 1, int(said.max(initial=-1)) + 1
+    if min(shape) < 2:
         return Guesses(None, 0, 1.0)
+    table = np.bincount(true * shape[1] + said, minlength=shape[0] * shape[1]).reshape(shape)
     independence = chi2_contingency(table, correction=False)
-    least = float(independence.expected_freq.min())
-    return Guesses(float(independence.statistic), int(independence.dof), float(independence.pvalue), least)
+    expected = independence.expected_freq
+    value, df, least = float(independence.statistic), int(independence.dof), float(expected.min())
+    if items is None or len(set(items)) == len(items):
+        return Guesses(value, df, float(independence.pvalue), least)
+    number = {item: at for at, item in enumerate(dict.fromkeys(items))}
+    group = np.array([number[item] for item in items])
+    group[np.bincount(group)[group] == 1] = -1
+    random, by_group = np.random.default_rng(seed), np.argsort(group, kind="stable")
+    reached = 1
+    for _ in range(EXCHANGES):
+        order = np.lexsort((random.random(len(group)), group))
+        moved = np.bincount(true[by_group] * shape[1] + said[order], minlength=table.size).reshape(shape)
+        reached += float((moved**2 / expected).sum()) >= float((table**2 / expected).sum()) - 1e-9
+    return Guesses(value, df, reached / (EXCHANGES + 1), least, True)
 
 
 def share_right(right: int, n: int, level: float = 0.95) -> tuple[float, float]:

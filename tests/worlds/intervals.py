@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.difficulty import difficulty_effect
 from gridc.statistics.mediation import between_arms, within_arm
+from gridc.statistics.raters import guesses_independent
 from gridc.statistics.unit_intervals import (
     UnitEstimate,
     change,
@@ -191,6 +192,22 @@ def difficulty() -> Game:
     return Game("change is found to turn on difficulty", ranges, play)
 
 
+def guesses() -> Game:
+    """Guesses that the item decides, of items that are more likely under some arms."""
+
+    def play(world: World, random: np.random.Generator) -> bool:
+        of, units = of_units(world)
+        arm = (random.random(len(of)) < expit(world["spread"] * random.standard_normal(units))[of]).astype(
+            int
+        )
+        guess = alike(random, of, units, world["inside"]) < world["rate"]
+        found = guesses_independent(arm.astype(str).tolist(), guess.astype(str).tolist(), of.tolist())
+        return found.p <= 0.05
+
+    ranges = {**RARE, "units": Range(10, 60, logarithmic=True, whole=True), "spread": Range(0, 3)}
+    return Game("guesses are found to depend on the configuration", ranges, play)
+
+
 INTERVALS = (
     *(texts(what) for what in ("bits", "gap", "KL")),
     shares(),
@@ -199,4 +216,5 @@ INTERVALS = (
     slopes(),
     *(mediated(part, by) for part in ("through", "rest") for by in ("arm", "items")),
     difficulty(),
+    guesses(),
 )

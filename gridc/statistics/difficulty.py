@@ -3,8 +3,11 @@
 An item's pass rate under the reference and its change from there are coupled: the same answers are in both,
 so that items which passed by chance fall and those which failed rise, in a study without any effect too
 (regression to the mean: the rank correlation is then -.3 to -.4 with six models). Here the models are parted:
-the pass rate is that of some, the change that of the others, over all ways to part them into halves. Answers
-of different models to one item are independent given the item, so that no chance is in both.
+the pass rate is that of some, the change that of the others, over all ways to part them into halves. Models
+err alike on an item, though, and then a chance is on both sides still. So the pass rate is that of both arms
+together (Oldham 1962, "A note on the analysis of repeated measurements of the same subjects"): where the arms
+of whole units change places in all models at once it stays, and every change turns its sign. Without an
+effect the rank correlation is therefore as often above 0 as below, whatever ties the answers of a unit.
 """
 
 from collections.abc import Iterator
@@ -18,7 +21,8 @@ from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.digits import digits
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Ends
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.unit_intervals import UnitEstimate, unit_totals
+from gridc.statistics.unit_intervals import change as change_of
 
 STRATA = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
 """Of pass rates; the last one has its upper end too."""
@@ -51,8 +55,9 @@ class DifficultyStratum:
 
 @dataclass(frozen=True, slots=True)
 class DifficultyEffect:
-    """The rank correlation of pass rate and change over items: `split` across models; `raw` with the same
-    answers in both, and what that is on average where arm and reference are swapped at random, `raw_null`."""
+    """The rank correlation of pass rate and change over items: `split` across models, the pass rate over both
+    arms; `raw` with the pass rate under the reference and the same answers in both, and what that is on
+    average where the arms of whole units are swapped at random, `raw_null`."""
 
     items: int
     models: int
@@ -71,13 +76,14 @@ def difficulty_effect(reference: Floats, arm: Floats, units: Whole, seed: int) -
         return None
     change = arm - reference
     sides = list(_splits(models, seed))
-    rates = np.stack([reference[side].mean(axis=0) for side in sides])
+    rates = np.stack([(reference + arm)[side].mean(axis=0) / 2 for side in sides])
     changes = np.stack([change[~side].mean(axis=0) for side in sides])
     raw = spearman(reference.mean(axis=0), change.mean(axis=0))
     random = np.random.default_rng(seed)
+    _, own = np.unique(units, return_inverse=True)
     drawn = []
     for _ in range(SWAPS):
-        swapped = random.random(change.shape) < 0.5
+        swapped = (random.random(int(own.max()) + 1) < 0.5)[own.ravel()]
         drawn.append(spearman(np.where(swapped, arm, reference).mean(axis=0),
                               np.where(swapped, -change, change).mean(axis=0)))  # fmt: skip
     defined = [value for value in drawn if value is not None]
@@ -147,6 +153,6 @@ def _mean(rates: Floats, changes: Floats) -> float | None:
 
 def _stratum(rates: Floats, changes: Floats, units: Whole, low: float, high: float) -> DifficultyStratum:
     inside = (rates >= low - 1e-9) & ((rates < high - 1e-9) | (high >= 1.0))
-    columns = np.column_stack([inside.sum(axis=0), (inside * changes).sum(axis=0)]) / len(rates)
-    totals = unit_totals(units, columns)
-    return DifficultyStratum(low, high, float(totals[:, 0].sum()), estimate(totals, ratio(1, 0)))
+    sides = (inside, inside * np.maximum(changes, 0.0), inside * np.maximum(-changes, 0.0))
+    totals = unit_totals(units, np.column_stack([side.mean(axis=0) for side in sides]))
+    return DifficultyStratum(low, high, float(totals[:, 0].sum()), change_of(totals))

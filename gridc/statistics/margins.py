@@ -63,6 +63,12 @@ def above(units: CaseTable, level: int, reference: int, bound: float, largest: f
         return LEAST  # no difference is lower
     if (items := _items(units, level, reference)) is not None:
         return paired_items.above(*items, bound)
+    return _mean_above(units, level, reference, bound, largest)
+
+
+def _mean_above(units: CaseTable, level: int, reference: int, bound: float, largest: float) -> float:
+    """The same of units of any kind, by Gaffke's test."""
+    totals = units.cases @ units.rows
     values, lowest = _moved(units.rows, units.sums, totals, level, reference, bound, largest)
     return LEAST if lowest >= 0 else mean_above_zero(np.repeat(values, units.cases), lowest)
 
@@ -167,21 +173,29 @@ def limits(
     """The lower and the upper limit of the difference, each missed with probability `alpha`: the bounds at
     which `above` and `below` come to alpha. So the limits lie inside a margin exactly where `within` is at
     most alpha. None where an arm has no answer."""
+    if largest < 1 and _changed(units.rows, units.sums, level, reference)[units.cases > 0].max() > largest:
+        return None
+    items = _items(units, level, reference)
+    if items is not None and items[0]:
+        count, gained, lost = items
+        low, high = (paired_items.lower_limit(count, *way, alpha) for way in ((gained, lost), (lost, gained)))
+        return decimals(low), decimals(-high)
+    return mean_limits(units, level, reference, alpha, largest)
+
+
+def mean_limits(
+    units: CaseTable, level: int, reference: int, alpha: float, largest: float = 1.0
+) -> tuple[float, float] | None:
+    """The same of units of any kind, by Gaffke's test: of single items too."""
     from scipy.optimize import brentq
 
     totals = units.cases @ units.rows
     if not len(units.cases) or totals[level] <= 0 or totals[reference] <= 0:
         return None
-    if largest < 1 and _changed(units.rows, units.sums, level, reference)[units.cases > 0].max() > largest:
-        return None
-    if (items := _items(units, level, reference)) is not None:
-        count, gained, lost = items
-        low, high = (paired_items.lower_limit(count, *way, alpha) for way in ((gained, lost), (lost, gained)))
-        return decimals(low), decimals(-high)
 
     def limit(one: int, other: int) -> float:
         def excess(bound: float) -> float:
-            return log(above(units, one, other, bound, largest)) - log(alpha)
+            return log(_mean_above(units, one, other, bound, largest)) - log(alpha)
 
         ends = -largest * (1 - 1e-9), 1.0
         if excess(ends[0]) >= 0:

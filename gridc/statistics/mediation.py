@@ -18,7 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.unit_jackknife import OfTotals, UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.unit_intervals import (
+    OfTotals,
+    UnitEstimate,
+    gains_and_losses,
+    share,
+    smooth,
+    unit_totals,
+)
+from gridc.statistics.unit_intervals import (
+    change as change_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ def between_arms(
     def slope(sums: Floats) -> Floats:
         return _over(sums[:, 3], sums[:, 4])
 
-    return _effect(totals, slope, totals[:, 4])
+    return _effect(change, units, totals, slope, totals[:, 4])
 
 
 def within_arm(change: Floats, lost: Floats, groups: Whole, units: Whole) -> MediatedEffect:
@@ -67,10 +77,10 @@ def within_arm(change: Floats, lost: Floats, groups: Whole, units: Whole) -> Med
 
     size = np.maximum(member.sum(axis=0), 1)
     away = lost - ((lost[:, None] * member).sum(axis=0) / size)[groups]
-    return _effect(totals, slope, unit_totals(units, away[:, None] ** 2)[:, 0])
+    return _effect(change, units, totals, slope, unit_totals(units, away[:, None] ** 2)[:, 0])
 
 
-def _effect(totals: Floats, slope: OfTotals, informs: Floats) -> MediatedEffect:
+def _effect(change: Floats, units: Whole, totals: Floats, slope: OfTotals, informs: Floats) -> MediatedEffect:
     """`informs`, (G,), is how much each unit tells of the slope."""
 
     def through(sums: Floats) -> Floats:
@@ -78,11 +88,11 @@ def _effect(totals: Floats, slope: OfTotals, informs: Floats) -> MediatedEffect:
         return value
 
     return MediatedEffect(
-        estimate(totals, ratio(1, 0)),
-        estimate(totals, ratio(2, 0), share=True),
-        estimate(totals, slope, informs=(informs,)),
-        estimate(totals, through, informs=(informs,)),
-        estimate(totals, lambda sums: sums[:, 1] / sums[:, 0] - through(sums), informs=(informs,)),
+        change_of(unit_totals(units, gains_and_losses(change))),
+        share(totals[:, [0, 2]]),
+        smooth(totals, slope, informs=(informs,)),
+        smooth(totals, through, informs=(informs,)),
+        smooth(totals, lambda sums: sums[:, 1] / sums[:, 0] - through(sums), informs=(informs,)),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridc.statistics.arrays import Whole
+from gridc.statistics.unit_intervals import as_independent, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ def kappa(
         for limit in (
             _clopper_pearson(int(np.trace(table)), n, 1 - level)
             if units is None or independent == n
-            else _limits(
-                agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level
-            )
+            else limits(agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level)
         )
     )
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
@@ -86,28 +85,7 @@ def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable
     share = float(np.trace(table) / total)
     by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
     alone = share * (1 - share) / total / (1 - by_chance) ** 2
-    return _as_independent(total, len(places), alone, spread, level)
-
-
-def _as_independent(n: int, units: int, alone: float, spread: float, level: float) -> float:
-    """How many independent responses show as much as n of several units: by the variance of a statistic of n
-    independent ones over its jackknife variance, less what Student's t adds for few units."""
-    from scipy.stats import norm, t
-
-    if spread <= 0 or alone <= 0:
-        return float(units)
-    tail = (1 + level) / 2
-    few = float(norm.ppf(tail) / t.ppf(tail, units - 1)) ** 2
-    return min(float(n), n * alone / spread * few)
-
-
-def _limits(share: float, n: float, error: float) -> tuple[float, float]:
-    """Clopper-Pearson limits of a share of n trials, which need not be whole numbers."""
-    from scipy.stats import beta
-
-    low = 0.0 if share <= 0 else float(beta.ppf(error / 2, share * n, n - share * n + 1))
-    high = 1.0 if share >= 1 else float(beta.ppf(1 - error / 2, share * n + 1, n - share * n))
-    return low, high
+    return as_independent(total, len(places), alone, spread, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +121,8 @@ def unit_share(having: Sequence[bool], units: Sequence[Hashable], level: float =
         left_out = np.array([(count - has) / (n - size) for has, size in totals.values()])
         spread = (len(totals) - 1) / len(totals) * float(((left_out - left_out.mean()) ** 2).sum())
         alone = count / n * (1 - count / n) / n
-        worth = _as_independent(n, len(totals), alone, spread, level)
-    return UnitShare(n, count, *_limits(count / n, worth, 1 - level), len(totals))
+        worth = as_independent(n, len(totals), alone, spread, level)
+    return UnitShare(n, count, *limits(count / n, worth, 1 - level), len(totals))
 
 
 def cohen(table: Whole) -> float | None:
@@ -244,31 +222,52 @@ def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float
     return Bang(arm, n, right, wrong, index, error, low, high, chance, (arms * p - 1) / (arms - 1))
 
 
+EXCHANGES = 1999
+"""Of the guesses of one item, for a p-value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess. `least` is the
-    smallest expected count, below 5 of which the p-value is rough."""
+    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess. Where items have
+    several guesses (`by_item`) p is of exchanging each item's among its arms; else it is of the chi-squared
+    law, and rough where `least`, the smallest expected count, is below 5."""
 
     chi2: float | None
     df: int
     p: float
     least: float | None = None
+    by_item: bool = False
 
 
-def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses:
-    """Pearson's test of independence of the true arm and the guess. A judge who knows nothing passes with any
-    habit of guessing; a test of uniform guesses does not allow for habits."""
+def guesses_independent(
+    truth: Sequence[str], guessed: Sequence[str], items: Sequence[Hashable] | None = None, seed: int = 0
+) -> Guesses:
+    """Pearson's test of independence of the true arm and the guess, with the item of each guess (None: no two
+    share one). A judge who knows nothing passes with any habit of guessing; a test of uniform guesses does
+    not allow for habits. Guesses of one item go together whatever its arm, and would be taken for more than
+    they are: they change places within the item, and those of items with one guess among each other."""
     from scipy.stats import chi2_contingency
 
-    rows, columns = sorted(set(truth)), sorted(set(guessed))
-    table = np.array(
-        [[sum(t == r and g == c for t, g in zip(truth, guessed, strict=True)) for c in columns] for r in rows]
-    )
-    if len(rows) < 2 or len(columns) < 2:
+    (_, true), (_, said) = (np.unique(values, return_inverse=True) for values in (truth, guessed))
+    shape = int(true.max(initial=-1)) + 1, int(said.max(initial=-1)) + 1
+    if min(shape) < 2:
         return Guesses(None, 0, 1.0)
+    table = np.bincount(true * shape[1] + said, minlength=shape[0] * shape[1]).reshape(shape)
     independence = chi2_contingency(table, correction=False)
-    least = float(independence.expected_freq.min())
-    return Guesses(float(independence.statistic), int(independence.dof), float(independence.pvalue), least)
+    expected = independence.expected_freq
+    value, df, least = float(independence.statistic), int(independence.dof), float(expected.min())
+    if items is None or len(set(items)) == len(items):
+        return Guesses(value, df, float(independence.pvalue), least)
+    number = {item: at for at, item in enumerate(dict.fromkeys(items))}
+    group = np.array([number[item] for item in items])
+    group[np.bincount(group)[group] == 1] = -1
+    random, by_group = np.random.default_rng(seed), np.argsort(group, kind="stable")
+    reached = 1
+    for _ in range(EXCHANGES):
+        order = np.lexsort((random.random(len(group)), group))
+        moved = np.bincount(true[by_group] * shape[1] + said[order], minlength=table.size).reshape(shape)
+        reached += float((moved**2 / expected).sum()) >= float((table**2 / expected).sum()) - 1e-9
+    return Guesses(value, df, reached / (EXCHANGES + 1), least, True)
 
 
 def share_right(right: int, n: int, level: float = 0.95) -> tuple[float, float]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import rel_entr, softmax
-from scipy.stats import t
 
 import gridc
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.answer_shifts import comparable
 from gridc.study import OpenStudy
+from tests.recount.unit_limits import mean, share
 
 SPEC = """\
 gridcard = 1
@@ -122,22 +122,12 @@ def pairs(stored: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
             yield from ((row, item, stored[against][item]) for item, row in stored[place].items())
 
 
-def with_interval(units: list[str], values: list[float]) -> tuple[float, tuple[float, float] | None]:
-    """A mean, and its interval by leaving out each item's values."""
-    names = np.array(units)
-    every = np.array(values, float)
-    without = np.array([every[names != name].mean() for name in dict.fromkeys(units)])
-    error = np.sqrt((len(without) - 1) / len(without) * ((without - without.mean()) ** 2).sum())
-    half = t.ppf(0.975, len(without) - 1) * error
-    return every.mean(), None if error < 1e-12 else (every.mean() - half, every.mean() + half)
-
-
-def same(row: dict[str, Any], counted: tuple[float, tuple[float, float] | None], most: float) -> None:
+def same(row: dict[str, Any], counted: tuple[float, tuple[float, float] | None]) -> None:
     value, ends = counted
     assert row["estimate"] == pytest.approx(value, abs=1e-9)
     assert (row["interval"] is None) == (ends is None)
     if ends is not None:
-        assert row["interval"] == pytest.approx([max(ends[0], 0), min(ends[1], most)], abs=1e-8)
+        assert row["interval"] == pytest.approx(list(ends), abs=1e-7)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -150,11 +140,9 @@ def test_the_answers_that_change_are_counted_again(estimates: dict[str, Any], st
     ]
     row = estimates[f"hypothesis/{name}/{level}/answer_changes"]
     assert row["n"] == len(changed) > 0
-    value, ends = with_interval(*map(list, zip(*changed, strict=True)))
-    if value == 0:
-        assert row["interval"] == [0, pytest.approx(1 - 0.05 ** (1 / 40), abs=0.004)], "exact, over 40 items"
-        return
-    same(row, (value, ends), 1)
+    same(row, share([(item, (1.0, points)) for item, points in changed]))
+    if not row["estimate"]:
+        assert row["interval"] == [0, pytest.approx(1 - 0.025 ** (1 / 40), abs=0.006)], "over 40 items"
 
 
 @pytest.mark.parametrize("name", ["ranked", "models", "both"])
@@ -173,7 +161,7 @@ def test_how_far_likelihoods_move_is_counted_again(estimates: dict[str, Any], st
     for kind, values in (("likelihood_shift", shifts), ("answer_divergence", apart)):
         row = estimates[f"hypothesis/{name}/{level}/{kind}"]
         assert row["n"] == len(values) and row["estimate"] > 0
-        same(row, with_interval(items, values), np.inf)
+        same(row, mean([(item, (1.0, value)) for item, value in zip(items, values, strict=True)]))
 
 
 def test_models_move_further_than_precisions_and_methods_have_no_likelihoods_to_compare(

@@ -4,16 +4,20 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import comb, floor, sqrt
+from math import comb, exp, floor, log, sqrt
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm, rankdata, t
 
 from tests.recount.study import Json, Study
+from tests.recount.unit_limits import carriers, few, limits, mover, ratio
 
 LEVEL = 0.95
 RESAMPLES = 2000
+Tested = Sequence[Sequence[tuple[float, float]]] | None
+"""At both ends of the interval of a level's odds the rates of the reference and of the level that a logit
+gives: over the samples of the one, and of the other."""
 
 
 @dataclass
@@ -129,7 +133,38 @@ class Data:
 
         return [limit(level, against), -limit(against, level)]
 
-    def change(self, level: str, against: str, sizes: Sequence[float], alpha: float) -> Json:
+    def by_unit(self, *names: str) -> Any:
+        """How many samples and points each unit has under these levels, in turn."""
+        places = [self.arms.index(name) for name in names]
+        return self.table[:, [at + side for at in places for side in (0, len(self.arms))]].T
+
+    def difference(self, level: str, against: str, tested: Tested = None) -> list[float]:
+        """Limits of both rates, or Gaffke's; and what the logit says, averaged over the rows of each arm."""
+        n, y, m, x = self.by_unit(against, level)
+        moved = (x - x.sum() / m.sum() * m) / m.sum() - (y - y.sum() / n.sum() * n) / n.sum()
+        plain = few(n) or few(m) or carriers(moved) < 8
+        if plain:  # written to ten places
+            low, high = (round(end, 10) for end in self.limits(level, against, 0.025))
+        else:
+            low, high = mover((m, x), (n, y))
+        if tested is None:
+            return [low, high]
+        ends = [float(np.mean([after - before for before, after in rates])) for rates in tested]
+        return self.joined([low, high], ends, level, against)
+
+    def joined(self, found: list[float], ends: list[float], level: str, against: str) -> list[float]:
+        """The wider; 0 is outside where it is outside of what was tested, with the end drawn towards it."""
+        n, y, m, x = self.by_unit(against, level)
+        rows, points = n + m, y + x
+        points = points if points.sum() <= rows.sum() / 2 else rows - points
+        drawn = limits(rows, points)[0] / (points.sum() / rows.sum())
+        low, high = min(found[0], ends[0]), max(found[1], ends[1])
+        low = drawn * ends[0] if ends[0] > 0 >= low else low
+        return [low, drawn * ends[1] if ends[1] < 0 <= high else high]
+
+    def change(
+        self, level: str, against: str, sizes: Sequence[float], alpha: float, tested: Tested = None
+    ) -> Json:
         margins = [(pp, self.within(level, against, pp / 100)) for pp in sizes]
         return {
             "part": None,
@@ -140,7 +175,7 @@ class Data:
             "rate": self.rate(level),
             "reference_rate": self.rate(against),
             "difference": self.rate(level) - self.rate(against),
-            "interval": self.ends(self.moved(level, against)),
+            "interval": self.difference(level, against, tested),
             "margins": [{"pp": pp, "p": p, "holds": p <= alpha} for pp, p in margins],
             "limits": self.limits(level, against, alpha) if sizes else None,
             "pairs": None if self.reading == "itt" else self.pairs(level, against),
@@ -181,19 +216,17 @@ class Data:
                 found["fieller"] = sorted(float(root) for root in roots.real)
         return found
 
-    def ratio(self, level: str, against: str) -> Json:
+    def ratio(self, level: str, against: str, tested: Tested = None) -> Json:
         rates = self.rate(level), self.rate(against)
         if 0 in rates:
             return {"risk_ratio": None, "risk_ratio_interval": None}
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(self.drawn[:, self.arms.index(level)]) - np.log(
-                self.drawn[:, self.arms.index(against)]
-            )
-        ends = self.ends(logs) if np.isfinite(logs).all() else None
-        return {
-            "risk_ratio": rates[0] / rates[1],
-            "risk_ratio_interval": None if ends is None else [float(np.exp(end)) for end in ends],
-        }
+        each = self.by_unit(level, against).T
+        found = ratio([(str(at), tuple(map(float, own))) for at, own in enumerate(each)])
+        if found is not None and tested is not None:
+            ends = [float(np.mean([np.log(after / before) for before, after in each])) for each in tested]
+            low, high = self.joined([log(found[0]), log(found[1])], ends, level, against)
+            found = exp(low), exp(high)
+        return {"risk_ratio": rates[0] / rates[1], "risk_ratio_interval": found and list(found)}
 
     def flips(self, level: str, against: str) -> Json | None:
         answers: dict[Any, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))

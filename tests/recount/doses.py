@@ -66,6 +66,6 @@ def difficulty(found: Sequence[Sample], benchmark: str, scaffold: str) -> tuple[
     for size in (1, 2):
         for chosen in combinations(range(3), size):
             rest = [model for model in range(3) if model not in chosen]
-            pair = reference[list(chosen)].mean(axis=0), change[rest].mean(axis=0)
+            pair = (reference + change / 2)[list(chosen)].mean(axis=0), change[rest].mean(axis=0)
             across.append(float(spearmanr(*(np.round(side, 9) for side in pair)).statistic))
     return raw, float(np.mean(across))

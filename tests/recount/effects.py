@@ -7,7 +7,7 @@ axes.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, log
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -259,7 +259,10 @@ def effect(
             at = names.index("dose" if kind == "trend" else (axis, level))
             odds = None if fit is None else odds_row(fit, at)
             z.append(0.0 if odds is None else odds["z"])
-        change = data.change(level, against, sizes, alpha)
+        tested = None
+        if fit is not None and odds is not None and kind != "trend" and odds["spread"]["enough"]:
+            tested = [moved_rates(data, fit, level, against, log(end)) for end in odds["interval"]]
+        change = data.change(level, against, sizes, alpha, tested)
         second = other.change(level, against, [], alpha)
         gap = change["difference"] - second["difference"]
         parts = []
@@ -285,7 +288,7 @@ def effect(
             }
         )
         if kind not in ("trend", "interaction"):
-            contrasts[-1] |= data.ratio(level, against)
+            contrasts[-1] |= data.ratio(level, against, tested)
             contrasts[-1]["number_needed"] = needed(study, hypothesis, kept, change)
             if hypothesis.get("control"):
                 found = data.recovery(level, against, hypothesis["control"], alpha)
@@ -358,7 +361,7 @@ class LeftOut:
     """What one Newton step from the estimate does to it when a unit is left out, unit by unit."""
 
     def __init__(self, x: Any, y: Any, groups: Any, params: Any) -> None:
-        self.params, self.n = params, int(groups.max()) + 1
+        self.x, self.params, self.n = x, params, int(groups.max()) + 1
         mu = 1 / (1 + np.exp(-x @ params))
         self.own = np.array(
             [(x[groups == g].T * (mu * (1 - mu))[groups == g]) @ x[groups == g] for g in range(self.n)]
@@ -411,6 +414,17 @@ class LeftOut:
         shares = np.einsum("k,gkl,l->g", at, self.own, at) / float(weights @ at)
         effective = float(1 / (shares**2).sum())
         return {"effective": effective, "largest": float(shares.max()), "enough": effective > 20 - 1e-6}
+
+
+def moved_rates(data: Data, fit: LeftOut, level: str, against: str, by: float) -> list[tuple[float, float]]:
+    """The mean rates that the logit gives the samples of the reference, and those of the level, under both,
+    where the log odds of the level are `by`."""
+    eta, arms = fit.x @ fit.params, np.array([row.level for row in data.rows])
+
+    def mean(arm: str, add: float) -> float:
+        return float((1 / (1 + np.exp(-eta[arms == arm] - add))).mean())
+
+    return [(mean(against, 0), mean(against, by)), (mean(level, -by), mean(level, 0))]
 
 
 def odds_row(fit: LeftOut, at: int) -> Json:

@@ -14,7 +14,8 @@ import numpy as np
 import statsmodels.api as sm
 from scipy.stats import binomtest
 
-from tests.recount.steps import POOLED, Interval, Sample, jackknife
+from tests.recount.steps import POOLED, Sample
+from tests.recount.unit_limits import Interval, change, gap, share
 
 GIVES = {
     "I am a 40-year-old conservative teacher.": (1, 2, 0),  # leaning; age and profession
@@ -72,21 +73,14 @@ def divided(found: Sequence[Sample], benchmark: str, scaffold: str) -> dict[tupl
     return rows
 
 
-def _mean(rows: Sequence[tuple[str, float]], share: bool = True) -> Value:
-    if not rows:
-        return nan, None
-    value, ends = jackknife([(unit, (1, score)) for unit, score in rows], lambda sums: sums[1] / sums[0])
-    return value, (max(ends[0], 0), min(ends[1], 1)) if ends and share else ends
-
-
-def leakage(rows: Sequence[Divided]) -> Iterator[tuple[str, int, int, list[Value], float]]:
+def leakage(rows: Sequence[Divided]) -> Iterator[tuple[str, int, int, list[Value], Value]]:
     """Of all models and each: items, how many leaked; the scores without, clean and leaked; the gap."""
     for model in (POOLED, *dict.fromkeys(row.model for row in rows)):
         own = [row for row in rows if model in (POOLED, row.model)]
-        clean = [(row.unit, row.score) for row in own if not row.classes[0]]
-        leaked = [(row.unit, row.score) for row in own if row.classes[0]]
-        values = [_mean([(row.unit, row.plain) for row in own]), _mean(clean), _mean(leaked)]
-        yield model, len(own), len(leaked), values, values[2][0] - values[1][0]
+        clean = [(row.unit, (1.0, row.score)) for row in own if not row.classes[0]]
+        leaked = [(row.unit, (1.0, row.score)) for row in own if row.classes[0]]
+        values = [share([(row.unit, (1.0, row.plain)) for row in own]), share(clean), share(leaked)]
+        yield model, len(own), len(leaked), values, gap(clean, leaked)
 
 
 def doses(rows: Sequence[Divided]) -> list[tuple[int, Value]]:
@@ -97,7 +91,7 @@ def doses(rows: Sequence[Divided]) -> list[tuple[int, Value]]:
         [row for row in rows if 0 < row.leaking <= 0.5],
         [row for row in rows if row.leaking > 0.5],
     ]
-    return [(len(group), _mean([(row.unit, row.score) for row in group])) for group in groups]
+    return [(len(group), share([(row.unit, (1.0, row.score)) for row in group])) for group in groups]
 
 
 def odds(rows: Sequence[Divided]) -> list[float]:
@@ -113,17 +107,19 @@ def odds(rows: Sequence[Divided]) -> list[float]:
     return ratios
 
 
-def flips(rows: Sequence[Divided]) -> Iterator[tuple[tuple[Any, ...], float, Value]]:
-    """Without and with a leaked feature: items, less and more than plain; McNemar's p; the mean change."""
+def flips(rows: Sequence[Divided]) -> Iterator[tuple[tuple[Any, ...], float | None, Value]]:
+    """Without and with a leaked feature: items, less and more than plain; McNemar's p, where no unit
+    has several answers; the mean change."""
     for exposed in (False, True):
         own = [row for row in rows if bool(row.classes[0]) == exposed]
         less = sum(row.score < row.plain for row in own)
         more = sum(row.score > row.plain for row in own)
-        p = float(binomtest(less, less + more).pvalue) if less + more else 1.0
+        alone = len({row.unit for row in own}) == len(own)
+        p = (float(binomtest(less, less + more).pvalue) if less + more else 1.0) if alone else None
         yield (
             (exposed, len(own), less, more),
             p,
-            _mean([(r.unit, r.score - r.plain) for r in own], share=False),
+            change([(r.unit, (1.0, r.score - r.plain)) for r in own]),
         )
 
 

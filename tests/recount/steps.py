@@ -8,14 +8,13 @@ import json
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, isfinite, log
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import t
+from tests.recount.unit_limits import Interval, change, ratio, share
 
 POOLED = "all models"
 WHOLE = {
@@ -26,7 +25,6 @@ WHOLE = {
     "kept": ("reduce",),
 }
 """The steps that are asked for an answer to the whole task, in the order of the calls."""
-Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -134,46 +132,16 @@ def parted(found: Sequence[Sample]) -> Iterator[tuple[tuple[str, str, str], list
             yield (model, benchmark, scaffold), own
 
 
-def jackknife(
-    rows: Sequence[tuple[str, tuple[float, ...]]], value: Callable[[Sequence[float]], float]
-) -> tuple[float, Interval]:
-    """A statistic of the totals of rows (unit, what each adds), and its interval: each unit left out once.
-    None below 20 units of one size by the first column, without spread, and where one decides whether there
-    is a value."""
-    units = sorted({unit for unit, parts in rows if sum(own[0] for u, own in rows if u == unit)})
-
-    def total(without: str | None) -> list[float]:
-        return [sum(column) for column in zip(*(own for u, own in rows if u != without), strict=True)]
-
-    def defined(totals: Sequence[float]) -> float:
-        try:
-            return value(totals)
-        except (ZeroDivisionError, ValueError):
-            return float("nan")
-
-    sizes = [sum(own[0] for u, own in rows if u == unit) for unit in units]
-    whole = defined(total(None))
-    left = [defined(total(unit)) for unit in units]
-    few = sum(sizes) ** 2 / sum(size**2 for size in sizes) < 20 if sizes else True
-    if few or not all(map(isfinite, [whole, *left])) or max(left) - min(left) < 1e-12:
-        return whole, None
-    count, mean = len(left), sum(left) / len(left)
-    error = ((count - 1) / count * sum((each - mean) ** 2 for each in left)) ** 0.5
-    half = float(t.ppf(0.975, count - 1)) * error
-    return whole, (whole - half, whole + half)
-
-
 def outcomes(found: Sequence[Sample]) -> Iterator[tuple[tuple[Any, ...], list[tuple[float, Interval]]]]:
     """Of each step: model, benchmark, scaffold, step and how many replies; and its three shares."""
     for name, some in parted(found):
         for step in sorted({reply.step for each in some for reply in each.replies}):
             own = [(each.unit, reply) for each in some for reply in each.replies if reply.step == step]
             shares = [
-                jackknife([(unit, (1, of(reply))) for unit, reply in own], lambda sums: sums[1] / sums[0])
+                share([(unit, (1, of(reply))) for unit, reply in own])
                 for of in (lambda r: r.choice is not None, lambda r: r.points, lambda r: r.refuses)
             ]
-            bounded = [(value, ends and (max(ends[0], 0), min(ends[1], 1))) for value, ends in shares]
-            yield (*name, step, len(own)), bounded
+            yield (*name, step, len(own)), shares
 
 
 def changes(found: Sequence[Sample]) -> Iterator[tuple[tuple[Any, ...], tuple[float, Interval]]]:
@@ -205,8 +173,7 @@ def changes(found: Sequence[Sample]) -> Iterator[tuple[tuple[Any, ...], tuple[fl
                     counts[at] += holds
                 counts[3] += first.choice != last.choice
             if rows:
-                net = jackknife(rows, lambda sums: sums[1] / sums[0])
-                yield (*name, before, after, len(rows), unread, *counts), net
+                yield (*name, before, after, len(rows), unread, *counts), change(rows)
 
 
 def refusals(found: Sequence[Sample]) -> Iterator[tuple[tuple[Any, ...], tuple[float | None, Interval]]]:
@@ -226,7 +193,6 @@ def refusals(found: Sequence[Sample]) -> Iterator[tuple[tuple[Any, ...], tuple[f
         )
         if not sub or not (refused or last or any(plain)):
             continue
-        _, ends = jackknife(rows, lambda s: log(s[1] / s[0]) - log(s[3] / s[2]))
-        ratio = (refused / sub) / (last / answers) if last else None
+        value = (refused / sub) / (last / answers) if last else None
         named = (*name, sub, refused, answers, last, len(plain), sum(plain))
-        yield named, (ratio, ends and (exp(ends[0]), exp(ends[1])))
+        yield named, (value, ratio(rows))

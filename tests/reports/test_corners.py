@@ -114,20 +114,17 @@ def contrast(findings: Findings) -> Contrast:
     return effect.contrasts[0]
 
 
-def test_why_there_is_no_interval_is_said_as_it_is() -> None:
-    """Per protocol, with two pairs that can be read: too few for resamples, though they differ."""
+def test_few_pairs_and_none_that_change_have_the_interval_that_they_allow() -> None:
+    """Per protocol, with two pairs that can be read; and of units that never change."""
     spec = spec_of(
         ONE, axes=FRAME, hypothesis=[{"id": "H", **FRAMES}],
         analysis={"estimator": "cluster_logit", "outcome": "pp"},
     )  # fmt: skip
-    found = findings_of(spec, lambda cell: 1 + (cell.levels["frame"] == "exam"), parsed=2)
-    change = contrast(found).change
-    assert change.interval is None and change.difference == pytest.approx(0.5)
-    said = sentence(found.hypotheses[0], True)
-    assert "no spread between units" not in said
-    assert "too few resamples for so few units, so no interval" in said
-    still = findings_of(spec, lambda cell: 5)
-    assert "no spread between units, so no interval" in sentence(still.hypotheses[0], True)
+    change = contrast(findings_of(spec, lambda cell: 1 + (cell.levels["frame"] == "exam"), parsed=2)).change
+    assert change.difference == pytest.approx(0.5)
+    assert change.interval is not None and change.interval[0] < -0.7 and change.interval[1] > 0.95
+    still = contrast(findings_of(spec, lambda cell: 5)).change
+    assert still.interval == pytest.approx((0.025 ** (1 / still.units) - 1, 1 - 0.025 ** (1 / still.units)))
 
 
 def test_sampled_answers_are_as_many_as_each_level_asks_for() -> None:

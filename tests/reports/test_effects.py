@@ -118,7 +118,9 @@ def test_what_never_changes_is_no_test_and_no_number() -> None:
     (row,) = certify(findings).hypotheses
     assert row.verdict == "open" and row.effect is not None and row.effect.failure is not None
     assert row.effect.failure.code in ("clusters", "separated", "constant")
-    assert row.effect.contrasts[0].odds is None and row.effect.contrasts[0].change.interval is None
+    assert row.effect.contrasts[0].odds is None
+    ends = row.effect.contrasts[0].change.interval
+    assert ends == pytest.approx((0.025 ** (1 / ITEMS) - 1, 1 - 0.025 ** (1 / ITEMS))), "what units allow"
     (none,) = certify(decided(lambda cell: 0)).hypotheses
     assert none.effect is not None and none.effect.failure is not None
     assert none.effect.failure.code == "constant" and none.effect.contrasts[0].risk_ratio is None
@@ -290,7 +292,7 @@ def test_where_no_unit_changes_there_are_limits_beside_p() -> None:
     assert finding.support == pytest.approx(0.7**ITEMS, rel=1e-5)
     assert finding.effect.contrasts[0].change.limits[1] == pytest.approx(1 - 0.05 ** (1 / ITEMS))
     told = sentence(finding, complete=True)
-    assert "0.0 pp [-13.9, +13.9] (at the margin's level" in told and "Gaffke" in told
+    assert "0.0 pp [-16.8, +16.8]" in told and "Gaffke" in told
 
 
 def test_a_unit_that_changes_by_more_than_was_said_decides_nothing() -> None:

@@ -36,7 +36,7 @@ from gridc.runtime.store.events import DrawSpread
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.statistics.concordance import Exchanged
 from gridc.statistics.raters import kappa, leniency
-from gridc.statistics.unit_jackknife import UnitEstimate
+from gridc.statistics.unit_intervals import UnitEstimate
 from gridc.statistics.variance import Decomposition, TermShare
 from tests.reports.builders import (
     AXES,

@@ -80,6 +80,24 @@ def test_a_habit_of_guessing_is_no_knowledge() -> None:
     assert guesses_independent(["a"] * 5, ["a", "b", "a", "b", "a"]).chi2 is None
 
 
+def test_guesses_that_an_item_decides_are_no_more_than_their_items() -> None:
+    """Each of 12 items is asked up to ten times, under arms that differ between items, and always answered
+    alike: Pearson's p is at most .05 in most studies, that of exchanges within items in at most .05."""
+    random, plain, by_item = np.random.default_rng(4), 0, 0
+    for _ in range(60):
+        items = np.repeat(np.arange(12), 10)
+        leaning = random.random(12)[items]
+        truth = np.where(random.random(120) < leaning, "a", "b").tolist()
+        guess = random.choice(["a", "b"], 12)[items].tolist()
+        plain += guesses_independent(truth, guess).p <= 0.05
+        found = guesses_independent(truth, guess, items.tolist())
+        by_item += found.p <= 0.05
+        assert found.by_item and found.p == 1
+    assert plain >= 20 and by_item == 0
+    knows = guesses_independent(["a", "b"] * 30, ["a", "b"] * 30, np.repeat(np.arange(30), 2).tolist())
+    assert knows.p == pytest.approx(1 / 2000)
+
+
 @pytest.mark.parametrize("shares", [(0.02, 0.01), (0.3, 0.1), (0.0, 0.2)])
 @pytest.mark.parametrize("whole", [True, False])
 def test_leniency_holds_what_it_says(shares: tuple[float, float], whole: bool) -> None:

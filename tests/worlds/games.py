@@ -16,6 +16,7 @@ from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.generalizability import resampled
 from gridc.statistics.raters import kappa
 from tests.worlds import margins
+from tests.worlds.intervals import INTERVALS
 from tests.worlds.search import Game, Range, World
 from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, answers, bench, sizes_of
 
@@ -392,6 +393,32 @@ def interval_of(what: str, unseen: bool = False) -> Game:
     return Game(f"the interval of a {what} misses{few}", ranges, play)
 
 
+def of_difference(what: str) -> Game:
+    """The interval of a difference of rates, rare ones too: where it misses, or says of 0 what its test does
+    not."""
+    of = play_with(2, lambda world: {"hypothesis": [contrast("difference")], "analysis": ANALYSIS})
+
+    def play(world: World, random: np.random.Generator) -> bool:
+        study, shift = of(world), np.tile([0.0, -world["loss"]], (int(world["models"]), 1))
+        right = answers(world, random, sizes_of(world), shift, up=False)
+        (found,) = decisions(study.measured(study.samples(right)))
+        if found.effect is None or not found.effect.contrasts:
+            return False
+        ends, odds = found.effect.contrasts[0].change.interval, found.effect.contrasts[0].odds
+        if ends is None:
+            return False
+        if what == "misses":
+            return not ends[0] - 1e-9 <= -world["loss"] <= ends[1] + 1e-9
+        decides = odds is not None and odds.spread is not None and odds.spread.enough
+        return decides and odds is not None and (ends[0] <= 0 <= ends[1]) != (odds.p > ALPHA)
+
+    ranges = {
+        **STUDY, "units": Range(20, 300, logarithmic=True, whole=True), "base": Range(0.01, 0.99),
+        "loss": Range(0, 0.3), "models": Range(1, 8, whole=True),
+    }  # fmt: skip
+    return Game(f"the interval of a difference {what}", ranges, play)
+
+
 def recovered(which: str) -> Game:
     """Half of a loss is taken back; of the intervals that are printed."""
     hypothesis = contrast("difference", "l2", control="l0") | {"reference": "l1"}
@@ -480,6 +507,8 @@ GAMES = {
             "non-inferiority per protocol is refuted", at_margin("noninferiority", side="greater"), "refuted"
         ),
         *(interval_of(what) for what in ("score", "gap")),
+        *(of_difference(what) for what in ("misses", "contradicts its test")),
+        *INTERVALS,
         interval_of("score", unseen=True),
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),

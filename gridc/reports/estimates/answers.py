@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from gridc.reports.estimates.scaffolds import of_units
 from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS
 from gridc.reports.findings.findings import Findings
-from gridc.reports.quantities import AT_BOUND
 from gridc.schema.estimates import EstimateRow
 
 
@@ -16,7 +15,7 @@ def answer_estimates(findings: Findings) -> Iterator[EstimateRow]:
         where = f"{shift.level} against {shift.reference}, {shift.hypothesis}"
         for kind, about, value, n, method in (
             ("answer_changes", "answers that change", shift.changed, shift.compared,
-             f"share of the items with a readable answer under both; {AT_BOUND}"),
+             "share of the items with a readable answer under both"),
             ("likelihood_shift", "distance of log-likelihoods", shift.shift, shift.ranked,
              "mean over candidates and items"),
             ("answer_divergence", "divergence of the candidates' shares", shift.divergence, shift.ranked,

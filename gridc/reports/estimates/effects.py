@@ -7,7 +7,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
-from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
+from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, RATE_LIMITS, estimate
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
@@ -88,7 +88,9 @@ class _HypothesisRows:
                 "risk_ratio",
                 f"ratio of both rates, {about}",
                 contrast.risk_ratio,
-                f"ratio of means; on the log scale, {INTERVAL_METHOD}",
+                f"ratio of means; {RATE_LIMITS}"
+                if contrast.risk_ratio_interval
+                else "ratio of means; no interval: few units carry one of the rates",
                 interval=contrast.risk_ratio_interval,
                 n=change.samples,
                 assumption=INDEPENDENT,
@@ -202,7 +204,7 @@ class _HypothesisRows:
             "risk_difference",
             f"difference of two rates, {about}",
             change.difference,
-            f"difference of means; {INTERVAL_METHOD}" if change.interval else "difference of means",
+            f"difference of means; {RATE_LIMITS}" if change.interval else "difference of means",
             interval=change.interval,
             n=change.samples,
             assumption=INDEPENDENT if change.interval else "",

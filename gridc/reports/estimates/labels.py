@@ -52,7 +52,8 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
             about=f"dependence of guesses on the configuration on {guess.benchmark}",
             estimate=guess.test.chi2,
             p=None if guess.test.chi2 is None else guess.test.p,
-            method=f"Pearson's chi-squared test of independence, {guess.test.df} df",
+            method=f"Pearson's chi-squared test of independence, {guess.test.df} df"
+            + ("; p of exchanging the guesses of each item" if guess.test.by_item else ""),
             assumption="guesses are independent of each other; expected counts are 5 or more",
             rows=guess.rows,
             n=guess.n,

@@ -9,14 +9,12 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.jackknife import FLOOR
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_jackknife import UnitEstimate
+from gridc.statistics.unit_intervals import UnitEstimate
 
-JACKKNIFE = "each unit left out once"
 WITHIN = "nothing makes an item both lose its options and change, and losing them acts alike on all items"
 BETWEEN = "the two scaffolds differ in the options of the parts alone, and losing them acts alike in both"
-SPLIT = "answers of different models to one item are independent given the item"
+SPLIT = "where nothing turns on difficulty, what ties answers is alike in both arms"
 BY_WORDS = (
     "what leaked is found by rules of words; items whose parts leak differ in nothing else that matters"
 )
@@ -38,23 +36,14 @@ def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def of_units(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
     """A row of a value over units: without an interval it says why."""
-    why = "" if value.interval else f": {no_interval(value)}"
-    method = f"{stated.pop('method')}; {JACKKNIFE}" + why
+    why = f"interval: {value.method}" if value.interval else f"no interval: {value.no_interval}"
+    method = f"{stated.pop('method')}; {why}"
     assumption = stated.pop("assumption", INDEPENDENT if value.interval else "")
     error = None if value.value is not None else "undefined: these rows do not determine it"
     return estimate(
         kind, estimate=value.value, interval=value.interval, level=LEVEL if value.interval else None,
         method=method, assumption=assumption, error=error, n=n, **stated,
     )  # fmt: skip
-
-
-def no_interval(value: UnitEstimate) -> str:
-    """Why a value over units has no interval."""
-    if value.value is None:
-        return "not determined"
-    if value.effective < FLOOR:
-        return f"{value.effective:.1f} units of one size would tell as much, and an interval needs {FLOOR:g}"
-    return "nothing varies between units, or without one of them it is not determined"
 
 
 def _step_rows(steps: StepFindings) -> Iterator[EstimateRow]:
@@ -77,19 +66,9 @@ def _step_rows(steps: StepFindings) -> Iterator[EstimateRow]:
                   method="mean difference of scores", rows=change.rows)  # fmt: skip
     for row in steps.refusals:
         name = f"refusals/{row.model}/{row.benchmark}/{row.scaffold}/ratio".replace(" ", "_")
-        yield estimate(
-            "refusal_ratio",
-            id=name,
-            about=f"refusals of sub-calls over answers', {row.scaffold} on {row.benchmark}, {row.model}",
-            estimate=row.ratio,
-            interval=row.interval,
-            level=None if row.interval is None else LEVEL,
-            method=f"ratio of two shares, its interval on the log scale; {JACKKNIFE}",
-            assumption=INDEPENDENT if row.interval else "",
-            error=None if row.ratio is not None else "undefined: no answer refuses",
-            rows=row.rows,
-            n=row.subcalls + row.answers,
-        )
+        about = f"refusals of sub-calls over answers', {row.scaffold} on {row.benchmark}, {row.model}"
+        yield of_units("refusal_ratio", row.ratio, row.subcalls + row.answers, id=name, about=about,
+                       method="ratio of two shares", rows=row.rows)  # fmt: skip
 
 
 def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
@@ -135,6 +114,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
                   about=f"score less the plain one, {about}", method="mean difference", **shared)  # fmt: skip
         yield estimate(
             "mcnemar_p", id=f"{base}/mcnemar/{key}", estimate=flip.p, p=flip.p, rows=finding.rows,
+            error=None if flip.p is not None else "undefined: units have several answers",
             about=f"{flip.less} answers earn less than the plain one, {flip.more} more, {about}",
             method="McNemar's test, exact and two-sided", n=flip.items,
             assumption="all answers are independent of each other",
@@ -188,11 +168,12 @@ def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
     shared = {"rows": finding.rows, "n": effect.items}
     split = effect.split
     rows = (
-        ("split", "pass rate of some models and change of the others", split.value, split.interval,
+        ("split", "pass rate of some models over both arms and change of the others", split.value,
+         split.interval,
          f"mean Spearman coefficient over {effect.splits} ways to part {effect.models} models; groups of "
          "units left out", SPLIT),
         ("raw", "pass rate and change of the same answers: coupled", effect.raw, None, "Spearman", ""),
-        ("raw_null", "the same where scaffold and plain answers are swapped", effect.raw_null, None,
+        ("raw_null", "the same where the answers of whole units are swapped", effect.raw_null, None,
          "mean Spearman coefficient over 99 random swaps", ""),
     )  # fmt: skip
     for key, words, value, interval, method, assumption in rows:

@@ -5,7 +5,7 @@ ones. Of two quantisations that is what is asked (Dutta et al. 2024, "Accuracy i
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from gridc.schema.inference import MODELS, AnyHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics.arrays import Floats
 from gridc.statistics.likelihoods import divergence, mean_move
-from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import at_bound
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.unit_intervals import UnitEstimate, mean, share, unit_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +112,7 @@ def _shift(
         places = np.array([units[row[:2]] for row in rows], dtype=np.int64)
         return unit_totals(places, [row[2] for row in rows])
 
-    of_answers, of_ranked = totals(answers), totals(ranked) if ranked else None
-    changed = estimate(of_answers, ratio(1, 0), share=True)
-    exact = at_bound(of_answers[:, 1], of_answers[:, 0], LEVEL)
-
+    of_ranked = totals(ranked) if ranked else None
     return AnswerShift(
         hypothesis.id,
         compared.dimension,
@@ -125,10 +120,10 @@ def _shift(
         compared.reference,
         len(answers),
         len(read) - len(answers),
-        replace(changed, interval=changed.interval or exact),
+        share(totals(answers)),
         len(ranked),
-        None if of_ranked is None else _not_below_0(estimate(of_ranked, ratio(1, 0))),
-        None if of_ranked is None else _not_below_0(estimate(of_ranked, ratio(2, 0))),
+        None if of_ranked is None else mean(of_ranked[:, [0, 1]]),
+        None if of_ranked is None else mean(of_ranked[:, [0, 2]]),
         digest([seen.rows, sorted(read), sorted(ranked)]),
     )
 
@@ -159,12 +154,6 @@ def _ranked(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedIt
         one, other = before[item], after[item]
         if one and other and None not in (*one, *other):
             yield cell.benchmark, item, (1.0, mean_move(one, other), divergence(one, other))
-
-
-def _not_below_0(value: UnitEstimate) -> UnitEstimate:
-    """A mean distance, which is never negative."""
-    ends = value.interval
-    return value if ends is None else replace(value, interval=(max(ends[0], 0.0), ends[1]))
 
 
 ANSWER_SHIFTS: Finding[tuple[AnswerShift, ...]] = Finding("answer_shifts", answer_shifts, ())

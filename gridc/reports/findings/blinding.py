@@ -106,7 +106,7 @@ def guess_finding(
         total, unread, right = sum(counts.values()), counts.get(None, 0), counts.get(arm, 0)
         if total:
             guessed_arms.append(bang(arm, right, total - right - unread, unread, len(arms)))
-    named = [(guess.arm, guess.guessed) for guess in guesses if guess.guessed is not None]
+    named = [(guess.arm, guess.guessed, guess.key[1]) for guess in guesses if guess.guessed is not None]
     right = sum(tested.right for tested in guessed_arms)
     low, high = share_right(right, len(guesses))
     return GuessFinding(
@@ -119,7 +119,7 @@ def guess_finding(
         low=low,
         high=high,
         chance=1 / len(arms),
-        test=guesses_independent([true for true, _ in named], [guessed for _, guessed in named]),
+        test=guesses_independent(*(zip(*named, strict=True) if named else ((), (), ()))),
         table=tuple((true, guessed, count) for (true, guessed), count in sorted(table.items(), key=repr)),
         rows=digest(sorted([*guess.key, guess.arm, guess.guessed or ""] for guess in guesses)),
     )

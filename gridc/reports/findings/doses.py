@@ -22,7 +22,7 @@ from gridc.statistics.arrays import Floats
 from gridc.statistics.difficulty import DifficultyEffect, difficulty_effect
 from gridc.statistics.digits import digits
 from gridc.statistics.direction import Direction
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, unit_totals
+from gridc.statistics.unit_intervals import UnitEstimate, smooth, unit_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _dose(benchmark: str, rows: Sequence[ItemDose], direction: Direction) -> Dos
     return DoseFinding(
         benchmark,
         tuple(scaffolds),
-        estimate(totals, _slope, informs=(totals[:, 2],)),
+        smooth(totals, _slope, informs=(totals[:, 2],)),
         len(pairs),
         sum(less[1] > more[1] for less, more in pairs),
         digest(sorted(row.row for row in rows)),

@@ -31,7 +31,14 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.exposure import ExposureOdds, exposure_odds
 from gridc.statistics.mediation import MediatedEffect, between_arms, within_arm
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.unit_intervals import (
+    UnitEstimate,
+    change,
+    gains_and_losses,
+    gap,
+    share,
+    unit_totals,
+)
 
 CLASSES = tuple(dict.fromkeys(GROUPS.values()))
 """Of leakage: adversarial, contextual, identity."""
@@ -67,14 +74,14 @@ class DoseRow:
 @dataclass(frozen=True, slots=True)
 class FlipRow:
     """Answers beside the plain ones, of the items where nothing, or something, leaked: how many earn less and
-    how many more under the scaffold, the exact p of McNemar's test, which takes the answers as independent of
-    each other, and the mean change."""
+    how many more under the scaffold, and the mean change. `p` is McNemar's, exact, which takes the answers as
+    independent of each other: None where a unit has several."""
 
     exposed: bool
     items: int
     less: int
     more: int
-    p: float
+    p: float | None
     change: UnitEstimate
 
 
@@ -227,10 +234,10 @@ def exposure_of(
     )
 
 
-def mean_of(values: Floats, units: Whole, some: Flags, share: bool = True) -> UnitEstimate:
-    """The mean of some of the rows, over units."""
-    columns = np.column_stack([some.astype(np.float64), np.where(some, values, 0.0)])
-    return estimate(unit_totals(units, columns), ratio(1, 0), share=share)
+def mean_of(scores: Floats, units: Whole, some: Flags) -> UnitEstimate:
+    """The mean score of some of the rows, over units."""
+    columns = np.column_stack([some.astype(np.float64), np.where(some, scores, 0.0)])
+    return share(unit_totals(units, columns))
 
 
 def _leakage(
@@ -238,12 +245,6 @@ def _leakage(
 ) -> LeakageRow:
     clean, dirty = some & ~exposed, some & exposed
     columns = np.column_stack([clean, clean * score, dirty, dirty * score]).astype(np.float64)
-    totals = unit_totals(units, columns)
-
-    def gap(sums: Floats) -> Floats:
-        value: Floats = sums[:, 3] / sums[:, 2] - sums[:, 1] / sums[:, 0]
-        return value
-
     return LeakageRow(
         name,
         int(some.sum()),
@@ -251,7 +252,7 @@ def _leakage(
         mean_of(plain, units, some & ~np.isnan(plain)),
         mean_of(score, units, clean),
         mean_of(score, units, dirty),
-        estimate(totals, gap, totals[:, 0] + totals[:, 2], informs=(totals[:, 0], totals[:, 2])),
+        gap(unit_totals(units, columns)),
     )
 
 
@@ -271,10 +272,12 @@ def _flips(units: Whole, score: Floats, plain: Floats, exposed: Flags) -> Iterat
         some = known & (exposed == side)
         if not some.any():
             continue
-        change = np.where(some, score - np.where(known, plain, 0.0), 0.0)
-        less, more = int((change < -1e-9).sum()), int((change > 1e-9).sum())
-        p = mcnemar_two_sided(less, more)
-        yield FlipRow(side, int(some.sum()), less, more, p, mean_of(change, units, some, share=False))
+        moved = score[some] - plain[some]
+        less, more = int((moved < -1e-9).sum()), int((moved > 1e-9).sum())
+        alone = len(np.unique(units[some])) == len(moved)
+        p = mcnemar_two_sided(less, more) if alone else None
+        totals = unit_totals(units[some], gains_and_losses(moved))
+        yield FlipRow(side, len(moved), less, more, p, change(totals))
 
 
 def mediations(record: RunRecord) -> tuple[MediationFinding, ...]:

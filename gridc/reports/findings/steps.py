@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import exp
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
@@ -30,8 +30,14 @@ from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats
 from gridc.statistics.direction import Direction
-from gridc.statistics.unit_bootstrap import Ends
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.unit_intervals import (
+    UnitEstimate,
+    change,
+    gains_and_losses,
+    share,
+    share_ratio,
+    unit_totals,
+)
 
 PLAIN = "plain"
 """What the one call of an item without a scaffold is called among the steps."""
@@ -122,7 +128,7 @@ class AnswerChange:
 class RefusalShares:
     """Who refuses: of the sub-calls that neither divide nor decide, of the answers, and of the plain answers
     to the same items (None without such). `ratio` is the first share over the second (Gringras 2026, the
-    distribution score of app. M), with its interval on the log scale."""
+    distribution score of app. M)."""
 
     model: str
     benchmark: str
@@ -133,8 +139,7 @@ class RefusalShares:
     answers_refused: int
     plain: int
     plain_refused: int
-    ratio: float | None
-    interval: Ends | None
+    ratio: UnitEstimate
     rows: str
 
 
@@ -274,7 +279,7 @@ def _parted(
             yield (model, benchmark, scaffold), some
 
 
-def totals_of(samples: Sequence[ReadSample], columns: Sequence[tuple[float, ...]]) -> Floats:
+def totals_of(samples: Sequence[ReadSample], columns: ArrayLike) -> Floats:
     """The totals by unit of what each sample adds."""
     return unit_totals(np.array([sample.unit for sample in samples], dtype=np.int64), columns)
 
@@ -304,9 +309,9 @@ def _outcome(name: tuple[str, str, str], step: str, samples: Sequence[ReadSample
         whole,
         int(totals[:, 0].sum()),
         failed,
-        estimate(totals, ratio(1, 0), share=True) if read else None,
-        estimate(totals, ratio(2, 0), share=True) if read else None,
-        estimate(totals, ratio(3, 0), share=True),
+        share(totals[:, [0, 1]]) if read else None,
+        share(totals[:, [0, 2]]) if read else None,
+        share(totals[:, [0, 3]]),
         digest(sorted(rows)),
     )
 
@@ -345,10 +350,11 @@ def _changes(
             and _quality(sample, sample.answer, direction) >= _quality(sample, before, direction)
             for change, (sample, before, after) in zip(moved, both, strict=True)
         )
-        columns = [
-            (1.0, ((after.earned or 0) - (before.earned or 0)) / sample.cell.setting.scale)
+        points = [
+            ((after.earned or 0) - (before.earned or 0)) / sample.cell.setting.scale
             for sample, before, after in both
         ]
+        totals = totals_of([sample for sample, *_ in both], gains_and_losses(np.array(points)))
         rows = sorted((*_row(sample, before), *_row(sample, after)[3:]) for sample, before, after in some)
         yield AnswerChange(
             *name,
@@ -360,7 +366,7 @@ def _changes(
             restored,
             sum(change > 0 for change in moved),
             sum(before.choice != after.choice for _, before, after in both),
-            estimate(totals_of([sample for sample, *_ in both], columns), ratio(1, 0)),
+            change(totals),
             digest(rows),
         )
 
@@ -401,7 +407,6 @@ def _refusals(
     plain_refused = sum(reply.refuses for reply in asked)
     if not subcalls or not (refused or answers_refused or plain_refused):
         return
-    log = estimate(totals, _log_ratio)
     yield RefusalShares(
         *name,
         subcalls,
@@ -410,19 +415,13 @@ def _refusals(
         answers_refused,
         len(asked),
         plain_refused,
-        float(Fraction(refused * answers, subcalls * answers_refused)) if answers_refused else None,
-        None if log.interval is None else (exp(log.interval[0]), exp(log.interval[1])),
+        share_ratio(totals),
         digest(sorted([*rows, *(_row(sample, sample.answer) for sample in beside)])),
     )
 
 
 DIVIDES, WORKS = "decompose", "map_chunk"
 """The steps of a scaffold that divides: the one that does, and how those begin that answer a part."""
-
-
-def _log_ratio(totals: Floats) -> Floats:
-    value: Floats = np.log(totals[:, 1] / totals[:, 0]) - np.log(totals[:, 3] / totals[:, 2])
-    return value
 
 
 READ: Finding[tuple[ReadSample, ...]] = Finding("read_samples", read_samples, ())

@@ -10,7 +10,8 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.methods import METHODS
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.schema.canonical import digest
-from gridc.statistics.unit_jackknife import UnitEstimate, estimate, ratio, unit_totals
+from gridc.statistics.arrays import Floats
+from gridc.statistics.unit_intervals import UnitEstimate, mean, ratio, smooth, unit_totals
 
 BitsByItem = Mapping[str, tuple[float, int]]
 """By item its bits and bytes."""
@@ -74,7 +75,7 @@ def _findings(
                 model,
                 len(texts),
                 sum(size for _, size in texts.values()),
-                _over_units(units, {item: (size, bits) for item, (bits, size) in texts.items()}),
+                mean(_totals(units, {item: (size, bits) for item, (bits, size) in texts.items()})),
             )
             for model, texts in weighed.items()
         )
@@ -86,17 +87,17 @@ def _findings(
                 if item in weighed[b]
             }
             if both:
-                gaps.append(BitsGap(a, b, len(both), _over_units(units, both)))
+                gaps.append(BitsGap(a, b, len(both), smooth(_totals(units, both), ratio(1, 0))))
         rows = digest([[model, sorted(texts.items())] for model, texts in weighed.items()])
         if models:
             yield TextLikelihood(benchmark, configuration, models, tuple(gaps), rows)
 
 
-def _over_units(units: Mapping[str, str], columns: Mapping[str, tuple[float, float]]) -> UnitEstimate:
-    """The second column over the first, with an interval over units."""
+def _totals(units: Mapping[str, str], columns: Mapping[str, tuple[float, float]]) -> Floats:
+    """Both columns by unit."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(units[item], len(numbers)) for item in columns], dtype=np.int64)
-    return estimate(unit_totals(places, list(columns.values())), ratio(1, 0))
+    return unit_totals(places, list(columns.values()))
 
 
 TEXT_LIKELIHOODS: Finding[tuple[TextLikelihood, ...]] = Finding("text_likelihoods", text_likelihoods, ())

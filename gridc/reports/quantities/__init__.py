@@ -16,6 +16,11 @@ INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (He
 AT_BOUND = (
     "of a rate of 0 or 1 exact and one-sided, for units of any size (Clopper-Pearson where all are alike)"
 )
+RATE_LIMITS = (
+    "limits of both rates, combined by their correlation over units (Gaffke's where few units carry it); "
+    "where a clustered logit decides, at least as wide as its own, and on the side of 0 that its p is on"
+)
+"""How differences and ratios of rates have their intervals (`statistics.rate_differences`)."""
 INDEPENDENT = "units are independent"
 KAPPA_INTERVAL = (
     "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "

@@ -16,12 +16,13 @@ from gridc.reports.findings.observations import Observations, Reading
 from gridc.schema.hypotheses import PairsRow
 from gridc.schema.inference import MODELS, Margin
 from gridc.schema.selector import EVERYWHERE
-from gridc.statistics import margins
+from gridc.statistics import margins, rate_differences
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTable, case_table
-from gridc.statistics.digits import DECIMALS, decimals, digits
+from gridc.statistics.digits import DECIMALS, digits, every_digits
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired
+from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
 from gridc.statistics.unit_bootstrap import Ends
@@ -166,13 +167,20 @@ class Comparison:
         return None if percentiles is None else (percentiles.low, percentiles.high)
 
     def change(
-        self, level: str, reference: str, margin: Margin | None, alpha: float, part: str | None = None
+        self,
+        level: str,
+        reference: str,
+        margin: Margin | None,
+        alpha: float,
+        part: str | None = None,
+        tested: FittedOdds | None = None,
     ) -> RateChange:
-        """Two levels, with the tests at the stated margin and at those of sensitivity."""
+        """Two levels, with the tests at the stated margin and at those of sensitivity. The interval agrees
+        with what is `tested` of all rows."""
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
-        differences = self.differences(level, reference)
         units, places = self.at_margin(margin), self._places(level, reference)
         largest = 1.0 if margin is None else margin.largest
+        interval = rate_differences.difference(self.by_unit, *places, tested)
         at_margins = []
         for pp in sizes:
             p = digits(margins.within(units, *places, pp / 100, largest))
@@ -187,10 +195,10 @@ class Comparison:
             rate,
             against,
             None if rate is None or against is None else rate - against,
-            self.interval(differences),
+            interval and every_digits(interval),
             tuple(at_margins),
             margins.limits(units, *places, alpha, largest) if sizes else None,
-            self._no_interval(differences),
+            "" if interval is not None else "no answer that counts under both",
             self._pairs(level, reference),
             margins.method(units, *places) if sizes else "",
             "" if margin is None else self.changed_too_much(level, reference, margin),
@@ -215,16 +223,14 @@ class Comparison:
             reference_readable=float(read[against] / given[against]),
         )
 
-    def _no_interval(self, differences: Floats) -> str:
-        """Why resamples make no interval, as `percentile_interval` decides it; empty where they do."""
-        if self.interval(differences) is not None:
-            return ""
-        if self.units < 2:
-            return "one unit"
-        if np.isnan(differences).any():
-            return "some resamples of units hold no answer that counts"
-        spread = decimals(float(differences.max() - differences.min()))
-        return "too few resamples for so few units" if spread else "no spread between units"
+    def ratio(self, level: str, reference: str, tested: FittedOdds | None) -> Ends | None:
+        """The interval of the ratio of two rates."""
+        return rate_differences.ratio(self.by_unit, *self._places(level, reference), tested)
+
+    def samples_of_cells(self, level: str) -> Floats:
+        """How many samples of each cell count under a level, (P,)."""
+        own, (counts, _) = self.arms == self.levels.index(level), self.counted
+        return np.bincount(self.rows.cell[own], counts[own], len(self.rows.cells)).astype(np.float64)
 
     def _places(self, level: str, reference: str) -> tuple[int, int]:
         return self.levels.index(level), self.levels.index(reference)

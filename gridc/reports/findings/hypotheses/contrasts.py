@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from math import log
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from gridc.reports.findings.hypotheses.effects import (
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import (
+    ClusteredLogit,
     Fit,
     covariates,
     design_of,
@@ -39,9 +41,10 @@ from gridc.schema.inference import ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
-from gridc.statistics.digits import digits
+from gridc.statistics.digits import digits, every_digits
 from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
+from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed, recovery
 from gridc.statistics.unit_bootstrap import Ends
@@ -116,7 +119,9 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
         except NotEstimable as error:
             failure, odds = failure_of(error), [None] * len(hypothesis.levels)
     contrasts = tuple(
-        contrast(comparison, spec, hypothesis, level, alpha, known)
+        contrast(
+            comparison, spec, hypothesis, level, alpha, known, tested_odds(comparison, fitted, level, known)
+        )
         for level, known in zip(hypothesis.levels, odds, strict=True)
     )
     failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
@@ -186,6 +191,20 @@ def effect_of(
     )
 
 
+def tested_odds(
+    comparison: Comparison, fitted: Fit | Failure, level: str, odds: Odds | None
+) -> FittedOdds | None:
+    """What the clustered logit says of a level's rate; None where it says nothing, or of too few units."""
+    if not isinstance(fitted, ClusteredLogit) or odds is None:
+        return None
+    if odds.spread is None or not odds.spread.enough:
+        return None
+    predictor = fitted.design.matrix @ fitted.errors.coefficients
+    of_reference, of_level = map(comparison.samples_of_cells, (comparison.levels[0], level))
+    low, high = odds.interval
+    return FittedOdds(predictor, of_reference, of_level, (log(low), log(high)))
+
+
 def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> EffectTest:
     if len(columns) == 1 and odds[0] is not None:
         return EffectTest("wald_z", odds[0].z, 1, odds[0].p, odds[0].freedom, odds[0].spread)
@@ -221,19 +240,21 @@ def contrast(
     level: str,
     alpha: float,
     odds: Odds | None,
+    tested: FittedOdds | None,
 ) -> Contrast:
-    """One level against the reference: both readings, every ratio, and each benchmark."""
+    """One level against the reference: both readings, every ratio, and each benchmark. The intervals of the
+    difference and of the ratio agree with what is `tested`."""
     reference, margin = hypothesis.reference, hypothesis.margin
     if spec.analysis.equivalence == "nonsignificant" and odds is not None and odds.p <= alpha:
         margin = None
-    change = comparison.change(level, reference, margin, alpha)
+    change = comparison.change(level, reference, margin, alpha, tested=tested)
     other, divergence = other_reading(comparison, level, reference, alpha, change)
     benchmarks = list(dict.fromkeys(comparison.rows.levels("benchmark")))
     parts = []
     for name in benchmarks if len(benchmarks) > 1 else []:
         part = comparison.part(comparison.rows.codes("benchmark", [name]) == 0)
         parts.append(part.change(level, reference, margin, alpha, name))
-    ratio, ends = _risk_ratio(comparison, level, reference)
+    ratio, ends = _risk_ratio(comparison, level, reference, tested)
     return Contrast(
         change,
         other,
@@ -298,17 +319,15 @@ def other_reading(
     return other, divergence if reading == "pp" else -divergence
 
 
-def _risk_ratio(comparison: Comparison, level: str, reference: str) -> tuple[float | None, Ends | None]:
-    """The ratio of both rates, with its interval on the log scale; None where a rate is 0 or undefined."""
+def _risk_ratio(
+    comparison: Comparison, level: str, reference: str, tested: FittedOdds | None
+) -> tuple[float | None, Ends | None]:
+    """The ratio of both rates, with its interval; None where a rate is 0 or undefined."""
     rate, of_reference = comparison.rate(level), comparison.rate(reference)
     if not rate or not of_reference:
         return None, None
-    at, against = comparison.levels.index(level), comparison.levels.index(reference)
-    drawn = comparison.drawn_rates
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(drawn[:, at]) - np.log(drawn[:, against])
-    ends = comparison.interval(logs) if np.isfinite(logs).all() else None
-    return rate / of_reference, None if ends is None else (float(np.exp(ends[0])), float(np.exp(ends[1])))
+    ends = comparison.ratio(level, reference, tested)
+    return rate / of_reference, ends and every_digits(ends)
 
 
 def _needed(

@@ -53,10 +53,10 @@ class RateChange:
     """Two rates on the same items: of a level and of the reference, in a part of the rows (None: in all).
 
     `samples` count under the level, in `units` groups that are independent of each other. The interval of the
-    difference is central, 95 %, over resamples of units; None where they make none. A rate is None where
-    no sample counts. `margins` has the stated margin first, and is empty where the spec states none; `limits`
-    are then those of the same tests, each missed with probability alpha, so that they lie inside the margin
-    exactly where its p is at most alpha, and `method` is what decides there, unless
+    difference is central, 95 % (`statistics.rate_differences`); None where there is no difference. A rate is
+    None where no sample counts. `margins` has the stated margin first, and is empty where the spec states
+    none; `limits` are then those of the same tests, each missed with probability alpha, so that they lie
+    inside the margin exactly where its p is at most alpha, and `method` is what decides there, unless
     `untested` says why nothing does; `unchanged` is p of the stated one if no answer had changed.
     `no_interval` says why there is no interval. `pairs` says what is left per protocol; None by intention
     to treat.

@@ -124,10 +124,6 @@ def points_words(change: RateChange) -> str:
     difference = f"{points(change.difference or 0)} pp"
     if change.interval is not None:
         return f"{difference} {_ends(change.interval)}"
-    if change.limits is not None:
-        return (
-            f"{difference} {_ends(change.limits)} (at the margin's level, as there is {change.no_interval})"
-        )
     return f"{difference} ({change.no_interval}, so no interval)"
 
 

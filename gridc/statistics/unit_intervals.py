@@ -1,0 +1,314 @@
+"""Intervals over units of what is computed from totals: one method for each kind of quantity.
+
+    share        the sum of points in [0, 1] over the rows that could earn one
+    change       the mean of differences in [-1, 1], from what rows gain and what they lose
+    gap          one share less another one, of different rows of the same units
+    share_ratio  one share over another one
+    mean         a sum of values above 0 over rows, bytes or tokens, where no value has an upper end
+    smooth       any other smooth function of totals: a difference of such means, a slope, a product
+
+How far a unit moves the value is its influence d (of a ratio y - theta x; in general by leaving it out). What
+makes an interval of few units too short is that few of them carry the spread, whatever their sizes, so the
+*carriers* K = (sum d^2)^2 / sum d^4 decide. A share of enough carriers has Clopper and Pearson's limits of as
+many independent rows as would vary like it (Korn & Graubard 1998); differences and ratios of shares combine
+the limits of both (MOVER; Zou & Donner 2008, Newcombe 1998). With fewer carriers, none included, limits are
+Gaffke's (`bounded_means`), which are Clopper and Pearson's again where units are rows of 0 or 1 point.
+Values without an upper end have the wider of two at each end: Student's t of the jackknife (Efron & Stein
+1981), of a mean on the log scale, and t with Hall's (1992) correction for skewness; with fewer carriers none.
+An influence that no unit in the sample shows is seen by no method: all assume that no rare larger ones exist.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.bounded_means import mean_above_zero
+from gridc.statistics.digits import digits
+from gridc.statistics.jackknife import FLOOR, effective_number, enough
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.unit_bootstrap import Ends, at_bound
+
+OfTotals = Callable[[Floats], Floats]
+"""From totals, (B, K), to B values; not a number where the totals do not determine one."""
+CARRIERS = 8.0
+"""The least K for limits of shares that are not Gaffke's."""
+FAINT = 1e-24
+"""The square of an influence that is rounding."""
+SHARE = "Clopper and Pearson's limits of as many independent rows, Gaffke's where few units carry the spread"
+DIFFERENCE = "limits of both shares, combined by their correlation over units"
+SMOOTH = "Student's t of the jackknife, with and without its skewness, the wider; no rare larger values"
+MEAN = "Student's t of logarithms and t with its skewness, the wider; no rare larger values"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEstimate:
+    """A value, None where it is not determined, and its interval over `units`, whose effective number is that
+    of equal ones that would tell as much. `method` says how the interval is made, `no_interval` why there is
+    none."""
+
+    value: float | None
+    interval: Ends | None
+    units: int
+    effective: float
+    no_interval: str = ""
+    method: str = ""
+
+
+def unit_totals(units: Whole, columns: ArrayLike) -> Floats:
+    """The totals of rows by unit, (G, K), from the unit of each row, (N,), and what each adds, (N, K)."""
+    _, place = np.unique(units, return_inverse=True)
+    values = np.asarray(columns, np.float64)
+    totals = np.zeros((int(place.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(totals, place.ravel(), values)
+    return totals
+
+
+def gains_and_losses(differences: Floats) -> Floats:
+    """What each row adds to the totals of a `change`, (N, 3)."""
+    columns: Floats = np.column_stack(
+        [np.ones(len(differences)), np.maximum(differences, 0.0), np.maximum(-differences, 0.0)]
+    )
+    return columns
+
+
+def share(totals: Floats) -> UnitEstimate:
+    """Of each unit the rows and their points, (G, 2). A share of 0 or 1 has limits of few units too."""
+    totals, found = _counted(totals, totals[:, 0])
+    if found.no_interval and found.value not in (0, 1):
+        return found
+    return _with(replace(found, no_interval=""), SHARE, *_share(totals[:, 0], totals[:, 1]))
+
+
+def change(totals: Floats) -> UnitEstimate:
+    """Of each unit the rows, the points that they gain and the points that they lose, (G, 3): see
+    `gains_and_losses`."""
+    totals, found = _counted(totals, totals[:, 0], lambda sums: (sums[:, 1] - sums[:, 2]) / sums[:, 0])
+    if found.no_interval:
+        return found
+    rows, gained, lost = totals.T
+    value = float((gained - lost).sum() / rows.sum())
+    if carriers(gained - lost - value * rows) < CARRIERS:
+        # (1 + change) / 2 is a share.
+        low, high = (2 * end - 1 for end in _gaffke(rows, (rows + gained - lost) / 2))
+        return _with(found, "Gaffke's limits", low, high)
+    return _with(found, DIFFERENCE, *_mover((rows, gained), (rows, lost), lambda rate: rate))
+
+
+def gap(totals: Floats) -> UnitEstimate:
+    """Of each unit the rows and points on one side and on the other one, (G, 4): the second share less the
+    first one. Either kind needs units enough."""
+    one, other = totals[:, :2], totals[:, 2:]
+    totals, found = _counted(
+        totals,
+        one[:, 0] + other[:, 0],
+        lambda sums: _over(sums[:, 3], sums[:, 2]) - _over(sums[:, 1], sums[:, 0]),
+        (one[:, 0], other[:, 0]),
+    )
+    if found.no_interval:
+        return found
+    rows, points, others, theirs = totals.T
+    return _with(found, DIFFERENCE, *_mover((others, theirs), (rows, points), lambda rate: rate))
+
+
+def share_ratio(totals: Floats) -> UnitEstimate:
+    """Of each unit the rows and points on one side and on the other one, (G, 4): the first share over the
+    second. None where too few units carry either share."""
+    totals, found = _counted(
+        totals,
+        totals[:, 0] + totals[:, 2],
+        lambda sums: _over(_over(sums[:, 1], sums[:, 0]), _over(sums[:, 3], sums[:, 2])),
+        (totals[:, 0], totals[:, 2]),
+    )
+    if found.no_interval:
+        return found
+    rows, points, others, theirs = totals.T
+    for n, y in ((rows, points), (others, theirs)):
+        carried = carriers(y - y.sum() / n.sum() * n)
+        if carried < CARRIERS:
+            return _withheld(found, carried, CARRIERS)
+    low, high = _mover((rows, points), (others, theirs), lambda rate: log(max(rate, 1e-300)))
+    return _with(found, f"{DIFFERENCE}, of logarithms", exp(low), exp(high))
+
+
+def mean(totals: Floats) -> UnitEstimate:
+    """Of each unit how much it has and the sum of its values, (G, 2), which are 0 or more."""
+    return _smooth(totals, ratio(1, 0), totals[:, 0], (), logarithm=True)
+
+
+def smooth(
+    totals: Floats, statistic: OfTotals, sizes: Floats | None = None, informs: Sequence[Floats] = ()
+) -> UnitEstimate:
+    """The statistic of all units, (G, K). `sizes`, (G,), say how much of a unit counts: the first column
+    without them. `informs`, (G,) each, say how much a unit tells of what the value turns on, such as a slope:
+    the effective number is the least of all."""
+    return _smooth(totals, statistic, totals[:, 0] if sizes is None else sizes, informs, logarithm=False)
+
+
+def ratio(above: int, below: int) -> OfTotals:
+    """One total over another."""
+    return lambda totals: _over(totals[:, above], totals[:, below])
+
+
+def carriers(influences: Floats) -> float:
+    """How many units carry the spread: (sum d^2)^2 / sum d^4 of their influences; 0 where there is none."""
+    squares = influences**2
+    fourth = float((squares**2).sum())
+    return float(squares.sum() ** 2 / fourth) if squares.max(initial=0.0) > FAINT else 0.0
+
+
+def least_carriers(units: int) -> float:
+    """How many are needed where values have no upper end: 8, rising to 12 from 60 units (docs/sizes.md)."""
+    return min(12.0, max(CARRIERS, units / 5))
+
+
+def limits(rate: float, n: float, error: float) -> Ends:
+    """Clopper and Pearson's limits of a share of n trials, which need not be whole numbers."""
+    from scipy.special import betaincinv
+
+    points = rate * n
+    low = 0.0 if rate <= 0 else float(betaincinv(points, n - points + 1, error / 2))
+    high = 1.0 if rate >= 1 else float(betaincinv(points + 1, n - points, 1 - error / 2))
+    return low, high
+
+
+def as_independent(n: float, units: float, alone: float, spread: float, level: float = LEVEL) -> float:
+    """How many independent rows show as much as n of several units: by the variance of a statistic of n
+    independent ones over its jackknife variance, less what Student's t adds for few units."""
+    from scipy.special import ndtri
+
+    if spread <= 0 or alone <= 0:
+        return float(units)
+    tail = (1 + level) / 2
+    few = float(ndtri(tail) / _quantile(units - 1, tail)) ** 2
+    return min(float(n), n * alone / spread * few)
+
+
+def _counted(
+    totals: Floats, sizes: Floats, statistic: OfTotals | None = None, informs: Sequence[Floats] = ()
+) -> tuple[Floats, UnitEstimate]:
+    """The units of any size, and the value of `statistic` (a share without one) with the reason for which
+    their numbers allow no interval."""
+    some = sizes > 0
+    effective = min(effective_number(part / max(part.max(initial=0), 1e-12)) for part in (sizes, *informs))
+    whole = totals[some].sum(axis=0)[None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (value,) = (statistic or ratio(1, 0))(whole).tolist() if some.any() else (np.nan,)
+    if not np.isfinite(value):
+        return totals[some], UnitEstimate(None, None, int(some.sum()), effective, "not determined")
+    few = ""
+    if not enough(effective):
+        few = f"worth {effective:.1f} equal units, and an interval needs {FLOOR:g}"
+    return totals[some], UnitEstimate(digits(value), None, int(some.sum()), effective, few)
+
+
+def _with(found: UnitEstimate, method: str, low: float, high: float) -> UnitEstimate:
+    return replace(found, interval=(digits(low), digits(high)), method=method)
+
+
+def _withheld(found: UnitEstimate, carried: float, needed: float) -> UnitEstimate:
+    few = f"{carried:.1f} units carry the spread, and an interval needs {needed:.3g}"
+    return replace(found, no_interval=few if carried else "nothing varies between units")
+
+
+def _share(rows: Floats, points: Floats) -> Ends:
+    exact = at_bound(points, rows, (1 + LEVEL) / 2)
+    if exact is not None:
+        return exact
+    if carriers(points - points.sum() / rows.sum() * rows) < CARRIERS:
+        return _gaffke(rows, points)
+    return _korn_graubard(rows, points)
+
+
+def _korn_graubard(rows: Floats, points: Floats) -> Ends:
+    n, count = float(rows.sum()), len(rows)
+    rate = float(points.sum()) / n
+    without = (points.sum() - points) / (n - rows)
+    spread = (count - 1) / count * float(((without - without.mean()) ** 2).sum())
+    return limits(rate, as_independent(n, count, rate * (1 - rate) / n, spread), 1 - LEVEL)
+
+
+def _gaffke(rows: Floats, points: Floats) -> Ends:
+    """Limits of a share: how much a unit has above a share t of its rows is at least -t of those of the
+    largest."""
+    return _least(rows, points), 1 - _least(rows, rows - points)
+
+
+def _least(rows: Floats, points: Floats) -> float:
+    from scipy.optimize import brentq
+
+    size = float(rows.max())
+
+    def excess(rate: float) -> float:
+        values = np.round((points - rate * rows) / size, 12)
+        return log(mean_above_zero(values, min(-rate, float(values.min())))) - log((1 - LEVEL) / 2)
+
+    ends = 1e-9, float(points.sum() / rows.sum())
+    if ends[1] <= ends[0] or excess(ends[0]) >= 0:
+        return 0.0
+    return float(brentq(excess, *ends, xtol=1e-13)) if excess(ends[1]) > 0 else ends[1]
+
+
+def _mover(one: tuple[Floats, Floats], other: tuple[Floats, Floats], scale: Callable[[float], float]) -> Ends:
+    """Limits of one share less another one, on a scale, from those of each and their correlation over units;
+    both are rows and points."""
+    rates = [float(points.sum() / rows.sum()) for rows, points in (one, other)]
+    (low, high), (below, above) = (tuple(map(scale, _share(rows, points))) for rows, points in (one, other))
+    moved = [
+        (points - rate * rows) / rows.sum() for rate, (rows, points) in zip(rates, (one, other), strict=True)
+    ]
+    sizes = sqrt(float((moved[0] @ moved[0]) * (moved[1] @ moved[1])))
+    together = float(moved[0] @ moved[1]) / sizes if sizes > FAINT else 0.0
+    at, against = map(scale, rates)
+
+    def reach(left: float, right: float) -> float:
+        return sqrt(max(left**2 + right**2 - 2 * together * left * right, 0.0))
+
+    return at - against - reach(at - low, above - against), at - against + reach(high - at, against - below)
+
+
+def _smooth(
+    totals: Floats, statistic: OfTotals, sizes: Floats, informs: Sequence[Floats], logarithm: bool
+) -> UnitEstimate:
+    totals, found = _counted(totals, sizes, statistic, informs)
+    if found.no_interval or found.value is None:
+        return found
+    count, value = len(totals), found.value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = statistic(totals.sum(axis=0) - totals)
+    if not np.isfinite(without).all():
+        return replace(found, no_interval="not determined without one of the units")
+    influences = (count - 1) * (without.mean() - without)
+    carried, needed = carriers(influences), least_carriers(count)
+    if carried < needed:
+        return _withheld(found, carried, needed)
+    t = _quantile(count - 1, (1 + LEVEL) / 2)
+    error = sqrt(float((influences**2).sum()) / (count * (count - 1)))
+    skewness = float((influences**3).mean() / (influences**2).mean() ** 1.5)
+    low, high = value - _skewed(t, skewness, count) * error, value - _skewed(-t, skewness, count) * error
+    if logarithm:
+        logs = np.log(without)
+        half = t * sqrt((count - 1) / count * float(((logs - logs.mean()) ** 2).sum()))
+        return _with(found, MEAN, max(0.0, min(low, value * exp(-half))), max(high, value * exp(half)))
+    return _with(found, SMOOTH, min(low, value - t * error), max(high, value + t * error))
+
+
+def _skewed(t: float, skewness: float, units: int) -> float:
+    """The ratio of a mean to its error that stands where t would without skewness: the inverse of Hall's
+    (1992, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54) cubic."""
+    a = skewness / sqrt(units)
+    return t if abs(a) < 1e-6 else 3 / a * (float(np.cbrt(1 + a * (t - a / 6))) - 1)
+
+
+def _over(above: Floats, below: Floats) -> Floats:
+    value: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+    return value
+
+
+def _quantile(freedom: float, place: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, place))

@@ -266,17 +266,20 @@ def _rates(test: DecidingTest, layout: Layout, effect: float) -> Floats:
 
 
 def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
-    """What is expected of all units: patterns are (stratum, block, level). Two answers are with some
-    probability one draw, right under both rates or under the larger one alone; else they are two."""
+    """What is expected of all units: patterns are (stratum, block, level). Answers under two levels are one
+    draw, right under both rates or under the larger one alone, but for a share that changes either way; those
+    that differ in more are so with the probability `together`, else they are two."""
     width = layout.blocks * layout.levels
     answers, mean = layout.by_unit, rates.ravel()
-    like = 1 - assumed.changing / (2 * BASE * (1 - BASE))
-    levels = like + (1 - like) * np.eye(layout.levels)
     both = answers.T @ answers
     squares: Floats = both.repeat(width, axis=0).repeat(width, axis=1)
     own = np.kron(np.diag(answers.sum(axis=0) * (1 - assumed.together)), np.eye(layout.blocks))
-    pairs = np.kron(own + assumed.together * np.kron(both, np.ones((layout.blocks,) * 2)), levels)
-    covariance = pairs * (np.minimum.outer(mean, mean) - np.outer(mean, mean))
+    answered = own + assumed.together * np.kron(both, np.ones((layout.blocks,) * 2))
+    pairs = np.kron(answered, np.ones((layout.levels,) * 2))
+    # Answers under two levels differ as often as the rates make them and, beside it, for a share `changing`.
+    apart = np.tile(1 - np.eye(layout.levels), (len(mean) // layout.levels,) * 2) * assumed.changing / 2
+    alike = np.minimum.outer(mean, mean) - np.outer(mean, mean)
+    covariance = pairs * np.where(apart > 0, np.maximum(alike - apart, 0), alike)
     rows = answers.sum(axis=0).repeat(width)
     kinds, counts = layout.kinds
     profiles, of_kind = np.unique(kinds > 0, axis=0, return_inverse=True)

@@ -22,7 +22,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
 from gridc.statistics.case_totals import case_table, collapse
-from gridc.statistics.clustered_logit import fit
+from gridc.statistics.clustered_logit import NotEstimable, fit, maximum
 from gridc.statistics.expected_power import (
     FLIPPED,
     Assumed,
@@ -84,15 +84,25 @@ def plan_of(spec: Spec) -> Plan:
 
 
 def answers(random: Any, size: int, rates: Any, changing: float) -> Any:
-    """Right or wrong, (items, models, levels), by `rates` (models, levels). Under two levels a model gives
-    one answer but for what makes a share `changing` differ; two models share what they draw for an item a
-    tenth of the time."""
+    """Right or wrong, (items, models, levels), by `rates` (models, levels). Answers under two levels differ
+    for a share `changing`, beside those that their rates make differ; two models share what they draw for an
+    item a tenth of the time."""
     models, levels = rates.shape
-    one = random.random((size, 1, levels)) < sqrt(1 - 2 * changing)
     shared = random.random((size, models, 1)) < sqrt(TOGETHER)
-    of_item = np.where(shared, random.random((size, 1, 1)), random.random((size, models, 1)))
-    of_level = np.where(shared, random.random((size, 1, levels)), random.random((size, models, levels)))
-    return np.where(one, of_item, of_level) < rates
+
+    def drawn(width: int) -> Any:
+        return np.where(shared, random.random((size, 1, width)), random.random((size, models, width)))
+
+    place, turns = drawn(1), drawn(levels) < 0.5
+    return changed(place, turns, rates, changing)
+
+
+def changed(place: Any, turns: Any, rates: Any, changing: float) -> Any:
+    """What lies below its level's rate is right. Half of the levels exchange as much below all rates for as
+    much above them: two of an item do so apart half of the time."""
+    low, high = rates.min(axis=-1, keepdims=True), rates.max(axis=-1, keepdims=True)
+    loses, gains = (low - changing <= place) & (place < low), (high <= place) & (place < high + changing)
+    return np.where(turns & loses, False, np.where(turns & gains, True, place < rates))
 
 
 def rates_of(kind: str, effect: float, down: bool) -> dict[str, Any]:
@@ -174,12 +184,12 @@ def test_what_a_plan_promises_is_decided_four_times_in_five(kind: str, changing:
 
 
 def test_one_level_of_one_model_is_the_paired_t_test() -> None:
-    """Closed form: 400 pairs of which .2 change beside the effect d, so that a pair's variance is .2 + .6 d -
+    """Closed form: 400 pairs of which .2 change beside the effect d, so that a pair's variance is .2 + d -
     d^2; and with six models whose changes correlate a tenth, 1.5 / 6 of it."""
     for answered, spread in ((1, 1.0), (6, 1.5 / 6)):
         layout, assumed = Layout((Stratum((answered,) * 400),), 2), Assumed(0.2, 0.1)
         for effect in (0.02, 0.05, 0.08):
-            error = sqrt((0.2 + 0.6 * effect - effect**2) * spread / 400)
+            error = sqrt((0.2 + effect - effect**2) * spread / 400)
             cut = t.isf(0.025, 399)
             expected = nct.sf(cut, 399, effect / error) + nct.cdf(-cut, 399, effect / error)
             found = power(DecidingTest("effect", "two-sided", 0.05), layout, assumed, effect)
@@ -188,12 +198,52 @@ def test_one_level_of_one_model_is_the_paired_t_test() -> None:
             assert one_sided == pytest.approx(nct.sf(t.isf(0.05, 399), 399, effect / error), abs=0.01)
 
 
+KEPT: dict[str, tuple[tuple[float, ...], float]] = {
+    "30 x 4": ((4.0,) * 30, 0.3),
+    "60 x 8": ((8.0,) * 60, 0.3),
+    "60 x 1": ((1.0,) * 60, 0.3),
+    "295 x 1": ((1.0,) * 295, 0.1),
+    "817 x 1": ((1.0,) * 817, 0.1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KEPT)
+def test_a_difference_is_found_as_often_as_was_promised(name: str) -> None:
+    """Answers rise with the effect and half of what changes, and fall with the other half: as the plan says
+    it in words, and not as it computes it."""
+    sizes, changing = KEPT[name]
+    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumed(changing, 0.1)
+    effect = smallest(test, Layout((Stratum(sizes),), 2), assumed)
+    assert effect is not None
+    random, runs, found = np.random.default_rng(21), 1500, 0
+    unit_of = np.repeat(np.arange(len(sizes)), np.array(sizes, int))
+    for _ in range(runs):
+        together = random.random(len(unit_of)) < sqrt(0.1)
+        moves, stays = (
+            np.where(together, random.random(len(sizes))[unit_of], random.random(len(unit_of)))
+            for _ in range(2)
+        )
+        rises, falls = moves < changing / 2 + effect, moves > 1 - changing / 2
+        right = stays < (0.5 - effect / 2 - changing / 2) / (1 - changing - effect)
+        answered = np.concatenate([np.where(rises, 0, falls | right), np.where(falls, 0, rises | right)])
+        table = case_table(np.tile(unit_of, 2), np.repeat([0, 1], len(unit_of)), answered.astype(float), 2)
+        design = np.array([[1.0, 0.0], [1.0, 1.0]])
+        try:
+            one = Jackknife(design, table, maximum(design, table)).combination([0, 1])
+        except NotEstimable:
+            continue
+        found += one.p <= 0.05 and one.spread.enough
+    print(f"{name}: {100 * effect:.1f} pp, kept {found / runs:.3f}")
+    assert found / runs == pytest.approx(POWER, abs=0.05 if len(sizes) == 30 else 0.03)
+
+
 def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
     """Four groups of 100 pairs of which one rises by d: the spread of four means about their weighted mean,
-    where a pair's variance is .3, and .3 + .4 d - d^2 in the group that rises."""
+    where a pair's variance is .3, and .3 + d - d^2 in the group that rises."""
     layout, effect = Layout((Stratum((1,) * 100),) * 4, 2, by="stratum"), 0.1
     found = power(DecidingTest("crossed", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
-    weights = 100 / np.array([0.3 + 0.4 * effect - effect**2, 0.3, 0.3, 0.3])
+    weights = 100 / np.array([0.3 + effect - effect**2, 0.3, 0.3, 0.3])
     means = np.array([effect, 0, 0, 0])
     spread = float(weights @ (means - weights @ means / weights.sum()) ** 2)
     assert found == pytest.approx(ncf.sf(f.isf(0.05, 3, 397), 3, 397, spread), abs=0.01)
@@ -304,12 +354,12 @@ def test_units_of_unequal_sizes_keep_what_is_promised_of_them(exponent: float) -
         patterns = np.repeat([0, 1], items)
         for _ in range(runs):
             together = random.random(items) < sqrt(TOGETHER)
-            stays = random.random((2, 60)) < sqrt(1 - 2 * 0.2)
-            draws = [np.where(together, random.random(60)[unit_of], random.random(items)) for _ in range(3)]
-            right = [
-                np.where(stays[level][unit_of], draws[0], draws[1 + level]) < 0.5 + (level - 0.5) * effect
-                for level in range(2)
-            ]
+            place, *turns = (
+                np.where(together, random.random(60)[unit_of], random.random(items))[:, None]
+                for _ in range(3)
+            )
+            rates = np.array([0.5 - effect / 2, 0.5 + effect / 2])
+            right = changed(place, np.hstack(turns) < 0.5, rates, 0.2).T
             answered = np.tile(unit_of, 2), patterns, np.concatenate(right).astype(float), 2
             design = [[1, 0], [1, 1]]
             errors = Jackknife(design, case_table(*answered), fit(design, collapse(*answered)).coefficients)

@@ -67,9 +67,10 @@ def words(world: World) -> str:
     """What a world is like, in a few words; `worst.json` has all of it."""
     told = []
     if "units" in world:
-        told.append(f"{world['units']:.0f} x {world['items']:.0f} items")
-        unequal = [f"rank^-{world['pareto']:g}"] * (world["pareto"] > 0)
-        unequal += [f"one of {100 * world['giant']:.0f} %"] * (world["giant"] > 0)
+        told.append(f"{world['units']:.0f} x {world.get('items', 1):.0f} items")
+        pareto, giant = world.get("pareto", 0.0), world.get("giant", 0.0)
+        unequal = [f"rank^-{pareto:g}"] * (pareto > 0)
+        unequal += [f"one of {100 * giant:.0f} %"] * (giant > 0)
         told += [f"sizes {' and '.join(unequal)}"] * bool(unequal)
     if "depth" in world:
         rate = 1 - world["base"] if world["mirror"] else world["base"]
@@ -83,6 +84,11 @@ def words(world: World) -> str:
         for name in (
             *(("models", "levels") if "levels" in world else ()),
             "margin",
+            "changing",
+            "one_way",
+            "deep",
+            "noise",
+            "apart",
             "missing",
             "loss",
             "wrong",

@@ -26,10 +26,10 @@ BOUNDED: Mapping[str, Range] = {
     "giant": UNITS["giant"],
     "margin": Range(2, 20),
     "odd": Range(0.3, 40, logarithmic=True),
-    "depth": SHARE,
+    "deep": SHARE,
     "noise": SHARE,
 }
-"""Units of which so many `odd` ones, on average, lose a share `depth` of what a unit can lose, while the
+"""Units of which so many `odd` ones, on average, lose a share `deep` of what a unit can lose, while the
 others gain what makes up for it; `noise` is how far luck moves them within the bound."""
 FIXED: Mapping[str, Range] = {
     "units": Range(2, 40, logarithmic=True, whole=True),
@@ -65,7 +65,7 @@ def bounded(largest: float) -> Draw:
         if bound <= loss:
             return None
         rare = min(0.5, world["odd"] / units)
-        deep = loss + world["depth"] * (bound - loss)
+        deep = loss + world["deep"] * (bound - loss)
         deep = min(deep, (bound * (1 - rare) + loss) / rare)
         rest = (rare * deep - loss) / (1 - rare)
         mean = np.where(random.random(units) < rare, -deep, rest) * sizes

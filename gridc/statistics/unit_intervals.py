@@ -214,13 +214,23 @@ def _withheld(found: UnitEstimate, carried: float, needed: float) -> UnitEstimat
     return replace(found, no_interval=few if carried else "nothing varies between units")
 
 
+def share_limits(rows: Floats, points: Floats) -> Ends:
+    """The limits of `share` by units' rows and points, (G,) each, some rows among them; of few units, or few
+    that carry the spread, Gaffke's."""
+    rows, points = rows[rows > 0], points[rows > 0]
+    low, high = _share(rows, points) if enough(effective_number(rows)) else _few(rows, points)
+    return digits(low), digits(high)
+
+
 def _share(rows: Floats, points: Floats) -> Ends:
-    exact = at_bound(points, rows, (1 + LEVEL) / 2)
-    if exact is not None:
-        return exact
     if carriers(points - points.sum() / rows.sum() * rows) < CARRIERS:
-        return _gaffke(rows, points)
+        return _few(rows, points)
     return _korn_graubard(rows, points)
+
+
+def _few(rows: Floats, points: Floats) -> Ends:
+    exact = at_bound(points, rows, (1 + LEVEL) / 2)
+    return exact if exact is not None else _gaffke(rows, points)
 
 
 def _korn_graubard(rows: Floats, points: Floats) -> Ends:

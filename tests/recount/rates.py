@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.recount.intervals import DEFAULT, STATED, at_bound, percentiles
+from tests.recount.intervals import DEFAULT, STATED, percentiles
 from tests.recount.study import Benchmark, Json, values_of
+from tests.recount.unit_limits import limits
 
 Counts = dict[str, int]
 
@@ -163,13 +164,15 @@ def row(
         except ZeroDivisionError:
             models.setdefault(model, {})[configuration] = held | {"value": None}
             continue
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = value(name, {key: each[drawn].sum(axis=1) for key, each in by_unit.items()})
-        ends = percentiles(moved, units)
-        if ends is None and name != "bias_ambiguous":
-            first, second = list(by_unit.values())[:2]
-            ends = at_bound(first, second)
-            if ends is not None and name == "bias_disambiguated":
+        ends: list[float] | None
+        if name == "bias_ambiguous":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = value(name, {key: each[drawn].sum(axis=1) for key, each in by_unit.items()})
+            ends = percentiles(moved, units)
+        else:
+            points, rows = (each.astype(float) for each in list(by_unit.values())[:2])
+            ends = [*limits(rows[rows > 0], points[rows > 0])]
+            if name == "bias_disambiguated":
                 ends = [2 * end - 1 for end in ends]
         if name == "bias_magnitude":
             exact = abs(exact - 0.5)

@@ -65,7 +65,7 @@ def limits(n: np.ndarray, y: np.ndarray) -> tuple[float, float]:
         sizes = sorted(n, reverse=True)
         reach = _all_or_none(sizes)
         return (0.0, reach) if rate == 0 else (1 - reach, 1.0)
-    if carriers(y - rate * n) < 8:
+    if carriers(y - rate * n) < 8 or few(n):
         return gaffke(n, y)
     left = (y.sum() - y) / (n.sum() - n)
     variance = (count - 1) / count * ((left - left.mean()) ** 2).sum()

@@ -27,7 +27,8 @@ from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.digits import digits
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import Counts, Ends, at_bound, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_bootstrap import Counts, Ends, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_intervals import share_limits
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
@@ -163,15 +164,20 @@ def _totals(
 
 
 def _values(rate: RateDefinition, by_unit: Sequence[Whole], weights: Counts) -> Iterator[RateValue]:
-    """The rate of cells by their counts, (units, counts) each."""
+    """The rate of cells by their counts, (units, counts) each: a share has its limits, and what is none
+    those of resamples by `weights`."""
+    if rate.share:
+        for counts in by_unit:
+            yield _value(rate, counts, None)
+        return
     sums = resampled_sums(np.concatenate([counts.T for counts in by_unit]), weights)
     drawn = sums.reshape(len(weights), len(by_unit), len(rate.counts))
-    for number, sums_of_cell in enumerate(by_unit):
-        yield _value(rate, sums_of_cell, drawn[:, number])
+    for number, counts in enumerate(by_unit):
+        yield _value(rate, counts, drawn[:, number])
 
 
-def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats) -> RateValue:
-    """`resampled` are the counts in every resample, (resamples, counts)."""
+def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats | None) -> RateValue:
+    """`resampled` are the counts in every resample, (resamples, counts), of what is no share."""
     sums = by_unit.sum(axis=0).tolist()
     counts = dict(zip(rate.counts, sums, strict=True))
     try:
@@ -180,13 +186,15 @@ def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats) -> RateValue
         return RateValue(None, counts, None)
     if rate.folded is not None:
         value = abs(value - Fraction(rate.folded))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = rate.value(*resampled.T)
-    drawn = np.where(np.isfinite(drawn), drawn, np.nan)
-    (ends,) = intervals(drawn[:, None], len(by_unit), LEVEL)
-    if ends is None and rate.share:
-        exact, rest = at_bound(by_unit[:, 0], by_unit[:, 1], LEVEL), (0,) * (len(rate.counts) - 2)
-        ends = None if exact is None else (rate.value(exact[0], 1, *rest), rate.value(exact[1], 1, *rest))
+    ends: Ends | None
+    if resampled is None:
+        low, high = share_limits(by_unit[:, 1].astype(np.float64), by_unit[:, 0].astype(np.float64))
+        rest = (0,) * (len(rate.counts) - 2)
+        ends = rate.value(low, 1, *rest), rate.value(high, 1, *rest)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = rate.value(*resampled.T)
+        (ends,) = intervals(np.where(np.isfinite(drawn), drawn, np.nan)[:, None], len(by_unit), LEVEL)
     return RateValue(value, counts, _folded(ends, rate.folded))
 
 

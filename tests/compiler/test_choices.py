@@ -1,6 +1,6 @@
 """Choices in responses that were written, with their gold, by authors who had not seen how they are read.
 
-`open`, `second` and `third` are open to whoever changes the rules, and show what a change breaks. How much is
+The sets are open to whoever changes the rules, and show what a change breaks. How much is
 read of responses that nobody tuned to, only a set that was kept back shows (`fresh`, once it is added).
 """
 
@@ -17,7 +17,13 @@ from gridc.compiler.instrument.refusal import refuses
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("choices.jsonl").read_text("utf-8").splitlines()
 ]
-COUNTS = {"open": (146, 4, 0), "second": (197, 3, 0), "third": (146, 4, 0)}
+COUNTS = {
+    "open": (138, 12, 0),
+    "second": (185, 15, 0),
+    "third": (137, 13, 0),
+    "fourth": (173, 7, 0),
+    "fifth": (175, 5, 0),
+}
 """Right, unread and wrong, of each set."""
 
 
@@ -45,7 +51,8 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", lines("choices"), ids=lambda case: case["text"][:40])
 def test_each_kind_of_choice_is_read_right(case: dict[str, Any]) -> None:
-    assert extract(case["text"], case["options"]).option == case["gold"]
+    """`unread`: it chooses in words that no rule reads, and nothing is read."""
+    assert extract(case["text"], case["options"]).option == (None if case.get("unread") else case["gold"])
 
 
 @pytest.mark.parametrize("case", lines("refusals"), ids=lambda case: case["text"][:40])

@@ -39,7 +39,7 @@ def test_the_table_is_long_and_repeats_nothing() -> None:
 
 
 def test_whole_responses_in_six_styles() -> None:
-    """Nothing is read that a reader does not read; five of a hundred choices or none are left unread."""
+    """Nothing is read that a reader does not read; nine of a hundred choices or none are left unread."""
     labelled = [case for style in STYLES.values() for case in style]
     assert len(labelled) == 100
     unread = []
@@ -48,7 +48,7 @@ def test_whole_responses_in_six_styles() -> None:
         read = "" if found.option is None else LETTERS[found.option]
         assert read in (letter, ""), (response, found.rule)
         unread += [response] if read != letter else []
-    assert len(unread) == 5
+    assert len(unread) == 9
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_options_that_are_taken_up_in_turn_are_no_answer(response: str, option: 
         ("Answer: The miller", "stated text"),
         ("B", "opening letter"),
         ("so it is B\n\nThe note was long.", "concluded letter"),
-        ("so it is B", "closing letter"),
-        ("the note hints at (B) more than once", "bracketed letter"),
-        ("only B follows", "favoured letter"),
-        ("the miller did", "named text"),
+        ("so it is B", "concluded letter"),
+        ("The note was long. Only B follows", "closing letter"),
+        ("The thief was the miller", "short text"),
+        ("A is wrong. C is wrong. D is wrong.", "left letter"),
     ],
 )
 def test_the_rule_that_read_it_is_named_with_its_confidence(response: str, rule: str) -> None:

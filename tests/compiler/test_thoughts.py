@@ -34,7 +34,7 @@ def test_each_family_is_tried() -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_stands_behind_a_thought_is_read_and_a_cut_thought_is_not(name: str) -> None:
     opens, ends = WRITTEN[name]
-    for answer in ("B", "Answer: B", "The miller sang.", "(B) the miller<|end_of_msg|>"):
+    for answer in ("B", "Answer: B", "It was the miller.", "(B) the miller<|end_of_msg|>"):
         assert extract(f"{opens}{THOUGHT}{ends}{answer}", OPTIONS).option == 1, answer
         assert extract(f"{THOUGHT}{ends}{answer}", OPTIONS).option == 1, "the prompt opened the thought"
     if name == "granite":

@@ -22,7 +22,6 @@ from gridc.compiler.instrument import (
     matching,
     mentions,
     numbers,
-    paraphrase,
     phrases,
     plain_text,
     points,
@@ -47,7 +46,7 @@ WORDINGS = sorted(
 def traced(part: str) -> str:
     """What a part does, with nothing remembered of what the code did before it was changed."""
     for remembering in (
-        enumerator.labels, mentions._Finder.of, paraphrase._own, score._remembered, sanitise._lettered,
+        enumerator.labels, mentions._Finder.of, score._remembered, sanitise._lettered,
         sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
         matching._within,
     ):  # fmt: skip
@@ -62,7 +61,6 @@ NEVER = re.compile(r"(?!)")
 READ_BY = {
     extract: ("reader:last_answer",),
     mentions: ("reader:last_answer",),
-    paraphrase: ("reader:last_answer",),
     phrases: ("reader:last_answer",),
     thoughts: ("reader:last_answer", "method:refusal_keywords"),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
@@ -266,7 +264,10 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("reader:last_answer", extract._Read._last, "reversed(self.standing)", "self.standing"),
         mutant("reader:last_answer", extract.extract, "reading.taken_back(answer)", "False"),
         mutant("reader:last_answer", extract.extract, "reading.contradicted(answer)", "False"),
-        mutant("reader:last_answer", extract._Read.named, "> 3", "> 2"),
+        mutant("reader:last_answer", extract._Read._earnest, "not self._conditional(mention)", "True"),
+        mutant("reader:last_answer", extract._Read.closing, "self._conditional(named)", "False"),
+        mutant("reader:last_answer", extract._Read.closing, "last and self", "self"),
+        mutant("reader:last_answer", extract._Read.short, "> _FEW", "> 99"),
         mutant("method:extract", score.before_stop, "min(", "max("),
         mutant("method:extract", score.score, "answers[-1]", "answers[0]"),
         mutant("method:extract", score.score,

@@ -11,7 +11,7 @@ reached an answer.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,8 +20,7 @@ from typing import Literal
 from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
-from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
-from gridc.compiler.instrument.paraphrase import said
+from gridc.compiler.instrument.mentions import Mention, mentions
 from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.thoughts import answer_begins
 
@@ -52,13 +51,11 @@ def extract(
 ) -> Extraction:
     """What a response answers.
 
-    The rules are tried in this order: the last answer marker before a letter or an option's text, or a
-    last line that is one; a sentence that corrects; a response that opens with its answer; a last sentence
-    that concludes, or the last conclusion before it ("so it is C"); the only option that is said to fit;
-    where no other option stands, a letter in brackets or bold or an option's text that the last sentence
-    gives; the only option that is not called wrong; and an option said in other words than its own. What was
-    stated may change further on (`turned`), and of JSON only what is stated is read. Without lettered options
-    only texts count. `labels` are those that the options are shown under: letters, unless others are given.
+    The rules are tried in this order: the last option that the response commits to, behind a marker or a
+    conclusion; a response that opens with its answer; a last sentence that concludes; a response of a few
+    words that gives one option; and the only option that is not called wrong. A mention alone is no choice.
+    Of JSON only what is marked is read. Without lettered options only texts count. `labels` are those that
+    the options are shown under: letters, unless others are given.
 
     A number is also the number of a paragraph and a count, so it is an answer only behind a marker or a
     conclusion, alone on its line, or with its option's text.
@@ -71,35 +68,37 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _Read(text, mentions(text, options, labels), are_letters(labels), options)
+    reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
     data = text.lstrip().startswith(("{", "[", "```json"))
+    unread = "several answers" if reading.several() else "no answer"
     for name, confidence, rule in _RULES:
         answer = rule(reading) if confidence == "stated" or not data else None
-        if answer is not None:
-            answer = reading.turned(answer, name == "opening") if confidence == "stated" else answer
-            if reading.retracted(answer) or (name == "concluded" and reading.ends_otherwise(answer)):
-                return Extraction(None, "taken back")
+        if answer is None:
+            continue
+        if reading.contradicted(answer):
+            return Extraction(None, "several answers")
+        if name == "left" or not reading.taken_back(answer):
             kind = f"{name} {'letter' if answer.letter else 'text'}"
-            if reading.contradicted(answer):
-                return Extraction(None, "several answers")
-            if name != "left" and reading.taken_back(answer):
-                return Extraction(None, "taken back")
             return Extraction(answer.option, kind, confidence, begin + answer.start, begin + answer.end)
-    return Extraction(None, "several answers" if reading.several() else "no answer")
+        unread = "taken back"
+    return Extraction(None, unread)
 
 
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention], letters: bool, texts: Sequence[str]) -> None:
+    def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
         self.text = text
-        self.texts = texts
-        self.options = len(texts)
+        self.options = options
         self.letters = letters
         self.every = every
         denied = self._denied(every)
         aside = denied | self._attributed(every)
-        self.standing = [mention for number, mention in enumerate(every) if number not in aside]
+        self.standing = [
+            mention
+            for number, mention in enumerate(every)
+            if number not in aside and not phrases.BREAKS_OFF.match(text, mention.end)
+        ]
         self.denied = [every[number] for number in sorted(denied)]
         self.surveyed = self._surveyed()
 
@@ -134,10 +133,15 @@ class _Read:
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
         said = self._ends(phrases.ATTRIBUTION)
+        others, over = (
+            [each.start() for each in words.finditer(self.text)] for words in (phrases.OTHERS, phrases.SELF)
+        )
         return {
             number
             for number, mention in enumerate(every)
-            if mention.start in said or phrases.ATTRIBUTED.match(self.text, mention.end)
+            if mention.start in said
+            or phrases.ATTRIBUTED.match(self.text, mention.end)
+            or self._governed(others, over, mention)
         }
 
     def _surveyed(self) -> set[int]:
@@ -175,24 +179,58 @@ class _Read:
         return bool(phrases.ALTERNATIVE.fullmatch(gap) or phrases.ADDITION.fullmatch(gap))
 
     def stated(self) -> Mention | None:
-        """The last mention behind an answer marker or a correction, that is called right, or that is the
-        last line."""
-        marked, corrected = self._ends(phrases.MARKER), self._ends(phrases.CORRECTION)
-        last, changed = self.ticked or self._last_line(), self._changed()
-        keyed, named = self._keyed()
+        """The last mention that a marker or a choice leads to, that is called right, that is all of the last
+        line or of a value, or that is ticked. None where a conclusion stands behind it."""
+        return self._decided if self._decided in self._marked else None
+
+    def concluded(self) -> Mention | None:
+        """A mention behind a conclusion or a correction ("so it is B"), or alone in the last sentence, where
+        nothing is stated after it."""
+        return None if self._decided in self._marked else self._decided
+
+    @cached_property
+    def _decided(self) -> Mention | None:
+        """The last mention that is marked or concluded."""
+        concluded = self._ends(phrases.CONCLUSION)
+        alone = None if self.ticked else self._alone_at_the_end()
         return self._last(
             lambda mention: (
-                mention in (last, keyed)
-                or (mention.start in changed and not self._asked(mention))
-                or (mention.start in marked and mention not in named and not self._conditional(mention))
-                or (mention.start in corrected and self._stops(mention) and not self._asked(mention))
-                or (
-                    (phrases.RIGHT if mention.letter else phrases.RIGHT_TEXT).match(self.text, mention.end)
-                    is not None
-                    and not self._conditional(mention)
-                )
+                mention in self._marked
+                or mention == alone
+                or (mention.start in concluded and self._stops(mention) and self._earnest(mention))
             )
         )
+
+    @cached_property
+    def _marked(self) -> frozenset[Mention]:
+        """The mentions that are given as the answer in so many words."""
+        led, changed = self._ends(phrases.MARKER), self._changed()
+        keyed, named = self._keyed()
+        whole = self.ticked or self._last_line(), keyed
+        return frozenset(
+            mention
+            for mention in self.standing
+            if mention in whole
+            or (
+                (
+                    mention.start in changed
+                    or (mention.start in led and mention not in named and self._answers(mention))
+                    or self._called_right(mention)
+                )
+                and self._earnest(mention)
+            )
+        )
+
+    def _earnest(self, mention: Mention) -> bool:
+        """Whether a mention is neither asked nor conditional."""
+        return not self._asked(mention) and not self._conditional(mention)
+
+    def _called_right(self, mention: Mention) -> bool:
+        return phrases.RIGHT.match(self.text, mention.end) is not None and not self._in_quotation(mention)
+
+    def _answers(self, mention: Mention) -> bool:
+        """Whether a marker leads to the option and not to a sentence on it: "Answer: Mercury is hot"."""
+        return mention.letter or phrases.TELLS.match(self.text, mention.end) is None
 
     def _changed(self) -> set[int]:
         """Where what an answer is changed to stands: "I'm changing my answer from B to D"."""
@@ -261,7 +299,12 @@ class _Read:
         )
 
     def opening(self) -> Mention | None:
-        """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker"."""
+        """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker".
+        Not where the response goes on to conclude otherwise."""
+        first, end = self._opens(), self.closing()
+        return end if first is not None and end is not None and end.option != first.option else first
+
+    def _opens(self) -> Mention | None:
         first = self.standing[0] if self.standing else None
         leads = {self._leads(0), *(end for end in self._ends(phrases.BEGINS))}
         if first is None or first.start not in leads or first.start in self.surveyed:
@@ -269,21 +312,25 @@ class _Read:
         follows = self.standing[1] if len(self.standing) > 1 else None
         if follows is not None and (self._asked(first) or self._in_turn(first)):
             return None
-        if not first.letter and phrases.ASKS_FOR_MORE.search(self.text):
+        if not first.letter and (phrases.ASKS_FOR_MORE.search(self.text) or self._ends_in_a_question):
             return None
         if self._in_quotation(first) or (first.ordinal and not self._stops(first)):
+            return None
+        if self._conditional(first):
             return None
         if phrases.MAY.match(self.text, first.end) or (not first.letter and self._in_a_list(first)):
             return None
         named = follows is not None and follows.option == first.option and not follows.letter
-        explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
+        explained = (
+            named and follows is not None and not any(map(str.isalnum, self.text[first.end : follows.start]))
+        )
+        if explained and follows is not None and phrases.TELLS.match(self.text, follows.end):
+            return None
         if first.letter and not self.letters:
             return first if explained or phrases.ALONE.match(self.text, first.end) else None
         if self._stops(first) or explained:
             return first
-        goes_on = first.letter and GOES_ON.match(self.text, first.end) is not None
-        end = self.concluded() if goes_on else None
-        return first if goes_on and (end is None or end.option == first.option) else None
+        return first if first.letter and phrases.REASON.match(self.text, first.end) else None
 
     def _in_turn(self, first: Mention) -> bool:
         """Whether the next option is taken up as the first is: "**A** - cheap, **B** - durable", "A has … B
@@ -303,8 +350,10 @@ class _Read:
         """Whether a text is the first of several in its sentence: "iron, lead and copper are solid"."""
         end = phrases.SENTENCES.search(self.text, first.end)
         reach = end.start() if end is not None else len(self.text)
-        return any(each.option != first.option and each.start < reach for each in self.standing) and (
-            phrases.COMMA.match(self.text, first.end) is not None
+        return (
+            any(each.option != first.option and each.start < reach for each in self.standing)
+            and phrases.COMMA.match(self.text, first.end) is not None
+            and phrases.REASON.match(self.text, first.end) is None
         )
 
     def _form(self, mention: Mention) -> tuple[str, str]:
@@ -314,104 +363,30 @@ class _Read:
         marks = next((at for at, each in enumerate(behind) if each.isalnum()), len(behind))
         return before[len(before.rstrip(_OPENS)) :].strip(), behind[:marks]
 
-    def concluded(self) -> Mention | None:
-        """The last mention that a conclusion leads to: "so it is C"."""
-        ends, named, might = map(self._ends, (phrases.CONCLUSION, phrases.NAMED_AS, phrases.MIGHT))
-        alone = len({mention.option for mention in self.standing}) == 1
-        return self._last(
-            lambda mention: (
-                mention.start in ends
-                and self._stops(mention)
-                and not self._questioned(mention)
-                and not self._conditional(mention)
-            )
-        ) or self._only(
-            lambda mention: (
-                (mention.start in named or (alone and mention.start in might)) and self._stops(mention)
-            )
-        )
-
-    def turned(self, answer: Mention, opened: bool) -> Mention:
-        """What is said later than a stated answer and changes it: a conclusion ("Wait, … so it is B"), a
-        correction ("No, the one near the sea is B"), another option alone at the end ("… Pass."), or, of one
-        that only `opened` the response, a last sentence that concludes."""
-        ends = self._ends(phrases.CONCLUSION)
-        concluded = self._last(
-            lambda mention: mention.start in ends and self._stops(mention) and not self._asked(mention)
-        )
-        last = self.closing() if opened else self._alone_at_the_end() if answer != self.ticked else None
-        later = [concluded, self.corrected(), last, self._after_retraction(answer)]
-        return max([answer, *filter(None, later)], key=lambda mention: mention.start)
-
-    def _after_retraction(self, answer: Mention) -> Mention | None:
-        """The only option that is named after something is taken back, or that the last sentence names."""
-        found = max(phrases.RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
-        if found is None:
-            return None
-        later = [mention for mention in self.standing if mention.start >= found.end()]
-        if len({mention.option for mention in later}) == 1:
-            return None if self._asked(later[-1]) else later[-1]
-        return self._last_sentence[1] if later else None
-
-    def retracted(self, answer: Mention) -> bool:
-        """Whether the response goes on to take something back, and its last word is not this option."""
-        found = max(phrases.RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
-        if found is None:
-            return False
-        later = {mention.option for mention in self.standing if mention.start >= found.end()}
-        return later != {answer.option}
-
-    def ends_otherwise(self, answer: Mention) -> bool:
-        """Whether the last sentence names another option, other than at the head of a line."""
-        begin, _ = self._last_sentence
-        heads = {
-            self._leads(line)
-            for line in (0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text)))
-        }
-        return any(
-            mention.option != answer.option and mention.start not in heads
-            for mention in self.standing
-            if mention.start >= begin
-        )
-
     def closing(self) -> Mention | None:
-        """The only option that the last sentence names, or its part behind a "but": alone ("Pass."), behind a
-        colon, or with words of a conclusion ("I'd give it to B")."""
+        """The only option of the last sentence that names one, or of its part behind a "but", if the sentence
+        concludes: "On balance B fits", "Hence the thief is the miller"."""
         begin, named = self._last_sentence
-        if named is None or self._questioned(named) or phrases.IF_BEHIND.match(self.text, named.end):
+        if named is None or self._questioned(named) or self._conditional(named) or self._abstains():
             return None
-        if named.letter and not self.letters:
-            return self._alone_at_the_end()
+        if (named.letter and not self.letters) or phrases.UNFINISHED.search(self.text):
+            return None
+        if self._ends_in_a_question:
+            return None
         first = next(mention for mention in self.standing if mention.start >= begin)
-        if named.ordinal and not phrases.COLON.search(
-            self.text, first.end if first != named else begin, named.start
-        ):
-            return self._alone_at_the_end()
-        before, behind = self.text[begin : first.start], self.text[named.end :]
-        if (
-            before.endswith(".")
-            or phrases.IF.search(before)
-            or phrases.ABSTAINS.search(before)
-            or phrases.ABSTAINS.search(behind)
-            or phrases.named_no_answer(before)
-            or (phrases.MAY_BE.search(before) and len({mention.option for mention in self.standing}) > 1)
-        ):
+        before = self.text[begin : first.start]
+        last = self._sentence(len(self.text.rstrip(_BLANK))) <= named.start
+        if phrases.PLAN.search(before) or phrases.MAY.match(self.text, named.end):
             return None
-        ends = phrases.ENDS.match(self.text, named.end) is not None
-        concludes: object = self._preferred(named)
+        if before.endswith(".") or phrases.named_no_answer(before) or self._in_quotation(named):
+            return None
         concludes = (
-            concludes
+            self._preferred(named)
             or phrases.CLOSES.search(before)
-            or (ends and (phrases.COLON if named.letter else phrases.COLON_OR_MAKES).search(before))
+            or (phrases.SUBJECT.fullmatch(before) and phrases.FITS.match(self.text, named.end))
+            or (last and self._stops(named) and phrases.PREDICATE.search(before))
         )
-        concludes = concludes or (ends and first.letter and phrases.IS_LAST.search(before))
-        cut = (
-            named.letter
-            and not named.ordinal
-            and self.text[named.start].islower()
-            and any(map(str.isalnum, before))
-        )
-        return named if concludes and not cut else self._alone_at_the_end()
+        return named if concludes else None
 
     def _preferred(self, mention: Mention) -> bool:
         """Whether another option is put behind this one: "A, not B", "C over B"."""
@@ -435,12 +410,11 @@ class _Read:
 
     @cached_property
     def _last_sentence(self) -> tuple[int, Mention | None]:
-        """Where the last sentence begins, or its last part behind a "but" that names an option, and the last
+        """Where the last sentence that names an option begins, or its last part behind a "but", and the last
         mention of the only option in it."""
-        begin = self._sentence(len(self.text.rstrip(_BLANK)))
-        last = self.standing[-1].start if self.standing else -1
-        parts = [found.end() for found in phrases.CONTRAST.finditer(self.text, begin) if found.end() <= last]
-        begin = max([begin, *parts])
+        last = self.standing[-1].start if self.standing else 0
+        begin = self._sentence(last)
+        begin = max([begin, *(found.end() for found in phrases.CONTRAST.finditer(self.text, begin, last))])
         named = [mention for mention in self.standing if mention.start >= begin]
         return begin, named[-1] if len({mention.option for mention in named}) == 1 else None
 
@@ -448,6 +422,8 @@ class _Read:
         """The option that is the last sentence, where the one before is not another option."""
         begin, named = self._last_sentence
         if not begin or named is None or self._asked(named) or self._listed(named, begin):
+            return None
+        if phrases.UNFINISHED.search(self.text):
             return None
         first = next(mention for mention in self.standing if mention.start >= begin)
         if phrases.HEAD.fullmatch(self.text, begin, first.start) is None:
@@ -465,64 +441,6 @@ class _Read:
         rest = self.text[start : earlier[-1].start] + self.text[earlier[-1].end : begin]
         return not any(map(str.isalnum, rest))
 
-    def corrected(self) -> Mention | None:
-        """The only option of the last sentence that begins by taking something back: "No, the one near the
-        sea is B"."""
-        found = max(phrases.TAKES_BACK.finditer(self.text), key=re.Match.start, default=None)
-        if found is None:
-            return None
-        end = phrases.SENTENCES.search(self.text, found.end())
-        named = [
-            mention
-            for mention in self.standing
-            if found.end() <= mention.start < (end.start() if end else len(self.text))
-        ]
-        later = [mention for mention in self.standing if named and mention.start > named[-1].start]
-        if len({mention.option for mention in named}) != 1 or later or self._asked(named[-1]):
-            return None
-        return named[-1] if self._stops(named[-1]) else None
-
-    def favoured(self) -> Mention | None:
-        """The last mention of the only option that is said to fit: "only B follows", "B matches"."""
-        favours, about = self._ends(phrases.FAVOURS), self._ends(phrases.ABOUT)
-        return self._only(
-            lambda mention: (
-                (mention.start in favours and self._stops(mention))
-                or (mention.start not in about and phrases.FAVOURED.match(self.text, mention.end) is not None)
-            )
-        )
-
-    def worded(self) -> Mention | None:
-        """The only option that the first or the last sentence gives as the answer in other words than its
-        own: "It's probably the teacher" of "Her teacher"."""
-        if self._abstains():
-            return None
-        found = [*self._paraphrased(0, behind=True), *self._paraphrased(self._last_sentence[0], behind=False)]
-        return found[-1] if len({mention.option for mention in found}) == 1 else None
-
-    def _paraphrased(self, begin: int, *, behind: bool) -> Iterator[Mention]:
-        """Clauses of a sentence that say an option in other words: any one of a sentence with words of a
-        conclusion, or `behind` a marker."""
-        place = bisect_right(self._sentences, begin)
-        end = self._sentences[place] if place < len(self._sentences) else len(self.text)
-        sentence = self.text[begin:end]
-        if len(sentence) > _LONGEST or any(begin <= mention.start < end for mention in self.every):
-            return
-        if any(other.search(sentence) for other in phrases.NOT_THE_SPEAKERS):
-            return
-        marks = (phrases.BEGINS, phrases.MARKER) if behind else (phrases.CLOSES,)
-        found = (pattern.search(sentence) for pattern in (*marks, phrases.I_WOULD))
-        mark = next((match for match in found if match is not None), None)
-        if mark is None:
-            return
-        start = begin + (mark.end() if behind else 0)
-        for clause in phrases.CLAUSES.finditer(self.text, start, end):
-            option = said(clause[0], self.texts)
-            if option is not None:
-                yield Mention(option, *clause.span(), letter=False)
-            if behind:
-                return
-
     def left(self) -> Mention | None:
         """The only option of three or more that is not called wrong, at the last one that is, where no option
         is named otherwise."""
@@ -536,63 +454,23 @@ class _Read:
         (option,) = set(range(self.options)) - wrong
         return replace(self.denied[-1], option=option)
 
-    def bracketed(self) -> Mention | None:
-        """The last letter in brackets or in bold, where no other option's stands so: "the note fits (C)"."""
-        about = self.surveyed | self._ends(phrases.ABOUT)
-        chosen = self._only(lambda mention: mention.start not in about and self._in_brackets(mention))
-        return chosen if len({mention.option for mention in self.standing}) == 1 else None
-
-    def _in_brackets(self, mention: Mention) -> bool:
-        return self.letters and mention.letter and self._around(mention) in _BRACKETS
-
-    def named(self) -> Mention | None:
-        """The last text, where only one option's is named. A word as short as "no" must stand alone."""
-        begin, _ = self._last_sentence
-        rejected = {mention.option for mention in self.denied} - {
-            mention.option for mention in self.standing if mention.letter
-        }
-        about = self._ends(phrases.ABOUT)
-        texts = self._only(
-            lambda mention: (
-                not mention.letter
-                and mention.option not in rejected
-                and (mention.end - mention.start > 3 or self._stops(mention))
-                and not phrases.MAY.match(self.text, mention.end)
-            )
-        )
-        if texts is None or texts.start < begin or texts.start in about:
+    def short(self) -> Mention | None:
+        """The only option that a response of a few words names and does not ask about, or plan to look at."""
+        named = self.standing[0] if self.standing else None
+        if named is None or len({mention.option for mention in self.every}) > 1:
             return None
-        if not self._said_of_the_question(texts, begin):
+        around = self.text[: named.start], self.text[named.end :]
+        if len(self.text.split()) > _FEW or any(map(phrases.NO_CHOICE.search, around)):
             return None
-        number = self.text[texts.start].isdigit()
-        last = {mention.option for mention in self.standing if mention.start >= begin}
-        return texts if not number or len(last) == 1 else None
-
-    def _said_of_the_question(self, text: Mention, begin: int) -> bool:
-        """Whether a sentence does not only speak of an option: "the driver is Chloe", not "we meet Chloe"."""
-        before, named = self.text[begin : text.start], self.text[text.start : text.end]
-        stops = (
-            self._stops(text)
-            or not any(map(str.isalnum, self.text[text.end : text.end + 40]))
-            or phrases.GOES_ON.match(self.text, text.end)
-        )
-        return bool(
-            (stops and phrases.PREDICATE.search(before))
-            or (stops and (phrases.SUBJECT.fullmatch(before) or phrases.HEAD.fullmatch(before)))
-            or phrases.FITTEST.match(self.text, text.end)
-            or (phrases.SUBJECT.fullmatch(before) and len(self.text[text.end : text.end + 40].split()) <= 2)
-            or len(named.split()) > 3
-            or (len(named.split()) == 3 and len(before.split()) <= (7 if stops else 2))
-            or any(
-                each.letter and each.option == text.option and each.start >= begin for each in self.standing
-            )
-        )
+        if self._conditional(named) or phrases.ANSWERED.fullmatch(around[0]) is None:
+            return None
+        if self._abstains() or (named.letter and not self.letters):
+            return None
+        return named if self._stops(named) or phrases.REASON.match(around[1]) else None
 
     def several(self) -> bool:
-        """Whether several options are named by their texts, or by letters in brackets or in bold."""
-        by_text = {mention.option for mention in self.standing if not mention.letter}
-        by_letter = {mention.option for mention in self.standing if self._in_brackets(mention)}
-        return max(len(by_text), len(by_letter)) > 1
+        """Whether several options are named."""
+        return len({mention.option for mention in self.standing}) > 1
 
     def contradicted(self, answer: Mention) -> bool:
         """Whether another option is given as the answer in the same breath: "A or B", "B. the text of A"."""
@@ -604,7 +482,13 @@ class _Read:
         return False
 
     def taken_back(self, answer: Mention) -> bool:
-        """Whether the response goes on to call the option wrong, or ends in "neither" or "both"."""
+        """Whether the response goes on to call the option wrong, ends in "neither" or "both", or takes
+        something back and does not name this option again alone."""
+        retracts = max(phrases.RETRACTS.finditer(self.text, answer.end), key=re.Match.start, default=None)
+        if retracts is not None and {
+            mention.option for mention in self.standing if mention.start >= retracts.end()
+        } != {answer.option}:
+            return True
         back = [
             mention
             for mention in self.denied
@@ -633,30 +517,18 @@ class _Read:
     def _last(self, chosen: Callable[[Mention], bool]) -> Mention | None:
         return next((mention for mention in reversed(self.standing) if chosen(mention)), None)
 
-    def _only(self, chosen: Callable[[Mention], bool]) -> Mention | None:
-        """The last of those chosen, if they name one option and the response does not decline to choose."""
-        every = [
-            mention
-            for mention in self.standing
-            if chosen(mention)
-            and not self._conditional(mention)
-            and not self._questioned(mention)
-            and not self._in_quotation(mention)
-        ]
-        if len({mention.option for mention in every}) != 1 or self._abstains():
-            return None
-        return every[-1]
-
     def _conditional(self, mention: Mention) -> bool:
         """Whether an "if" stands right behind a mention, or before it in its sentence and nothing in between
         ends the condition."""
         if phrases.IF_BEHIND.match(self.text, mention.end):
             return True
-        over = bisect_left(self._breaks, mention.start)
-        condition = bisect_left(self._conditions, mention.start)
-        return self._under(self._conditions, mention) and (
-            not over or self._breaks[over - 1] < self._conditions[condition - 1]
-        )
+        return self._governed(self._conditions, self._breaks, mention)
+
+    def _governed(self, places: Sequence[int], over: Sequence[int], mention: Mention) -> bool:
+        """Whether one of these places stands before a mention in its sentence, and none of the others in
+        between ends what it says."""
+        ended, place = bisect_left(over, mention.start), bisect_left(places, mention.start)
+        return self._under(places, mention) and (not ended or over[ended - 1] < places[place - 1])
 
     @cached_property
     def _breaks(self) -> list[int]:
@@ -684,13 +556,20 @@ class _Read:
         return self._ends(phrases.FROM)
 
     def _abstains(self) -> bool:
-        """Whether the response says that it chooses none. An option's own text is no such sentence."""
+        """Whether the response says that it chooses none, or asks for the text. An option's own text is no
+        such sentence."""
+        if phrases.ASKS_FOR_MORE.search(self.text):
+            return True
         starts = [each.start for each in self.standing]
         for found in phrases.ABSTAINS.finditer(self.text):
             before = bisect_left(starts, found.end())  # no two mentions overlap
             if not before or self.standing[before - 1].end <= found.start():
                 return True
         return False
+
+    @cached_property
+    def _ends_in_a_question(self) -> bool:
+        return self.text.rstrip(_BLANK).endswith("?")
 
     def _stops(self, mention: Mention) -> bool:
         return phrases.STOPS.match(self.text, mention.end) is not None or self._preferred(mention)
@@ -706,7 +585,9 @@ class _Read:
 
     def _in_quotation(self, mention: Mention) -> bool:
         """Whether an option stands in double quotes with more than itself."""
-        return self._in_quotes(mention.start) and '"' not in self.text[mention.end : mention.end + 2]
+        before = self.text[max(mention.start - 2, 0) : mention.start]
+        behind = self.text[mention.end : mention.end + 2]
+        return self._in_quotes(mention.start) and not ('"' in before and '"' in behind)
 
     def _around(self, mention: Mention) -> tuple[str, str]:
         return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]
@@ -743,21 +624,17 @@ class _Read:
         return [found.start() for found in re.finditer('"', self.text)]
 
 
-_LONGEST = 400
-"""Characters of a sentence that is read for what it says in other words."""
+_FEW = 10
+"""Words of a response that says no more than its choice."""
 _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
 _OPENS = " \t\n*_`\"'([{"
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),
-    ("corrected", "stated", _Read.corrected),
+    ("concluded", "inferred", _Read.concluded),
     ("opening", "stated", _Read.opening),
     ("closing", "inferred", _Read.closing),
-    ("concluded", "inferred", _Read.concluded),
-    ("favoured", "inferred", _Read.favoured),
-    ("bracketed", "inferred", _Read.bracketed),
-    ("named", "inferred", _Read.named),
+    ("short", "inferred", _Read.short),
     ("left", "inferred", _Read.left),
-    ("worded", "inferred", _Read.worded),
 )

@@ -96,6 +96,8 @@ class _Finder:
             if match["number"] is not None and not self._letters:
                 continue
             word = next(word for word in match.groups()[::-1] if word is not None).lower()
+            if word in _OF_TWO and len(self._places) != 2:
+                continue
             option = len(self._places) - 1 if word in _LAST else _COUNTS[word]
             if option < len(self._places) and taken.isdisjoint(range(*match.span())):
                 yield Mention(option, *match.span(), letter=True, ordinal=True)
@@ -105,7 +107,7 @@ _COUNTS = {
     word: place
     for place, words in enumerate(
         (
-            "one 1 一 first 1st erste première primera primeira prima",
+            "one 1 一 first 1st former erste première primera primeira prima",
             "two 2 二 second 2nd zweite deuxième seconde segunda seconda",
             "three 3 三 third 3rd dritte troisième tercera terceira terza",
             "four 4 四 fourth 4th vierte quatrième cuarta quarta",
@@ -115,12 +117,13 @@ _COUNTS = {
     for word in words.split()
 }
 _NUMBERS = ("one", "two", "three", "four", "five", *"12345一二三四五")
-_LAST = ("last", "final", "letzte", "dernière", "última", "ultima")
+_OF_TWO = ("former", "latter")
+_LAST = ("last", "final", "latter", "letzte", "dernière", "última", "ultima")
 _WHICH = rf"({'|'.join(word for word in (*_COUNTS, *_LAST) if word not in _NUMBERS)})"
 _ORDINAL = re.compile(
     rf"(?:\bthe\s++|(?<=[>:=]\s)){_WHICH}\s++(?:(?:listed\s++)?(?:option|alternative|one)\b|of\s++the(?:se)?\s++(?:\w++\s++)?"
     r"(?:options|choices|alternatives)\b)(?!\s++(?:to|of|who|that|which|in|on|at|from)\b)|"
-    rf"(?<=\bbe\s)the\s++{_WHICH}(?=[.!]?\s*+(?:\n|\Z))|"
+    rf"(?:(?<=\bbe\s)|\A)the\s++{_WHICH}(?=[.!,]|\s*+(?:\n|\Z))|"
     rf"\b(?:die|la|a)\s++{_WHICH}\s++(?:option|möglichkeit|antwort|réponse|proposition|opción|respuesta|opção|"
     r"alternativa|opzione|risposta)\b|"
     r"\b(?P<number>option\s++(?:number\s++|#\s?)?(?P<counted>one|two|three|four|five|[1-5])\b)(?![.,]\d)|"
@@ -171,7 +174,7 @@ def _echoed(text: str, named_options: Sequence[Mention]) -> Iterator[int]:
     ]  # fmt: skip
     for (first, option), (second, following) in pairwise(lines):
         gap = text[named_options[first + 1].end : named_options[second].start] if second == first + 2 else "?"
-        if following == option + 1 and not gap.strip(_BETWEEN):
+        if following == option + 1 and "[ ]" not in gap and not gap.strip(_BETWEEN):
             yield from range(first, second + 2)
 
 

@@ -8,46 +8,50 @@ import re
 
 from gridc.compiler.instrument.mentions import GLUED
 
-_DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
+_DRESS = r"(?:[\s*_`~\"'(\[{}$<>:,#=✓✔✅☑]|\\[A-Za-z]++|\\[\[(])*+"
 CLOSE = (
     r"[\s*_`~\"')\]}$>\u2600-\u270b\u270d-\u2716\u2728-\u274b\ufe0f"
     r"\U0001f000-\U0001f6aa\U0001f6ac-\U0001faff]*+"
 )
 """What may stand behind an option: marks, and signs such as a tick, but no cross."""
 _NOUN = (
-    r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
-    r"label|judge?ment|prediction|pick|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|(?:only|last|the)\s++one\s++(?:that(?:'s|\s++is)\s++)?(?:left|remaining)(?:\s++standing)?|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
-    r"alternativa|escolha|risposta|antwoord|odpowiedź|svaret|cevap|đáp\s+án(?:\s+đúng)?|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
+    r"(?:answers?|ans\b\.?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
+    r"label|judge?ment|prediction|pick|recommendation|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|(?:only|last|the)\s++one\s++(?:that(?:'s|\s++is)\s++)?(?:left|remaining)(?:\s++standing)?|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"
+    r"alternativa|escolha|risposta|antwoord|odpowiedź|вариант|svaret|cevap|đáp\s+án(?:\s+đúng)?|ответ|답|정답|옳은\s?것|맞는\s?것|答案|答え|正解|正しいの|选择|選擇|"
     r"正[确確]的(?:选项|選項|答案)?|उत्तर|الإجابة|الجواب|إجابة|الخيار)"
 )
 _ASIDE = (
-    r"(?:_\w{1,12}|,?\s{1,3}(?:letter|choice|option|here|then|therefore|overall|correcta?|correcte|final|"
+    r"(?:_\w{1,12}|,?\s{1,3}(?:letter|choice|option|here|then|therefore|overall|correcta?|correcte|giusta|final|"
     r"exacte|juste|correta|certa|الصحيحة?|to\s{1,3}(?:this|the)(?:\s{1,3}question)?|for\s{1,3}(?:this|the)\s{1,3}question|"
     r"in\s{1,3}my\s{1,3}(?:view|opinion)|would|(?:i|we)\s{1,3}(?:would\s{1,3})?(?:choose|pick|select|give|assign|chose|reach|arrive\s{1,3}at)),?)"
 )
 _IS = (
     r"(?:'s\b|(?:is|är|là|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
-    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|只有|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
+    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería|fällt\s++auf)(?![^\W_])|应该是|应为|應該是|只有|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
 )
 FILLER = re.compile(
     r"(?:(?:therefore|thus|clearly|definitely|probably|likely|most|simply|just|actually|indeed|still|now|hence|"
-    r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|letra|"
+    r"then|either|both|option|choice|letter|number|opción|opção|opzione|alternativa|respuesta|resposta|risposta|réponse|antwort|a(?=\s++(?:letra|alternativa|opção|opción|opzione)\b)|donc|finalement|buchstabe|letra|"
     r"lettre|the|la|le|el|die|der|das|(?:first|second|third|fourth|fifth|last|former|latter)(?:\s++one)?)\b"
-    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++)",
+    r"[\s*_`\"'(\[{$<>:,#~=]*+|(?:选项|選項|選択肢|선택지)\s*+|الخيار\s++|[а-я]\)\s)",
     re.IGNORECASE,
+)
+_CHOOSE = (
+    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|say|vote\s++for|opt(?:ing)?\s++for|answer(?:\s++with)?|conclude|prefer|"
+    r"(?:go|going|stay|staying|stick|sticking|side|siding)(?:\s++(?:with|for|back\s++to))?|settl(?:e|ing)\s++(?:on|for)|"
+    r"decid(?:e|ing)\s++(?:on|for)|lock(?:ing)?\s++in|bet(?:ting)?\s++on|(?:lean(?:ing)?|inclined|tend)(?:\s++(?:to|towards?))?|"
+    r"(?:chang|switch|updat|revis)(?:e|ing|ed)?+\s++(?:(?:my|the)\s++\w++\s++)?(?:back\s++)?to|err(?:ing)?\s++on\s++the\s++side\s++of|"
+    r"(?:call|label|rate|mark|grade|classify|consider|flag)\s++(?:it|this|that|them|the\s++\w++)(?:\s++as)?)\b"
 )
 _SAID = (
     r"\b(?:i|we)(?:'d|'ll|\s++would|\s++will|\s++am|'m|\s++must)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:(?:now|still|then|therefore|also|instead|\w{2,15}?ly)\s++)?"
-    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go(?:\s++(?:with|for))?|going\s++with|settle\s++on|answer|"
-    r"(?:lean|leaning|inclined|tend)\s++(?:to|towards?)|err\s++on\s++the\s++side\s++of|"
-    r"(?:call|label|rate|mark|grade|classify)\s++(?:it|this|that|them|the\s++\w++)(?:\s++as)?)\b|"
-    r"(?:^|[.!?\n]\s{0,3})(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s++with)\b|\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für)\b|\bje\s++(?:choisis|prends)\b|"
-    r"\b(?:elijo|escojo|me\s++quedo\s++con|escolho|"
-    r"scelgo|direi|ik\s++kies|wybieram|jag\s++(?:väljer|lutar\s++åt)|ich\s++tendiere\s++zu)\b|\b(?:confident\s++in|my\s++money\s++is\s++on|bet(?:ting)?\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
+    rf"(?:(?:now|still|then|therefore|also|instead|\w{{2,15}}?ly)\s++){{0,2}}{_CHOOSE}|"
+    r"\bich\s++(?:wähle|nehme|entscheide\s++mich\s++für|tendiere\s++zu)\b|\bje\s++(?:choisis|prends|dirais)\b|"
+    r"\b(?:elijo|escojo|me\s++quedo\s++con|escolho|scelgo|direi|ik\s++kies|wybieram|jag\s++(?:väljer|lutar\s++åt))\b|"
+    r"\b(?:confident\s++in|my\s++money\s++is\s++on)\b|(?:أختار|اخترت)|[选選][择擇]?"
 )
 _ITS = (
-    r"(?:(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))|c'est|"
+    r"(?:(?:(?:it|that|this|which)(?:'?s|\s++(?:is|was|must\s++be|must\s++have\s++been|should\s++be|has\s++to\s++be))|c'est|(?<=que\s)(?:es|é|est)|"
     r"(?:es|das)\s++ist|es\s++(?:la|el)|è\s++la|é\s++a)\b)"
 )
 
@@ -57,32 +61,35 @@ MARKER = re.compile(
     rf"{_DRESS}",
     re.IGNORECASE,
 )
-CORRECTION = re.compile(
-    r"\b(?:actually|correction|on\s++second\s++thoughts?|on\s++reflection|rather|no|nope|wait|sorry|oops|"
-    r"i\s++mean|i\s++meant|make\s++(?:that|it)|instead|but)\b[\s,:.;!-]*+"
-    rf"(?:(?:{_ITS}|i\s++mean|make\s++that)[\s,:]*+)?{_DRESS}",
-    re.IGNORECASE,
-)
 _SO = (
-    r"(?:\b(?:therefore|thus|hence|so|(?:leaves|leaving)(?:\s++(?:us|me))?(?:\s++(?:only|with))?|(?<!he\s)(?<!ey\s)(?<!ho\s)left\s++with|can\s++only\s++be|finally|donc|also|somit|daher|folglich|portanto|"
-    r"logo|luego|por\s++(?:lo\s++)?tanto|así\s++que)\b|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
+    r"(?:\b(?:therefore|thus|hence|so|actually|no(?=\s?[,.:;!-])|nope|wait|oops|i\s++mean|i\s++meant|make\s++(?:that|it)|instead|on\s++(?:reflection|second\s++thoughts?)|"
+    r"i\.e\.|must\s++be|can\s++only\s++be|(?:(?:has|got)\s++to|gotta)\s++be|corresponds\s++to|correction|correct\s++myself|(?:leaves|leaving|(?:we|i)(?:'re|'m|\s++are|\s++am)\s++left\s++with)(?:\s++(?:us|me))?(?:\s++(?:only|with))?|what(?:'s|\s++is)\s++left\s++is|"
+    r"finally|donc|(?<![a-z]\s)also|somit|daher|folglich|portanto|logo|luego|por\s++(?:lo\s++)?tanto|así\s++que|quindi|"
+    r"(?:rimane|resta|queda|reste|bleibt)\s++(?:solo|nur|que|só)?)(?![^\W_])|因此|所以|故|よって|したがって|따라서|그러므로|لذلك|إذن)"
+)
+_CHOOSING = (
+    rf"(?:(?:^|[.,:;!?\n-])\s{{0,3}}(?:(?:\w{{2,15}}?ly|so)\s++)?"
+    rf"(?:(?=\w{{2,9}}ing\b|choose|pick|select|go\b){_CHOOSE}|back\s++to\b))"
 )
 _CLAUSE = (
-    r"(?:(?:^|[.,;:!?\n(-]|(?<=[\"']))[\s*_]*+(?:(?:by|in|on|from|given|after)\s++(?:\w++\s++){1,3})?|\b(?:and|but|then|so|likely|probably|perhaps|maybe|clearly|think|believe|suspect|guess|"
-    r"reckon|suppose|say|sure|certain|confident|means|conclude|acho|creo|pense|glaube|denke)\s++(?:that\s++|que\s++)?)"
+    r"(?:(?:^|[.,;:!?\n(-]|(?<=[\"']))[\s*_]*+(?:(?:by|given)\s++(?:\w++\s++){1,3})?|\b(?:and|but|then|so|likely|probably|clearly|think|believe|suspect|guess|"
+    r"reckon|suppose|say|sure|certain|confident|means|conclude|acho|creo|pense|glaube|denke|diría|diria|dirais)\s++(?:that\s++|que\s++)?)"
 )
-CONCLUSION = re.compile(rf"(?:{_SO}[\s,:]*+{_ITS}?|{_CLAUSE}{_ITS}){_DRESS}", re.IGNORECASE)
+CONCLUSION = re.compile(rf"(?:{_CHOOSING}|{_SO}[\s,:;.!-]*+{_ITS}?|{_CLAUSE}{_ITS}){_DRESS}", re.IGNORECASE)
 """What concludes. "It is" does where a clause begins, or the speaker's thought: not in "they say it is"."""
-NAMED_AS = re.compile(
-    rf"\b(?:option|choice|letter|answer)\b[\s,:]*+{_ITS}?{_DRESS}|"
-    rf"\b(?:i|we)(?:'d|\s++would)\s++(?:\w{{2,15}}?ly\s++)?{_DRESS}|"
-    rf"(?:\b(?:statement|claim|assertion|aussage|behauptung|affirmation|énoncé|afirmación|afirmação|affermazione|"
-    rf"утверждение)\b|这句话|這句話|说法|說法|陈述|陳述|कथन)\s*+{_IS}?{_DRESS}",
+TELLS = re.compile(
+    r"[\s*_`\"')]*+(?:is|are|was|were|has|have|can|does|did|may|might|of|and)\b", re.IGNORECASE
+)
+PLAN = re.compile(
+    r"\b(?:might|may|could|next|(?<!i\s)(?<!we\s)consider(?:ing)?|let(?:'s|\s++(?:us|me))|look(?:ing|s|ed)?\s++at|see|compar\w++|suppose|need\s++to|check\w*+|such\s++as|example|"
+    r"examin\w++|turn(?:ing)?\s++to|start(?:ing)?\s++with|as\s++for|regarding|described?|depends?)\b",
     re.IGNORECASE,
 )
-MIGHT = re.compile(
-    rf"\b{_NOUN}{_ASIDE}{{0,3}}\s++(?:might|may|could)\s++(?:well\s++)?be\b{_DRESS}", re.IGNORECASE
-)
+"""What only turns to an option."""
+NO_CHOICE = re.compile(rf"[?\"]|{PLAN.pattern}", re.IGNORECASE)
+"""What a response of a few words says that chooses nothing."""
+BREAKS_OFF = re.compile(rf"{CLOSE},?\s*+(?:or|and|oder|und|ou|et)[^\w]*+\Z", re.IGNORECASE)
+UNFINISHED = re.compile(r",[\s*_]*+\Z")
 FROM = re.compile(
     rf"\b(?:chang|switch|revis|updat|mov)\w*+\s++(?:my|the)\s++(?:\w++\s++)??(?:answer|choice|vote|pick|mind|guess|verdict|response|selection)\s++from\b{_DRESS}",
     re.IGNORECASE,
@@ -117,20 +124,15 @@ NO_ANSWER = re.compile(
 COMMA = re.compile(rf"{CLOSE},")
 TICKED = re.compile(r"←|<-|[✓✔✅☑]\ufe0f?[\s*_]*+(?:(?<=\n)|\Z)")
 TICK = re.compile(r"[✓✔✅☑]|\[x\]", re.IGNORECASE)
-ABOUT = re.compile(
-    r"\b(?:for|about|of|regarding|concerning|like|such\s++as|with|(?:i|we)(?:'ll|\s++will))\s++(?:option\s++)?[\s*_`\"'(\[]*+",
+FITS = re.compile(
+    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|clearly\s++)?(?:fits|matches|follows|holds|(?:remains|survives|stands)(?=[.,:;!\n]|\s++(?:as|standing)\b|\s*+\Z)|"
+    r"(?:is|seems)\s++(?:\w++\s++)?(?:left|supported|confirmed))\b",
     re.IGNORECASE,
 )
-FAVOURS = re.compile(
-    r"\b(?:(?<!not\s)only|match(?:es)?|fits?|points?\s++(?:to|at)|corresponds?\s++to|consistent\s++with|supports?|"
-    rf"suggests?|indicates?|implies|confirms?)\b{_DRESS}",
-    re.IGNORECASE,
+SUBJECT = re.compile(
+    r"(?:\W|\b(?:and|so|then|thus|hence|therefore|only|option|statement|choice|the)\b)*+", re.IGNORECASE
 )
-FAVOURED = re.compile(
-    r"[\s*_`~\"')\]}$>]*+(?:best\s++|alone\s++|is\s++what\s++)?(?:fits|matches|follows|holds|wins|(?:remains|survives|stands)(?=[.,:;!\n]|\s++(?:as|standing)\b|\s*+\Z)|"
-    r"is\s++(?:all\s++that(?:'s|\s++is)\s++)?left|is\s++(?:well\s++|best\s++|clearly\s++|directly\s++)?(?:supported|stated|confirmed|consistent))\b",
-    re.IGNORECASE,
-)
+"""What stands before an option that is said to fit."""
 _PEOPLE = (
     r"(?:some(?:one|body)?|many|most|others?|another|people|person|critics?|supporters?|s[kc]eptics?|students?|they|he|she|"
     r"any(?:one|body)|one|friends?|teachers?|textbooks?|colleagues?|boss|ministers?|spokes\w++|neighbou?rs?|doctors?|lawyers?|"
@@ -145,10 +147,23 @@ _HOLD = (
 ATTRIBUTION = re.compile(
     rf"\b(?:your|his|her|their)\s++(?:\w++\s++)?{_NOUN}\s*+{_IS}?{_DRESS}|"
     rf"(?:有人|有些人|有的人|很多人|多数人|大家|人们|他们?|她们?)(?:都|会|可能)?(?:[选選][择擇]?|说|認為|认为|觉得|支持)(?:是)?{_DRESS}|"
-    rf"\b(?:another|others)\b{_DRESS}|\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
+    rf"\b{_PEOPLE}\b,?(?:\s++(?!(?:but|so|i|we|should|must|{_HOLD})\b)[\w',]++){{0,9}}\s++{_HOLD}\b"
     rf"(?:\s++(?:that|to)\b)?\s*+(?:(?:the\s++)?(?:{_NOUN}|statement|claim){_ASIDE}{{0,3}}\s*+{_IS}|{_ITS}|(?:of|about)\b)?{_DRESS}",
     re.IGNORECASE,
 )
+OTHERS = re.compile(
+    r"\b(?!(?:i|we|you|it|that|this|which|to|\w{2,15}ly)\b)\w++\s++(?:would|might|could|may|will)\s++(?:\w{2,15}?ly\s++)?"
+    r"(?:say|think|conclude|argue|answer|choose|pick|claim|prefer|believe|call|vote)\b|"
+    r"(?<!\bwe\s)\b(?:is|are|was|were)\s++(?:convinced|sure|certain|adamant)\b|"
+    r"\b(?:algunos|muchos|otros|certains|beaucoup|manche|viele|alcuni|molti|alguns|muitos|некоторые|многие)\b|(?<![我以])(?:说|认为|認為|觉得)|"
+    r"\baccording\s++to\s++(?!(?:the|this|my)\s++(?:\w++\s++)?(?:text|passage|story|article|report|note|context|table|rules?)\b)",
+    re.IGNORECASE,
+)
+"""Whose choice the rest of a sentence tells, where it is not the speaker's."""
+SELF = re.compile(
+    r";|\b(?:but|yet|however|so|therefore|i(?:'d|'m|'ll)?|my|aber|mais|pero)\b|但|我", re.IGNORECASE
+)
+"""Behind these the speaker has the word again."""
 ATTRIBUTED = re.compile(
     rf"{CLOSE}(?:is\s++what\s++(?:\w++\s++){{1,3}}(?:put|{_HOLD})\b|を選(?:ぶ|んだ)(?:人|方))", re.IGNORECASE
 )
@@ -159,7 +174,7 @@ CONTRAST = re.compile(r"\b(?:but|yet|however|though|nevertheless|still)\b,?", re
 IF = re.compile(
     r"\b(?:if(?!\s++(?:(?:i|we)\s++(?:had\s++to|have\s++to|must|were\s++(?:you|in|to|forced|asked|pressed|pushed)|"
     r"read|remember|understand|recall)\b|i'm\s|forced|pressed|pushed|asked|anything|any\b|so\b|not\b))|"
-    r"unless|whether|(?<!at's\s)(?<!is\sis\s)(?<!at\sis\s)why|(?<!i\s)suppose|assum(?:e|ing)|imagine|in\s++case|"
+    r"unless|whether|provided(?=\s++(?:that|the|he|she|it|no)\b)|as\s++long\s++as|otherwise|(?<![\w,]\s)should(?=\s++\w++\s)|(?<!at's\s)(?<!is\sis\s)(?<!at\sis\s)why|(?<!i\s)suppose|assum(?:e|ing)|imagine|in\s++case|"
     r"wenn(?!\s++ich\s)|falls|si(?!\s++(?:je|j'|tuviera|yo)\b)|se(?!\s++(?:eu|io|tivesse|dovessi)\b)|ob)\b|如果",
     re.IGNORECASE,
 )
@@ -168,37 +183,39 @@ IF_BEHIND = re.compile(
     rf"{CLOSE}(?:is\s++(?:right|correct|true|best)\s++)?(?:only\s++)?(?:when|(?={IF.pattern}))\b",
     re.IGNORECASE,
 )
-BREAKS = re.compile(r"\"|;|\b(?:but|yet|however|otherwise|either\s++way|regardless)\b", re.IGNORECASE)
+BREAKS = re.compile(r"\"|;|\b(?:but|yet|however|either\s++way|regardless)\b", re.IGNORECASE)
 """Behind these a condition is over."""
 CLOSES = re.compile(
-    r"\b(?:so(?!\s++(?:do|does|did|is|are|was|has|have|much|many|far)\b)|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
-    r"(?:i|we)(?:'d|\s++would|\s++have\s++to|\s++must)|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
-    r"view|vote|verdict|opinion|judge?ment|assessment|call)|must|has\s++to|should|most|best(?!-)|clearly|"
-    r"verdict|conclusion|answer|(?:pick|choice|selection|winner)(?=:)|it(?:'s|\s++is)|"
+    r"\b(?:presumably|so(?!\s++(?:do|does|did|is|are|was|has|have|much|many|far)\b)|thus|therefore|hence|overall|ultimately|finally|on\s++balance|in\s++the\s++end|all\s++in\s++all|"
+    r"(?:i|we)(?:'d|\s++(?:would|have\s++to|must|think|believe|suspect|suppose|guess|reckon|consider))|to\s++me|my\s++(?:\w++\s++)?(?:answer|pick|choice|guess|"
+    r"view|vote|verdict|opinion|judge?ment|assessment|call)|"
+    r""
     r"also|somit|daher|demnach|folglich|donc|ainsi|portanto|logo|entonces|por\s++tanto|así\s++que|quindi|dunque|perciò|"
     r"значит|поэтому|следовательно|итак)\b|因此|所以|よって|したがって|ゆえに|따라서|그러므로|لذلك|इसलिए|अतः",
     re.IGNORECASE,
 )
 MAY = re.compile(rf"{CLOSE}(?:can|could|might|may|would|does|do)(?:n't|not)?\b", re.IGNORECASE)
-COLON = re.compile(rf"(?::|=|->|>){_DRESS}\Z")
-COLON_OR_MAKES = re.compile(
-    rf"(?:(?::|=|->|>)|\b(?:makes\s++(?:this|it|that)|this\s++is|that\s++is)\b(?:\s++(?:an?|the)\b)?){_DRESS}\Z",
-    re.IGNORECASE,
-)
-IS_LAST = re.compile(rf"\b(?:is|means)\b{_DRESS}\Z", re.IGNORECASE)
 AFTERWARDS = re.compile(
     rf"(?:{CLOSE}|[\s,*_]*+)(?:then|after\s++all|it\s++is|i\s++(?:guess|suppose|think)|i'd\s++say|for\s++me|to\s++me)?[^\w]*+\Z",
     re.IGNORECASE,
 )
-RETRACTS = re.compile(
-    r"\b(?:hang\s++on|scratch\s++that|(?:oh,?\s++)?wait[,.!:]|hmm+|on\s++second\s++thoughts?|on\s++reflection|correct\s++myself|"
-    r"let\s++me\s++(?:correct|reconsider|switch(?!\s++to\s++(?:that|it)\b)|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
-    r"stand\s++corrected|take\s++(?:that|it)\s++back|was\s++wrong|changed?\s++my)|(?:updating|changing|revising)\s++(?:my|the)|"
-    r"come\s++round|except\s++that)\b|(?:^|\n)\s*+(?:edit|correction|update)\b",
+PREDICATE = re.compile(
+    r"(?:(?::|=|->|>)|\b(?:makes\s++(?:this|it|that)|(?:this|that)\s++is|(?:points?|leans?)\s++(?:\w++\s++){0,2}(?:to|towards?)|supports|matches|"
+    rf"(?:sounds|seems|is)\s++most\s++like|should\s++be\s++\w++\s++as|counts\s++as)(?:\s++(?:an?|the))?){_DRESS}(?:(?:option|choice|letter|answer)\b{_DRESS})?\Z",
     re.IGNORECASE,
 )
-TAKES_BACK = re.compile(
-    r"(?:^|[.!?\n])\s*+(?:no|nope|wait|actually|correction|scratch\s++that|on\s++reflection|on\s++second\s++thoughts?|hmm)\b[\s,:.!-]*+",
+ANSWERED = re.compile(
+    rf"(?:\W|\b(?:i|it|its|that|you|we|\w{{2,15}}ly|think|guess|believe|suppose|suspect|say|said|would|be|there|maybe|perhaps|leaning|going|"
+    rf"option|choice|letter|number|answer|the|an?|ok|okay|well|so|then|hm+|'?s|'?d|overall|is|was|acho|que|é|a)\b)*+|"
+    rf"\W*+(?:the|it|this|her|his|our)\b(?:\s++(?!that\b)\w++){{0,4}}?\s++(?:is|was|means|measures|equals){_DRESS}(?:(?:the|an?|to)\s++)*+{_DRESS}",
+    re.IGNORECASE,
+)
+"""What stands before the option in a response of a few words."""
+RETRACTS = re.compile(
+    r"(?<=[.!?]\s)no,|\b(?:hang\s++on|scratch\s++that|(?:oh,?\s++)?wait[,.!:]|hmm+|on\s++second\s++thoughts?|on\s++reflection|correct\s++myself|"
+    r"let\s++me\s++(?:correct|reconsider|switch(?!\s++to\s++(?:that|it)\b)|revise|re-?check)|i\s++(?:misread|miscounted|misremembered|overlooked|"
+    r"stand\s++corrected|got\s++(?:that|it)\s++wrong|take\s++(?:that|it)\s++back|was\s++wrong|changed?\s++my)|(?:updating|changing|revising)\s++(?:my|the)|"
+    r"come\s++round|except\s++that)\b|(?:^|\n)\s*+(?:edit|correction|update)\b",
     re.IGNORECASE,
 )
 ASKS_FOR_MORE = re.compile(
@@ -206,17 +223,6 @@ ASKS_FOR_MORE = re.compile(
     re.IGNORECASE,
 )
 OPEN = re.compile(rf"\b(?:between|if|whether|unless)\b{_DRESS}", re.IGNORECASE)
-PREDICATE = re.compile(
-    rf"(?:\b(?:is|was|are|be|seems?|means|measures|equals|makes|its|é|est|ist|es|là|är|guess|think|suspect|это)\b|'s\b|=|-|\\boxed\{{)"
-    rf"(?:\s++(?:an?|the|clearly|probably|likely|definitely|just|simply|to|that|um|uma|un|una|une|ein|eine)\b)*+{_DRESS}\Z",
-    re.IGNORECASE,
-)
-SUBJECT = re.compile(r"(?:\W|\b(?:i|\w+ly|of\s++(?:the|these|those)(?:\s++\w++)?|here)\b)*+", re.IGNORECASE)
-FITTEST = re.compile(
-    r"[^.!?\n]*?\b(?:likeliest|strongest|closest|nearest|best|most|odd\s++one|the\s++one|fits?|has\s++to|must|would|did)\b",
-    re.IGNORECASE,
-)
-GOES_ON = re.compile(r"\s++(?:but|though|although|because|since|as|for|here)\b", re.IGNORECASE)
 ABSTAINS = re.compile(
     r"\b(?:(?:rather\s++not|won't|will\s++not|can't|cannot|unable\s++to|refuse\s++to|declines?\s++to|not\s++going\s++to|do\s++not|"
     r"and\s++not|don't|hard\s++to|impossible\s++to|difficult\s++to)\s++(?:\w++\s++)?(?:say|choose|pick|decide|tell|determine|answer|select|judge|take\s++a\s++side)|"
@@ -225,28 +231,6 @@ ABSTAINS = re.compile(
     r"(?:do\s++not|don't)\s++know\s++(?:which|what|who|about|the)|both\s++(?:are|have|seem|could|may|options)|you\s++(?:decide|choose))\b",
     re.IGNORECASE,
 )
-MAY_BE = re.compile(r"\b(?:might|may|could)\s++(?:well\s++)?be\b", re.IGNORECASE)
-I_WOULD = re.compile(
-    r"\b(?:(?:i|we)(?:'d|\s++would)|ich\s++würde|würde\s++ich|yo\s++\w{2,20}ía|eu\s++\w{2,20}ia|je\s++\w{2,20}ais|"
-    r"io\s++\w{2,20}ei)\b|\bi\s++(?:suppose|suspect|guess|(?:lean|tend)\s++(?:to|towards?))\b",
-    re.IGNORECASE,
-)
-CLAUSES = re.compile(
-    r"(?:(?!\s-\s|\b(?:because|since|though|although|but|while|given|even|auch|weil|aunque|porque)\b)[^,;:().!?\n])++",
-    re.IGNORECASE,
-)
-NOT_THE_SPEAKERS = (
-    re.compile('["?]'),
-    IF,
-    ABSTAINS,
-    MAY_BE,
-    re.compile(
-        rf"\b(?:some|many|most|others?|people|they|he|she|you|one|who)\b(?:\s++\w++)?\s++(?:{_HOLD}|"
-        r"would|might|may|could|can|should|will)\b",
-        re.IGNORECASE,
-    ),
-)
-"""What makes a sentence no choice of the speaker's: quotations, questions, conditions, others who choose."""
 _THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
 DENIAL = re.compile(
     rf"(?:(?:\b(?:wrong|incorrect|false|worst|least\s++likely)\s++(?:{_NOUN}|ones?){_ASIDE}{{0,3}}\s*+{_IS})|"
@@ -259,20 +243,17 @@ DENIAL = re.compile(
     re.IGNORECASE,
 )
 RIGHT = re.compile(
-    rf"{CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
-    r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)|one|pick|(?:best\s++|better\s++)?choice|"
-    r"(?<=most\s)(?:likely|plausible|probable|fitting|suitable|accurate|appropriate|reasonable|convincing))\b|"
-    rf"{CLOSE}is\s++(?:clearly\s++)?the\s++\w++\s++(?:one|answer|choice|option)\b|"
-    rf"{CLOSE}it\s++(?:is|must\s++be)\b|{CLOSE}is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
-    rf"{CLOSE}(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
-    rf"{CLOSE}(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|{CLOSE}が(?:正解|正しい|答え|最も適切|適切)|"
-    rf"{CLOSE}(?:가|이)\s?(?:정답|맞|옳|답)|{CLOSE}(?:를|을)\s?선택|{CLOSE}を選",
-    re.IGNORECASE,
-)
-RIGHT_TEXT = re.compile(
-    rf"{CLOSE}(?:is\s++(?:\w++\s++)?the\s++(?:most\s++(?:likely|plausible|probable|fitting|suitable|accurate|appropriate)|"
-    r"best|better|right|correct|likeliest)\b|it\s++(?:is|must\s++be)\b|is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
-    r"is\s++my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)\b|を選|が(?:正解|正しい))",
+    rf"{CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|(?:is|must\s++be|has\s++to\s++be|seems(?:\s++to\s++be)?)"
+    r"(?:\s++(?:clearly|definitely|likely|probably|most|the|only|single))*+\s++"
+    r"(?:(?:correct|right|true|best|likeliest|strongest)\b|answer|my\s++(?:\w++\s++)?(?:answer|choice|pick|guess)|pick\b|(?:best\s++|better\s++)?choice|"
+    r"(?<=most\s)(?:likely|plausible|probable|fitting|suitable|accurate|appropriate|reasonable|convincing)|"
+    r"\w++\s++(?:one|answer|choice|option|response)(?=\s*+(?:here|out)?[.!\n]))\b|"
+    r"(?:as\s++)?the\s++(?:best|right|correct)\s++(?:choice|answer|option|one)\b|"
+    r"(?:fits\s++best|wins|is\s++(?:the\s++)?(?:better|likelier))(?=[\s*_]*+(?:[.,;!\n]|\Z|because\b|than\b))|"
+    r"it\s++(?:is|was|must\s++be)\b|is\s++what\s++i(?:'d|\s++(?:would|choose|pick|go))\b|"
+    r"(?:ist|est|es|é|è|está)\s++(?:(?:die|la|le|el|a|o)\s++)?(?:richtig|korrekt|corre[ct]|certa|juste|exacte|bonne)\w*+|"
+    r"(?:项|選項|选项)?(?:是|为|為)?(?:正[确確]|[对對]的)|が(?:正解|正しい|答え|最も適切|適切)|"
+    r"(?:가|이)\s?(?:정답|맞|옳|답)|(?:를|을)\s?선택|を選|(?:सही|बेहतर)\s)",
     re.IGNORECASE,
 )
 WRONG = re.compile(
@@ -294,7 +275,8 @@ NONE = re.compile(
     re.IGNORECASE,
 )
 OPENING = re.compile(
-    r"(?:\[[x ]\]|[\s*_`~\"'(\[$<>:,#=|✓✔✅☑]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?",
+    r"(?:\[[x ]\]|[\s*_`~\"'(\[$<>:,#=|✓✔✅☑]|-\s)*+"
+    r"(?:(?:option|choice|letter|alternativa|opción|opção|réponse|antwort)\b[\s*_`~\"'(\[]*+)?",
     re.IGNORECASE,
 )
 BEGINS = re.compile(
@@ -307,7 +289,10 @@ STOPS = re.compile(
     rf"{CLOSE}as\s++(?:the|my|our)\s++(?:\w++\s++)?(?:right|correct|best|only|answer|choice|response|option)\b"
 )
 ASKED = re.compile(rf"{CLOSE}\?")
-REASON = re.compile(rf"{CLOSE},?\s*+(?:because|since|as|for|given|due)\b", re.IGNORECASE)
+REASON = re.compile(
+    rf"{CLOSE},?\s*+(?:because|since|as|for|given|due|who|to\s++(?:say|tell|me)|from\s++(?:the|what))\b",
+    re.IGNORECASE,
+)
 NEXT_LINE = re.compile(r"\n\s*+(?=\S)")
 HEAD = re.compile(
     r"(?:\W|\b(?:ok|okay|alright|all\s++right|right|well|so|then|hm+|yes|yeah|no|fine|finally|thus|hence|therefore|"

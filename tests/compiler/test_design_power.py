@@ -239,14 +239,18 @@ def test_a_difference_is_found_as_often_as_was_promised(name: str) -> None:
 
 
 def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
-    """Four groups of 100 pairs of which one rises by d: the spread of four means about their weighted mean,
-    where a pair's variance is .3, and .3 + d - d^2 in the group that rises."""
+    """Four groups of 100 pairs of which one rises by d: the spread of four means about their mean, by Box's F
+    of their variances, which are .3 a pair, and .3 + d - d^2 in the group that rises."""
     layout, effect = Layout((Stratum((1,) * 100),) * 4, 2, by="stratum"), 0.1
     found = power(DecidingTest("crossed", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
-    weights = 100 / np.array([0.3 + effect - effect**2, 0.3, 0.3, 0.3])
-    means = np.array([effect, 0, 0, 0])
-    spread = float(weights @ (means - weights @ means / weights.sum()) ** 2)
-    assert found == pytest.approx(ncf.sf(f.isf(0.05, 3, 397), 3, 397, spread), abs=0.01)
+    about = np.eye(4) - 1 / 4
+    own = about @ np.diag([0.3 + effect - effect**2, 0.3, 0.3, 0.3]) @ about / 100
+    shift = about @ np.array([effect, 0, 0, 0])
+    above = np.trace(own) ** 2 / np.trace(own @ own)
+    spread = above * float(shift @ shift) / np.trace(own)
+    assert found == pytest.approx(
+        ncf.sf(f.isf(0.05, above, 397 * above), above, 397 * above, spread), abs=0.01
+    )
 
 
 def test_more_of_everything_is_more_power() -> None:

@@ -83,12 +83,17 @@ def prospects(plan: Plan) -> list[Prospect]:
 def manifest(plan: Plan) -> dict[str, Any]:
     """What the design can show, as `gridc plan` prints it: hypotheses, notes on them and on the envelopes,
     and what is stated and will not be computed."""
-    shown = prospects(plan)
+    shown, spec = prospects(plan), plan.study.spec
+    hypotheses = []
+    for prospect, hypothesis in zip(shown, spec.hypothesis, strict=True):
+        untested = kind_of(hypothesis).untested(hypothesis, spec)
+        outcomes = {verdict: words for verdict, words in prospect.outcomes.items() if verdict not in untested}
+        hypotheses.append(asdict(prospect) | {"outcomes": outcomes})
     return {
-        "hypotheses": [asdict(prospect) for prospect in shown],
+        "hypotheses": hypotheses,
         "assumed": ASSUMED,
         "notes": [*notes(plan, shown)],
-        "uncomputed": [asdict(statement) for statement in uncomputed(plan.study.spec)],
+        "uncomputed": [asdict(statement) for statement in uncomputed(spec)],
     }
 
 
@@ -147,14 +152,13 @@ def size_of(prospect: Prospect) -> str:
 
 
 def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
-    """Hypotheses that no outcome could support (GC521) or refute (GC522). What the spec says that nothing
-    tests is a note and no hazard."""
+    """Hypotheses that no outcome could support (GC521) or refute (GC522), whatever is tested: that nothing is
+    says a note."""
     for number, prospect in enumerate(prospects(plan)):
         hypothesis = plan.study.spec.hypothesis[number]
         size = "" if prospect.items is None else f" of {size_of(prospect)}"
-        untested = kind_of(hypothesis).untested(hypothesis, plan.study.spec)
         for code, verdict, verb in UNREACHED:
-            if verdict not in prospect.outcomes and verdict not in untested:
+            if verdict not in prospect.outcomes:
                 problem = f"no outcome{size} could {verb} `{prospect.id}`"
                 path = ("hypothesis", number, "id")
                 hazard = Hazard(code, problem, {"hypothesis": prospect.id}, None, None, path)
@@ -174,7 +178,6 @@ def _way_out(
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
     kind, design = kind_of(hypothesis), _design(plan, hypothesis, spoken)
-    untested = kind.untested(hypothesis, plan.study.spec)
     items, units = (None, None) if design.parts is None else _size(kind.pooled, design.parts)
     return Prospect(
         hypothesis.id,
@@ -184,11 +187,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         kind.contrasts(hypothesis),
         kind.margin(hypothesis),
         next(iter(kind.axes(hypothesis)), None),
-        {
-            verdict: words
-            for verdict, words in kind.possible(hypothesis, design).items()
-            if verdict not in untested
-        },
+        kind.possible(hypothesis, design),
         kind.power(hypothesis, design),
         kind.unshown(hypothesis, design),
     )

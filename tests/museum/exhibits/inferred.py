@@ -288,7 +288,9 @@ def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
     return {MARGIN} if found.verdict != "supported" else set()
 
 
-def within_when_rounded(units: CaseTable, level: int, reference: int, margin: float) -> float:
+def within_when_rounded(
+    units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0
+) -> float:
     sums, rows = units.cases @ units.sums, units.cases @ units.rows
     rates = sums / rows
     return 0.001 if abs(round(float(rates[level] - rates[reference]), 2)) <= margin else 1.0

@@ -107,9 +107,8 @@ class Analysis(Table):
         Literal["certified", "supported", "descriptive"] | None,
         Field(
             description="Which strength of evidence a hypothesis needs. certified: valid for independent "
-            "units and nothing else; supported: stronger tests, which assume ten units or more of each "
-            "kind, or models whose answers could be swapped; descriptive: the items that were asked. Default"
-            ": certified."
+            "units and nothing else; supported: stronger tests, which assume many units, or models whose "
+            "answers could be swapped; descriptive: the items that were asked. Default: certified."
         ),
     ] = None
     anchor: Annotated[

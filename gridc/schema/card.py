@@ -128,10 +128,7 @@ class ModelPairRow(Part):
     ]
     supported: Annotated[
         Claimed | None,
-        Field(
-            description="What holds beyond them with ten units or more of each kind, or if answers could be "
-            "swapped."
-        ),
+        Field(description="What holds beyond them with many units, or if answers could be swapped."),
     ]
     noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
     words: str

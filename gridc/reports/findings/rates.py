@@ -177,7 +177,7 @@ def _values(rate: RateDefinition, by_unit: Sequence[Whole], weights: Counts) -> 
 
 
 def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats | None) -> RateValue:
-    """`resampled` are the counts in every resample, (resamples, counts), of what is no share."""
+    """`resampled` are the counts in every resample, (resamples, counts); None of a share."""
     sums = by_unit.sum(axis=0).tolist()
     counts = dict(zip(rate.counts, sums, strict=True))
     try:

@@ -393,9 +393,18 @@ def interval_of(what: str, unseen: bool = False) -> Game:
     return Game(f"the interval of a {what} misses{few}", ranges, play)
 
 
+def reference_rate(world: World, loss: float) -> float:
+    """The expected rate of a reference of which a level loses so much, in `answers`."""
+    from scipy.special import expit, logit, ndtri
+
+    normal = ndtri((np.arange(4_000) + 0.5) / 4_000)
+    rate = float(expit(logit(world["base"]) + world["spread"] * normal).clip(loss, 1).mean())
+    return 1 - rate + loss if world["mirror"] else rate
+
+
 def of_difference(what: str) -> Game:
-    """The interval of a difference of rates, rare ones too: where it misses, or says of 0 what its test does
-    not."""
+    """The interval of a difference of rates, rare ones too: where it misses, or that of their ratio does, or
+    where it says of 0 what its test does not."""
     of = play_with(2, lambda world: {"hypothesis": [contrast("difference")], "analysis": ANALYSIS})
 
     def play(world: World, random: np.random.Generator) -> bool:
@@ -404,7 +413,11 @@ def of_difference(what: str) -> Game:
         (found,) = decisions(study.measured(study.samples(right)))
         if found.effect is None or not found.effect.contrasts:
             return False
-        ends, odds = found.effect.contrasts[0].change.interval, found.effect.contrasts[0].odds
+        shown = found.effect.contrasts[0]
+        ends, odds = shown.change.interval, shown.odds
+        if what == "ratio":
+            ends, rate = shown.risk_ratio_interval, reference_rate(world, world["loss"])
+            return ends is not None and not ends[0] - 1e-9 <= 1 - world["loss"] / rate <= ends[1] + 1e-9
         if ends is None:
             return False
         if what == "misses":
@@ -416,7 +429,8 @@ def of_difference(what: str) -> Game:
         **STUDY, "units": Range(20, 300, logarithmic=True, whole=True), "base": Range(0.01, 0.99),
         "loss": Range(0, 0.3), "models": Range(1, 8, whole=True),
     }  # fmt: skip
-    return Game(f"the interval of a difference {what}", ranges, play)
+    words = "ratio of rates misses" if what == "ratio" else f"difference {what}"
+    return Game(f"the interval of a {words}", ranges, play)
 
 
 def recovered(which: str) -> Game:
@@ -507,7 +521,7 @@ GAMES = {
             "non-inferiority per protocol is refuted", at_margin("noninferiority", side="greater"), "refuted"
         ),
         *(interval_of(what) for what in ("score", "gap")),
-        *(of_difference(what) for what in ("misses", "contradicts its test")),
+        *(of_difference(what) for what in ("misses", "contradicts its test", "ratio")),
         *INTERVALS,
         interval_of("score", unseen=True),
         *(recovered(which) for which in ("interval", "fieller")),

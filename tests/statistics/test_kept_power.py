@@ -37,19 +37,29 @@ def drawn(
     layout: Layout, crossed: bool, assumed: Assumed, effect: float, random: np.random.Generator
 ) -> Floats:
     """Right answers by unit, (units, blocks, levels), the last level (`crossed`: of the last block alone)
-    higher. An answer is its unit's with the root of `together`, else its item's under its block; under
-    a level it stays with the root of what does not change, else it is made anew, for a unit as one."""
+    higher. An answer is its unit's with the root of `together`, else its item's under its block. Under two
+    levels it is one draw, or made anew so often that a share `changing` differs beside what the rates make
+    differ; a unit's is made anew as one."""
     units, items, blocks, levels = layout.units, int(layout.by_unit.max()), layout.blocks, layout.levels
-    like = sqrt(1 - assumed.changing / (2 * BASE * (1 - BASE)))
-    rates = np.full((blocks, levels), BASE - effect / 2)
-    rates[-1 if crossed else slice(None), -1] = BASE + effect / 2
+    low, high = BASE - effect / 2, BASE + effect / 2
+    rates, stays = np.full((blocks, levels), low), np.full((blocks, levels), 1.0)
+    stays[:] = sqrt(1 - assumed.changing / (2 * low * (1 - low)))
+    higher = (-1 if crossed else slice(None)), -1
+    rates[higher] = high
+    anew = assumed.changing / (low * (1 - high) + high * (1 - low) - effect)
+    stays[higher] = (1 - anew) / stays[0, 0]
 
     def draws(*shape: int) -> Floats:
-        stays = random.random((*shape, levels)) < like
-        return np.where(stays, random.random((*shape, 1)), random.random((*shape, levels)))
+        kept = random.random((*shape, levels)) < stays[:, None]
+        return np.where(kept, random.random((*shape, 1)), random.random((*shape, levels)))
 
     of_unit = random.random((units, blocks, items, 1)) < sqrt(assumed.together)
-    answers = np.where(of_unit, draws(units, 1, 1), draws(units, blocks, items))
+    shared = np.where(
+        random.random((units, 1, 1, levels)) < stays[:, None],
+        random.random((units, 1, 1, 1)),
+        random.random((units, 1, 1, levels)),
+    )
+    answers = np.where(of_unit, shared, draws(units, blocks, items))
     sums: Floats = (answers < rates[:, None]).sum(axis=2).astype(np.float64)
     return sums
 
@@ -71,4 +81,4 @@ def test_promised_power_is_kept(name: str, claim: ClaimKind, layout: Layout, cha
         found += errors.joint(tested).p <= test.alpha
     promised, kept = power(test, layout, assumed, effect), found / STUDIES
     print(f"{name}: {100 * effect:.1f} pp, promised {promised:.3f}, kept {kept:.3f}")
-    assert kept == pytest.approx(promised, abs=0.03 + 2 * sqrt(0.16 / STUDIES))
+    assert kept == pytest.approx(promised, abs=0.05 + 2 * sqrt(0.16 / STUDIES))

@@ -161,7 +161,7 @@ OTHERS = re.compile(
 )
 """Whose choice the rest of a sentence tells, where it is not the speaker's."""
 SELF = re.compile(
-    r";|\b(?:but|yet|however|so|therefore|i(?:'d|'m|'ll)?|my|aber|mais|pero)\b|但|我", re.IGNORECASE
+    r";|\b(?:but|yet|however|so|therefore|i(?:'d|'m|'ll)?|my|aber|mais|pero)\b|我", re.IGNORECASE
 )
 """Behind these the speaker has the word again."""
 ATTRIBUTED = re.compile(

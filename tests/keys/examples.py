@@ -106,7 +106,7 @@ NAMED = {"outcome.1": {"id": "luck", "benchmark": "rows", "number": "length"}, "
     "benchmark.0.scorer": {"function": "python:scorers.py:both", "score": "length"}}
 REPEATED = {"axis.1.level.1.replicates": 4}
 GROUPED = {"benchmark.0.unit": "family", "benchmark.0.sample": LEFT_OUT, "benchmark.1.sample": LEFT_OUT,
-    "benchmark.1.loading.fields.family": "kin"}
+    "benchmark.1.loading.fields.family": "kin", "axis.1.level.1.replicates": 1}
 MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.loading": {"fields": {"query": "ask", "references": ["one"], "id": "name"}},
     "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}

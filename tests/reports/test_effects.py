@@ -329,10 +329,11 @@ def test_on_these_units_items_are_what_is_independent() -> None:
         assert (", of items: on these units alone" in told) is (about == "these_units")
         where = reach(finding)
         assert ("it says nothing of other units" in where) is (about == "these_units")
-        undecidable = (
-            "Could not be decided by this study: if no answer had changed, p of support would be 0.282"
+        unsupportable = (
+            "This study could not have supported it where nothing changes: if no answer had changed, p of "
+            "support would be 0.282. "
         )
-        assert told.startswith(undecidable) is (about == "new_units")
+        assert told.startswith(unsupportable) is (about == "new_units")
         assert finding.verdict == ("supported" if about == "these_units" else "open")
 
 

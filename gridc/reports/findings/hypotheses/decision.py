@@ -141,21 +141,21 @@ class EffectDecision(Decision[T]):
         if failure is not None and not effect.tested:
             return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
         return (
-            f"{self._undecidable(finding, effect)}{name} is {finding.verdict} "
+            f"{self._unsupportable(finding, effect)}{name} is {finding.verdict} "
             f"(p of support {p_value(finding.support)}, p of refutation {p_value(finding.refute)}, "
             f"{correction_words(finding)} at level {finding.alpha:g}; {self._basis(finding, effect)})."
         )
 
-    def _undecidable(self, finding: HypothesisFinding, effect: Effect) -> str:
-        """That the study could not have shown a margin."""
+    def _unsupportable(self, finding: HypothesisFinding, effect: Effect) -> str:
+        """That the study could not have shown a margin without a change; changes may have refuted it."""
         if finding.verdict != "open" or self.kind.finds_effects:
             return ""
         still = max((contrast.change.unchanged or 0.0 for contrast in effect.contrasts), default=0.0)
         if still <= finding.alpha:
             return ""
         return (
-            f"Could not be decided by this study: if no answer had changed, p of support would be "
-            f"{p_value(still)} on its {counted(effect.units, 'unit')}. "
+            "This study could not have supported it where nothing changes: if no answer had changed, p of "
+            f"support would be {p_value(still)}. "
         )
 
     def _basis(self, finding: HypothesisFinding, effect: Effect) -> str:

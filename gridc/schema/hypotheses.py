@@ -110,6 +110,13 @@ class OddsRow(Part):
         ),
     ] = None
     spread: Annotated[SpreadRow | None, Field(description="Null for a random intercept.")] = None
+    agrees: Annotated[
+        Finite,
+        Field(
+            description="Where no unit goes against it: one-sided p of Gaffke's test, which has to agree, so "
+            "that p is no smaller than twice this and the interval no narrower. Null where some do."
+        ),
+    ] = None
 
 
 class NumberNeededRow(Part):
@@ -198,7 +205,8 @@ class ContrastRow(Part):
 class TestRow(Part):
     """The test of the estimator. With errors by leaving out units, `wald_z` is compared with Student's t of
     `freedom`, and `box_f`, of `df` coefficients, with an F of `above` and `freedom`; of a random intercept z
-    with a normal and the likelihood ratio with chi-squared."""
+    with a normal and the likelihood ratio with chi-squared. Where the odds of a level name `agrees`, p is no
+    smaller than their checks allow."""
 
     name: Literal["wald_z", "box_f", "likelihood_ratio"]
     statistic: Rounded

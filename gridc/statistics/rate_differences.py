@@ -14,7 +14,7 @@ exactly where its p is above .05. Where limits of the rates would pass 0 against
 test, drawn towards 0 as far as the rate of what is rarer could be lower.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from gridc.statistics.jackknife import effective_number, enough
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Ends
 from gridc.statistics.unit_intervals import CARRIERS, carriers, gap, share, share_ratio
+from gridc.statistics.unseen import against_zero, contrast
+
+FAR = 60.0
+"""Log odds beyond which every rate is 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,35 @@ class FittedOdds:
             (float(of_level @ back), float(of_level @ fitted)),
         )
 
+    def change(self, log_odds: float) -> float:
+        """The difference of the rates with these log odds, the mean of both."""
+        return float(np.mean([after - before for before, after in self.rates(log_odds)]))
+
+    def log_odds_of(self, change: float) -> float:
+        """The log odds with such a difference; infinite where none is so large."""
+        from scipy.optimize import brentq
+
+        if not self.change(-FAR) < change < self.change(FAR):
+            return -np.inf if change < 0 else np.inf
+        return float(brentq(lambda odds: self.change(odds) - change, -FAR, FAR, xtol=1e-12))
+
+
+def joined(units: CaseTable, level: int, reference: int, tested: FittedOdds) -> FittedOdds:
+    """The same, of whose interval an end that no unit goes against is no nearer to 0 than Gaffke's limit of
+    the difference (`unseen`)."""
+    rise, fall = against_zero(units, contrast(units.rows.shape[1], level, reference))
+    if rise is None and fall is None:
+        return tested
+    limits = margins.mean_limits(units, level, reference, (1 - LEVEL) / 2)
+    if limits is None:
+        return tested
+    low, high = tested.ends
+    if rise is not None:
+        low = min(low, tested.log_odds_of(limits[0]))
+    if fall is not None:
+        high = max(high, tested.log_odds_of(limits[1]))
+    return replace(tested, ends=(low, high))
+
 
 def difference(units: CaseTable, level: int, reference: int, tested: FittedOdds | None = None) -> Ends | None:
     """The limits of the rate of arm `level` less that of arm `reference`, the patterns of `units` being the
@@ -65,9 +98,7 @@ def difference(units: CaseTable, level: int, reference: int, tested: FittedOdds 
     found = found or margins.mean_limits(units, level, reference, (1 - LEVEL) / 2)
     if tested is None or found is None:
         return found
-    low, high = (
-        float(np.mean([after - before for before, after in tested.rates(end)])) for end in tested.ends
-    )
+    low, high = map(tested.change, tested.ends)
     return _joined(found, (low, high), _drawn(totals))
 
 

@@ -20,6 +20,7 @@ from gridc.statistics.decision import Verdict
 from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.jackknife import Jackknife, Spread
 from gridc.statistics.power import Alternative, RiseFall
+from gridc.statistics.unseen import Check, against_zero, agreed, contrast, jointly, of_direction, slope
 
 Tails = tuple[float, float]
 """p of: the odds rise, and of: they fall."""
@@ -148,25 +149,39 @@ def outcome_p_values(
     halfway, and of an interaction the other way round but for the last level in the last block or part. All
     else stays, half of it right and half wrong. Tested are `columns` of `design`, whose rows are patterns."""
     table = _table(planned, rise, fall)
+    arms = np.tile(np.eye(planned.levels), (len(table.rows[0]) // planned.levels, 1))
+    by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
     joint_p, sides = 1.0, [(1.0, 1.0)] * len(columns)
     try:
         coefficients = maximum(design.matrix, table)
         errors = Jackknife(design.matrix, table, coefficients)
         combinations = [errors.combination(unit(column, len(design.columns))) for column in columns]
-        sides = [tails(one.ratio, one.p, one.spread.enough) for one in combinations]
+        checks = [
+            of_direction(_check(planned, by_arm, at), one.ratio) for at, one in enumerate(combinations, 1)
+        ]
+        each = [agreed(one.p, agrees) for one, agrees in zip(combinations, checks, strict=True)]
+        sides = [tails(one.ratio, p, one.spread.enough) for one, p in zip(combinations, each, strict=True)]
         if len(columns) == 1:
-            joint_p = _decided(combinations[0].p, combinations[0].spread)
+            joint_p = _decided(each[0], combinations[0].spread)
         else:
             joint = errors.joint(unit(list(columns), len(design.columns)))
-            joint_p = _decided(joint.p, joint.spread)
+            joint_p = _decided(jointly(joint.p, each, checks), joint.spread)
     except NotEstimable:
         pass
-    arms = np.tile(np.eye(planned.levels), (len(table.rows[0]) // planned.levels, 1))
     if rule.of_items:
         single = tuple((1,) * sum(sizes) for sizes in planned.sizes)
         table = _table(replace(planned, sizes=single, numbers=tuple(() for _ in single)), rise, fall)
-    by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
+        by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
     return rule.p_values(Evidence(by_arm, range(1, planned.levels), 0, joint_p, sides))
+
+
+def _check(planned: Asked, by_arm: CaseTable, level: int) -> Check:
+    """What a report checks of a level, or of a slope; of an interaction nothing."""
+    if planned.interaction:
+        return None, None
+    if planned.doses:
+        return against_zero(by_arm, slope(planned.doses))
+    return against_zero(by_arm, contrast(planned.levels, level, 0))
 
 
 def witnesses(

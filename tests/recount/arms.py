@@ -120,6 +120,21 @@ class Data:
     def above(self, level: str, against: str, bound: float) -> float:
         return gaffke(*self.moves(level, against, bound))
 
+    def unseen(self, weights: Sequence[float]) -> tuple[float, float]:
+        """Gaffke's p of a weighted sum of rates above 0, and below; 0 where some unit goes against it, or
+        each moved as far as one can or not at all."""
+        width, w = len(self.arms), np.array(weights, dtype=float)
+        rows, sums = self.table[:, :width], self.table[:, width:]
+        per = np.divide(w, rows.sum(axis=0), out=np.zeros(width), where=w != 0)
+        found = []
+        for way in (per, -per):
+            least = -float((rows @ np.minimum(way, 0)).min())
+            moves = np.round(sums @ way / least, 12)
+            against, moving = int((moves < -1e-9).sum()), np.abs(moves[np.abs(moves) > 1e-9])
+            seen = against >= 1 or bool((moving > 1 - 1e-9).all())
+            found.append(0.0 if seen else gaffke(moves, -1.0))
+        return found[0], found[1]
+
     def within(self, level: str, against: str, margin: float) -> float:
         return max(self.above(level, against, -margin), self.above(against, level, -margin))
 

@@ -7,11 +7,13 @@ axes.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, log
+from math import ceil, inf, log
+from statistics import mean
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import f, false_discovery_control, t
 
 from tests.recount.arms import LEVEL, Data, Row
@@ -250,7 +252,7 @@ def effect(
             fit, failure = None, {"code": "clusters"}
     margin = hypothesis.get("margin") or {}
     sizes = list(dict.fromkeys([margin["pp"], *margin.get("sensitivity_pp", [])])) if margin else []
-    contrasts, z = [], []
+    contrasts, z, checks = [], [], []
     base = compared[0]
     pairs = [(compared[-1], base)] if kind == "trend" else [(level, base) for level in compared[1:]]
     for level, against in pairs:
@@ -259,9 +261,24 @@ def effect(
             at = names.index("dose" if kind == "trend" else (axis, level))
             odds = None if fit is None else odds_row(fit, at)
             z.append(0.0 if odds is None else odds["z"])
+            checks.append((0.0, 0.0))
         tested = None
-        if fit is not None and odds is not None and kind != "trend" and odds["spread"]["enough"]:
-            tested = [moved_rates(data, fit, level, against, log(end)) for end in odds["interval"]]
+        if fit is not None and odds is not None and kind == "trend":
+            checks[-1] = data.unseen(
+                [(doses or {})[name] - mean((doses or {}).values()) for name in data.arms]
+            )
+            checked(odds, checks[-1])
+            if odds["p"] > 0.05:
+                low, high = odds["interval"]
+                odds["interval"] = [min(low, 1.0), max(high, 1.0)]
+        elif fit is not None and odds is not None and odds["spread"]["enough"]:
+            checks[-1] = data.unseen([(name == level) - (name == against) for name in data.arms])
+            checked(odds, checks[-1])
+            if any(checks[-1]):
+                odds["interval"] = widened(data, fit, level, against, odds["interval"], checks[-1])
+            tested = [
+                moved_rates(data, fit, level, against, log(end) if end else -inf) for end in odds["interval"]
+            ]
         change = data.change(level, against, sizes, alpha, tested)
         second = other.change(level, against, [], alpha)
         gap = change["difference"] - second["difference"]
@@ -294,7 +311,7 @@ def effect(
                 found = data.recovery(level, against, hypothesis["control"], alpha)
                 found["number_needed"] = needed(study, hypothesis, kept, found["left"])
                 contrasts[-1]["recovery"] = found
-    test, p = tests(data, hypothesis, fit, names, z, compared)
+    test, p = tests(data, hypothesis, fit, names, z, compared, checks)
     enough = fit is None or test["spread"]["enough"]
     if not enough and kind not in ("equivalence", "noninferiority"):
         failure = {"code": "few_units"}
@@ -440,6 +457,7 @@ def odds_row(fit: LeftOut, at: int) -> Json:
         "spread": fit.spread(weights),
         "ratio": float(np.exp(value)),
         "interval": [float(np.exp(value - half)), float(np.exp(value + half))],
+        "agrees": None,
     }
 
 
@@ -471,8 +489,45 @@ def needed(study: Study, hypothesis: Json, kept: Sequence[Row], change: Json) ->
     return row
 
 
+def sided(z: float, free: float, check: tuple[float, float]) -> tuple[float, float]:
+    """p of a rise and of a fall, with what has to agree."""
+    near = max(float(t.sf(abs(z), free)), min(0.5, check[0 if z > 0 else 1]))
+    return (near, 1 - near) if z > 0 else (1 - near, near)
+
+
+def checked(odds: Json, unseen: tuple[float, float]) -> None:
+    own = unseen[0 if odds["z"] > 0 else 1]
+    odds["p"], odds["agrees"] = max(odds["p"], min(1.0, 2 * own)), own or None
+
+
+def widened(
+    data: Data, fit: LeftOut, level: str, against: str, interval: Sequence[float], unseen: tuple[float, float]
+) -> list[float]:
+    """Ends of an odds ratio that go as far as the log odds at which the rates differ by Gaffke's limit."""
+
+    def change(odds: float) -> float:
+        return float(
+            np.mean([after - before for before, after in moved_rates(data, fit, level, against, odds)])
+        )
+
+    def at(limit: float) -> float:
+        if not change(-60) < limit < change(60):
+            return 0.0 if limit < 0 else inf
+        return float(np.exp(brentq(lambda odds: change(odds) - limit, -60, 60)))
+
+    low, high = interval
+    least, most = data.limits(level, against, 0.025)
+    return [min(low, at(least)) if unseen[0] else low, max(high, at(most)) if unseen[1] else high]
+
+
 def tests(
-    data: Data, hypothesis: Json, fit: Any, names: Sequence[Any], z: Sequence[float], compared: Sequence[str]
+    data: Data,
+    hypothesis: Json,
+    fit: Any,
+    names: Sequence[Any],
+    z: Sequence[float],
+    compared: Sequence[str],
+    checks: Sequence[tuple[float, float]],
 ) -> tuple[Json, dict[str, float]]:
     """The test of the estimator, and the p-values of what is claimed and of what refutes it."""
     kind, axis = hypothesis["kind"], hypothesis["axis"]
@@ -491,10 +546,18 @@ def tests(
         spread = min(map(fit.spread, rows), key=lambda each: each["effective"])
     if len(picked) == 1 and kind != "interaction":
         value, name, p = float(z[0]), "wald_z", float(2 * t.sf(abs(z[0]), free))
+        p = max(p, min(1.0, 2 * checks[0][0 if z[0] > 0 else 1]))
     else:
         name, value, p = "box_f", 0.0, 1.0
         if fit is not None:
             value, above, free, p = fit.joint(rows)
+        own = [check[0 if each > 0 else 1] for each, check in zip(z, checks, strict=True)]
+        if any(own):
+            each = [
+                max(2 * float(t.sf(abs(one), fit.freedom(row[None]))), min(1.0, 2 * check))
+                for one, row, check in zip(z, rows, own, strict=True)
+            ]
+            p = max(p, min(1.0, len(each) * min(each)))
     test = {"name": name, "statistic": value, "df": len(picked), "p": p, "freedom": free, "spread": spread}
     test["above"] = above
     if spread is not None and not spread["enough"]:
@@ -504,7 +567,7 @@ def tests(
         return test, {"support": p, "refute": 1.0}
     if kind == "trend":
         up = hypothesis["direction"] == "increasing"
-        sides = (1.0, 1.0) if few else (float(t.sf(z[0], free)), float(t.cdf(z[0], free)))
+        sides = (1.0, 1.0) if few else sided(z[0], free, checks[0])
         return test, {"support": sides[not up], "refute": sides[up]}
     base, levels = compared[0], compared[1:]
     m = (hypothesis.get("margin") or {}).get("pp", 0) / 100
@@ -526,8 +589,8 @@ def tests(
         return test, {"support": p, "refute": within}
     known = fit is not None and not few
     frees = [] if fit is None else [fit.freedom(np.eye(len(fit.params))[at][None]) for at in picked]
-    up = min(1.0, len(z) * min(map(t.sf, z, frees))) if known else 1.0
-    down = min(1.0, len(z) * min(map(t.cdf, z, frees))) if known else 1.0
+    both = [sided(*one) for one in zip(z, frees, checks, strict=True)] if known else [(1.0, 1.0)]
+    up, down = (min(1.0, len(z) * min(own)) for own in zip(*both, strict=True))
     toward, away = (up, down) if hypothesis["side"] == "greater" else (down, up)
     if not m:
         return test, {"support": float(toward), "refute": float(away)}

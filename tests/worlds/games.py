@@ -29,6 +29,8 @@ ANY = {**UNITS, **ANSWERS, "models": Range(1, 3, whole=True)}
 SEEN = Range(10, 60, logarithmic=True)
 """What is supported assumes that what is rare is seen: ten units of it or more are expected."""
 STUDY = {**ANY, "odd": SEEN}
+FEW = {**ANY, "odd": Range(0.3, 10, logarithmic=True)}
+UNSEEN = ", of which few units say what it lacks"
 MEAN = {**STUDY, "base": Range(0.2, 0.8)}
 """Intervals of means are too short near 0 and 1, which the page says."""
 MARGIN = {**ANY, "margin": Range(2, 20)}
@@ -131,15 +133,22 @@ TWO_MODELS = {**STUDY, "models": Range(2, 3, whole=True)}
 EFFECTS = (
     hypotheses("a difference is supported", lambda world: [contrast("difference")], any_of("supported")),
     hypotheses(
-        "a difference is supported, of which few units say what it lacks",
+        f"a difference is supported{UNSEEN}",
         lambda world: [contrast("difference")],
         any_of("supported"),
-        {**ANY, "odd": Range(0.3, 10, logarithmic=True)},
+        FEW,
     ),
     hypotheses(
         "three levels together differ",
         lambda world: [contrast("difference", ["l1", "l2", "l3"])],
         any_of("supported"),
+        levels=4,
+    ),
+    hypotheses(
+        f"three levels together differ{UNSEEN}",
+        lambda world: [contrast("difference", ["l1", "l2", "l3"])],
+        any_of("supported"),
+        FEW,
         levels=4,
     ),
     hypotheses(
@@ -214,7 +223,15 @@ EFFECTS = (
         CROSSED,
         levels=None,
     ),
+    hypotheses(
+        f"an interaction is supported{UNSEEN}",
+        lambda world: [{"id": "H", "kind": "interaction", "axis": "axis", "by": "model"}],
+        any_of("supported"),
+        CROSSED | {"odd": FEW["odd"]},
+        levels=None,
+    ),
     hypotheses("a trend is decided, either way", lambda world: [TREND], DECIDED, levels=3),
+    hypotheses(f"a trend is decided, either way{UNSEEN}", lambda world: [TREND], DECIDED, FEW, levels=3),
     hypotheses(
         "some of a ranking and two differences is decided (Holm)",
         lambda world: MIXED,

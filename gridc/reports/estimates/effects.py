@@ -82,6 +82,15 @@ class _HypothesisRows:
                 interval=odds.interval,
                 p=odds.p,
             )
+            if odds.agrees is not None:
+                yield self._tested(
+                    f"{name}/agrees",
+                    "agreement_p",
+                    f"p of what no unit goes against, {about}",
+                    odds.agrees,
+                    "Gaffke's test of units, one-sided; p of the log odds is no smaller than twice it",
+                    p=odds.agrees,
+                )
         if contrast.risk_ratio is not None:
             yield self._row(
                 f"{name}/risk_ratio",

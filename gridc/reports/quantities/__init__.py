@@ -89,6 +89,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("p_support", "p", "p of what a hypothesis predicts"),
         ("p_refute", "p", "p of what refutes it"),
         ("p_within", "p", "p of a difference smaller than a margin"),
+        ("agreement_p", "p", "p of what no unit goes against, by a test that needs to see none"),
         ("page_p", "p", "p of a trend by ranks within units"),
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
     ),

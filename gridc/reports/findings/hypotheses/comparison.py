@@ -26,6 +26,7 @@ from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
 from gridc.statistics.unit_bootstrap import Ends
+from gridc.statistics.unseen import Check, against_zero, contrast
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,14 @@ class Comparison:
         """How many samples of each cell count under a level, (P,)."""
         own, (counts, _) = self.arms == self.levels.index(level), self.counted
         return np.bincount(self.rows.cell[own], counts[own], len(self.rows.cells)).astype(np.float64)
+
+    def unseen(self, level: str, reference: str) -> Check:
+        """What has to agree with a rise and with a fall of the rate."""
+        return against_zero(self.by_unit, contrast(len(self.levels), *self._places(level, reference)))
+
+    def joined(self, level: str, reference: str, tested: FittedOdds) -> FittedOdds:
+        """What is tested, with ends that its check allows."""
+        return rate_differences.joined(self.by_unit, *self._places(level, reference), tested)
 
     def _places(self, level: str, reference: str) -> tuple[int, int]:
         return self.levels.index(level), self.levels.index(reference)

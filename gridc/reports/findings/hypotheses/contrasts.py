@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import log
+from dataclasses import replace
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed, recovery
 from gridc.statistics.unit_bootstrap import Ends
+from gridc.statistics.unseen import agreed, jointly, of_direction
 from gridc.statistics.verdicts import Evidence
 
 
@@ -114,10 +116,13 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
             columns = [
                 fitted.design.columns.index(((hypothesis.axis, level),)) for level in hypothesis.levels
             ]
-            odds = [fitted.odds(column) for column in columns]
-            test = _test(fitted, columns, odds)
+            known = [
+                _where_seen(comparison, fitted, level, fitted.odds(column))
+                for level, column in zip(hypothesis.levels, columns, strict=True)
+            ]
+            test, odds = _test(fitted, columns, known), list(known)
         except NotEstimable as error:
-            failure, odds = failure_of(error), [None] * len(hypothesis.levels)
+            failure = failure_of(error)
     contrasts = tuple(
         contrast(
             comparison, spec, hypothesis, level, alpha, known, tested_odds(comparison, fitted, level, known)
@@ -202,13 +207,29 @@ def tested_odds(
     predictor = fitted.design.matrix @ fitted.errors.coefficients
     of_reference, of_level = map(comparison.samples_of_cells, (comparison.levels[0], level))
     low, high = odds.interval
-    return FittedOdds(predictor, of_reference, of_level, (log(low), log(high)))
+    return FittedOdds(predictor, of_reference, of_level, (_log(low), _log(high)))
 
 
-def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> EffectTest:
-    if len(columns) == 1 and odds[0] is not None:
+def _log(ratio: float) -> float:
+    return log(ratio) if ratio else -inf
+
+
+def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: Odds) -> Odds:
+    """The odds of a level with the check of `statistics.unseen`, where they decide."""
+    tested = tested_odds(comparison, fitted, level, odds)
+    if tested is None:
+        return odds
+    reference = comparison.levels[0]
+    agrees = of_direction(comparison.unseen(level, reference), odds.z)
+    low, high = (float(end) for end in np.exp(comparison.joined(level, reference, tested).ends))
+    return every_digits(replace(odds, p=agreed(odds.p, agrees), interval=(low, high), agrees=agrees))
+
+
+def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds]) -> EffectTest:
+    if len(columns) == 1:
         return EffectTest("wald_z", odds[0].z, 1, odds[0].p, odds[0].freedom, odds[0].spread)
-    return fitted.joint(columns)
+    joint = fitted.joint(columns)
+    return replace(joint, p=jointly(joint.p, [one.p for one in odds], [one.agrees for one in odds]))
 
 
 def _evidence(

@@ -84,7 +84,9 @@ class RateChange:
 class Odds:
     """Log odds of a level against the reference, adjusted for the covariates, with its standard error, z and
     two-sided p; the odds ratio with its 95 % interval. With errors clustered by unit z is compared with
-    Student's t of `freedom`, and `spread` says how evenly the units carry it; else both are None."""
+    Student's t of `freedom`, and `spread` says how evenly the units carry it; else both are None. Where no
+    unit goes against it, `agrees` is p of Gaffke's test (`statistics.unseen`): `p` is no smaller, and the
+    interval no narrower than it allows."""
 
     log_odds: float
     error: float
@@ -94,6 +96,7 @@ class Odds:
     interval: Ends
     freedom: float | None = None
     spread: Spread | None = None
+    agrees: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

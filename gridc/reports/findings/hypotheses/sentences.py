@@ -10,7 +10,7 @@ from gridc.reports.findings.hypotheses.effects import (
 )
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import counted, percent, points
+from gridc.reports.words import counted, p_value, percent, points
 from gridc.schema.hypotheses import RateChangeRow
 from gridc.statistics.jackknife import Spread
 from gridc.statistics.unit_bootstrap import Ends
@@ -71,6 +71,11 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g} [{low:.3g}, {high:.3g}]")
         if contrast.odds.spread is not None:
             more.append(spread_words(contrast.odds.spread, change.units))
+        if contrast.odds.agrees is not None:
+            more.append(
+                f"no unit goes against it, so Gaffke's test, which needs to see none, has to "
+                f"agree: p {p_value(min(1.0, 2 * contrast.odds.agrees))}"
+            )
     if contrast.number_needed is not None:
         more.append(number_needed.in_words(contrast.number_needed))
     if contrast.recovery is not None:

@@ -1,5 +1,8 @@
 """An outcome that moves one way along ordered levels: the slope over doses, and tests by rank beside it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from gridc.compiler.hypotheses.trend import KIND, doses_of
@@ -9,11 +12,21 @@ from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, undecided
+from gridc.reports.findings.hypotheses.regression import (
+    DOSE,
+    ClusteredLogit,
+    design_of,
+    estimate,
+    failure_of,
+    undecided,
+)
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.arrays import Floats
 from gridc.statistics.clustered_logit import NotEstimable
+from gridc.statistics.digits import every_digits
 from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.unseen import against_zero, agreed, of_direction, slope
 
 
 class TrendDecision(EffectDecision[TrendHypothesis]):
@@ -45,6 +58,8 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     else:
         try:
             odds = fitted.odds(fitted.design.columns.index(((DOSE, ""),)))
+            if isinstance(fitted, ClusteredLogit):
+                odds = _where_seen(comparison, odds, tuple(doses.values()))
         except NotEstimable as error:
             failure = failure_of(error)
     up, down = tails(odds)
@@ -60,6 +75,16 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     return effect_of(
         comparison, hypothesis, spec, contrasts, test, failure, p, _line(comparison, hypothesis, doses)
     )
+
+
+def _where_seen(comparison: Comparison, odds: Odds, doses: Sequence[float]) -> Odds:
+    """The odds with the check of `statistics.unseen`; where it does not agree the interval holds 1."""
+    agrees = of_direction(against_zero(comparison.by_unit, slope(doses)), odds.z)
+    p = agreed(odds.p, agrees)
+    low, high = odds.interval
+    if p > 1 - LEVEL:
+        low, high = min(low, 1.0), max(high, 1.0)
+    return every_digits(replace(odds, p=p, interval=(low, high), agrees=agrees))
 
 
 def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, float]) -> TrendLine | None:

@@ -54,7 +54,7 @@ from gridc.runtime.store.items import item_rows, named_digest, question_rows, sh
 from gridc.runtime.store.opening import BESIDE
 from gridc.runtime.store.rows import CheckedCall, Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import digest, digest_bytes, has_one_reading
+from gridc.schema.canonical import digest_bytes, has_one_reading
 
 MOST_JSON = 2**26
 """The most bytes of a stranger's document that are read."""
@@ -83,7 +83,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         stamp = _as_run(lock, store, events)
         progress, conclusion = store.progress(stamp), store.conclusion(stamp)
         inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
-        diagnostics = list(inputs)
+        diagnostics = [*inputs, *of_history(lock, store, events, stamp)]
         diagnostics += of_events(events)
         records, outcomes = CallRecords(columns_of_calls(store, conclusion)), CellResults()
         diagnostics += of_calls(store, stamp, records)
@@ -138,6 +138,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             recorded_at_the_end(store, progress, conclusion),
             reports_checked(passed),
             behaves(lock, compiled.study.stamped()),
+            *other_studies(store, stamp),
             *unchecked(folder, checked),
             *shown.lines,
         ),
@@ -265,12 +266,41 @@ def _inputs(
     if locks != [digest_bytes(lock.text().encode())]:
         yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
     content = store.study(stamp)
-    if digest(content) != stamp:
-        yield Diagnostic("GC701", "the study in the store does not hash to its stamp", where)
     for path, ran, current in differences(content, compiled.study.stamped()):
         message = f"`{path}` is not what was run ({brief(ran, 24)}, now {brief(current, 24)})"
         yield Diagnostic("GC701", message, where)
     yield from reconcile(lock, compiled.study, log_path(compiled.source.path)).findings
+
+
+def of_history(
+    lock: Lock, store: Store, events: Sequence[Event], stamp: str, alone: bool = False
+) -> Iterator[Diagnostic]:
+    """Every study in the store is one that was stamped or run under this lock or one that it replaced (of a
+    bundle, `alone`, this one), and its stamp is the digest of what was stamped; no event is about another."""
+    known = {stamp, *(earlier.stamp for earlier in lock.chain)}
+    known |= {started.stamp for started in recorded(events, Stamped) if started.registered in known}
+    for other in store.stamps():
+        if other not in ({stamp} if alone else known):
+            message = f"the store holds another study (stamp {other[:12]}), of which nothing here is a check"
+            yield Diagnostic("GC701", message, str(store.path), help=OTHER_STUDY)
+        elif not store.is_stamped(other):
+            message = f"the study {other[:12]} in the store does not hash to its stamp"
+            yield Diagnostic("GC701", message, str(store.path))
+    for event in events:
+        if event.body.stamp not in known:
+            name = f"a study (stamp {event.body.stamp[:12]})"
+            message = f"event {event.seq} is about {name} that is not of the lock's history"
+            yield Diagnostic("GC701", message, str(store.path))
+
+
+OTHER_STUDY = "a store has the studies of one lock, a bundle has one: verify the other where its lock is"
+
+
+def other_studies(store: Store, stamp: str) -> list[str]:
+    """In a line, what studies of the lock's history the store holds beside the one that was checked."""
+    others = [other[:12] for other in store.stamps() if other != stamp]
+    text = "and shown only where they are named by their stamps"
+    return [f"not checked, {text}: earlier studies in the store ({', '.join(others)})"] if others else []
 
 
 def of_events(events: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -19,6 +19,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.rows import RECORDED
+from gridc.runtime.store.studies import stamps_in, which_study
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
 from gridc.viewer.reader import LiveReader, Moment
@@ -171,22 +172,23 @@ def absent(message: str) -> StoreError:
 class Studies:
     """The studies of one store, counted when they are asked for."""
 
-    def __init__(self, reader: LiveReader) -> None:
+    def __init__(self, reader: LiveReader, named: str | None = None) -> None:
+        """`named` is how the stamp of the study begins that is meant where nothing else is said."""
         self._reader = reader
+        self._named = named
         self._counted: dict[str, tuple[Any, float, StoredStudy]] = {}
 
     def stamps(self, moment: Moment) -> list[str]:
-        """Of the studies in the store, newest first."""
-        return [stamp for (stamp,) in moment.rows("SELECT stamp FROM study ORDER BY rowid DESC LIMIT 1000")]
+        """Of the studies in the store, oldest first."""
+        return stamps_in(moment.connection)
 
     def study(self, moment: Moment, prefix: str = "") -> StoredStudy:
-        """The study whose stamp begins so, the newest of them. Raises `StoreError` (GC615) without one."""
-        stamps = [stamp for stamp in self.stamps(moment) if stamp.startswith(prefix)]
-        if not stamps:
-            raise absent(
-                f"the store has no study with stamp {prefix}" if prefix else "the store has no study"
-            )
-        stamp, version = stamps[0], moment.version
+        """The study whose stamp begins so, or the one that is meant. Raises `StoreError`: GC615 where the
+        store has none whose stamp begins so, otherwise as `which_study`."""
+        if prefix and not any(stamp.startswith(prefix) for stamp in self.stamps(moment)):
+            raise absent(f"the store has no study with stamp {prefix}")
+        stamp = which_study(moment.connection, self._reader.path, prefix or self._named)
+        version = moment.version
         known, at, counted = self._counted.get(stamp, (None, 0.0, None))
         rest = 2.0 + 20 * counted.took if counted else 0.0
         if counted is None or (known != version and time.monotonic() - at > rest):
@@ -229,7 +231,6 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
             readings.get(key) or ((1, _names(method, judged)) if imported is None else _of_logs(imported))
         ]
     )  # fmt: skip
-    stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
     about = spec.get("study") if isinstance(spec, dict) else imported
     named = about if isinstance(about, dict) else {}
     return StoredStudy(
@@ -237,7 +238,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         id=str(named.get("id", stamp[:12])),
         title=str(named.get("title", f"Study {stamp[:12]}")),
         cells=cells,
-        better={name: _better(direction) for name, direction in stated},
+        better={name: _better(direction) for name, direction in _directions(moment, stamp, spec)},
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
@@ -245,6 +246,19 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         by_key={cell.key: cell for cell in cells},
         by_place={(cell.model, cell.benchmark, cell.configuration): cell for cell in cells},
     )
+
+
+def _directions(moment: Moment, stamp: str, spec: Any) -> list[tuple[str, str]]:
+    """(benchmark, which score is the good one), as the spec says it; of imported logs, which have none, as
+    the table does."""
+    if spec is None:
+        return moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp]).fetchall()
+    stated = spec.get("benchmark") if isinstance(spec, dict) else None
+    return [
+        (str(one.get("id")), str(one.get("direction")))
+        for one in (stated if isinstance(stated, list) else [])
+        if isinstance(one, dict)
+    ]
 
 
 def levels_of(configuration: str) -> dict[str, str]:

@@ -58,6 +58,7 @@ from gridc.reports.verification import (
     of_cells,
     of_digests,
     of_events,
+    of_history,
     of_items,
     of_no_conclusion,
     of_reports,
@@ -99,7 +100,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             store.require(Plan(study).study_digest)
             environment = [load.as_json() for load in store.recorded(ModelLoaded)]
             ended = max((event.at for event in store.events()), default=lock.created)
-            store.copy_to(draft / "results" / "store.sqlite")
+            store.copy_to(draft / "results" / "store.sqlite", Plan(study).study_digest)
         source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
             "gridcard.toml": expanded_text(source).encode() if source.others else spec.read_bytes(),
@@ -155,9 +156,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             diagnostics += _reconciled(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
-            if digest(store.study(plan.study_digest)) != plan.study_digest:
-                message = "the study in the store does not hash to its stamp"
-                diagnostics.append(Diagnostic("GC701", message, str(folder)))
+            diagnostics += of_history(lock, store, events, plan.study_digest, alone=True)
             diagnostics += of_events(events)
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
             records = CallRecords(columns_of_calls(store, conclusion))

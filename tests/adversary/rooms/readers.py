@@ -1,16 +1,171 @@
 """What is shown in the place of what was verified."""
 
+import json
 import shutil
 import sqlite3
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
+from benchmarks.synthetic import make
 from gridc.diagnostics.errors import GridcError
-from gridc.runtime.store import looked
+from gridc.reports import verification
+from gridc.reports.exchange import bundle
+from gridc.runtime.store import looked, queries, reader, studies
+from gridc.schema.canonical import digest
+from gridc.study.sql import queries as asked
+from gridc.viewer import cells
 from tests.adversary.attack import attack, instead, nothing
-from tests.adversary.rooms.stores import HOLDER, studied
+from tests.adversary.rooms.bundles import SENDER, bundled, listed
+from tests.adversary.rooms.stores import AXES, HOLDER, codes, studied
+
+
+def hide_a_study(store: Path, score: str = "1") -> str:
+    """Add a study to a store, of the same calls, with other scores than the answers have; its stamp. No row
+    of the first one is touched, and no event says that it was ever run."""
+    db = sqlite3.connect(store)
+    old, content = db.execute("SELECT stamp, content FROM study").fetchone()
+    document = json.loads(content)
+    document["spec"]["study"]["title"] = "Nobody ran this"
+    stamp = digest(document)
+    changed = {
+        "stamp": f"'{stamp}'",
+        "score": score,
+        "content": f"'{json.dumps(document).replace(chr(39), chr(39) * 2)}'",
+    }
+    (cells_here,) = db.execute("SELECT max(id) FROM cell").fetchone()
+    changed["cell"] = f"cell + {cells_here}"
+    for table in ("study", "benchmark", "item", "question", "shown", "cell", "sample", "trace"):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        values = [f"id + {cells_here}" if (table, name) == ("cell", "id") else changed.get(name, name)
+                  for name in columns]  # fmt: skip
+        db.execute(f"INSERT INTO {table} SELECT {', '.join(values)} FROM {table}")
+    db.commit()
+    db.close()
+    assert old != stamp
+    return stamp
+
+
+def newest(db: sqlite3.Connection, path: Path, named: str | None = None) -> str:
+    """What every reader once took."""
+    return [stamp for stamp in studies.stamps_in(db) if stamp.startswith(named or "")][-1]
+
+
+def the_newest(patch: MonkeyPatch) -> None:
+    for module in (reader, queries, cells):
+        patch.setattr(module, "which_study", newest)
+
+
+def told(ask: Callable[[], Any]) -> set[str]:
+    """The codes that a question ends with; empty where it is answered."""
+    try:
+        ask()
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    return set()
+
+
+@attack(HOLDER, "a study that the lock does not know is hidden in the store, and the stamped one is verified",
+        "GC701", instead((verification, "of_history", nothing)))  # fmt: skip
+def hidden_study(folder: Path, _: MonkeyPatch) -> set[str]:
+    hide_a_study(studied(folder) / "store.sqlite")
+    return codes(folder)
+
+
+@attack(HOLDER, "the same, and `view` shows its scores", "GC602", the_newest)
+def hidden_study_viewed(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    hide_a_study(store)
+    seen = told(lambda: gridc.view_pages(folder / "pages", store, pages=1))
+    assert seen or "Nobody ran this" in (folder / "pages" / "index.html").read_text("utf-8")
+    return seen
+
+
+@attack(HOLDER, "the same, and `sql` counts its scores", "GC602", the_newest)
+def hidden_study_counted(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    hide_a_study(store)
+    means: list[float] = []
+
+    def mean() -> None:
+        with asked(gridc.open(folder / "gridcard.toml")._place, str(store)) as ours:
+            means.extend(row[0] for row in ours.select("SELECT avg(score) FROM samples").rows)
+
+    seen = told(mean)
+    assert seen or means == [1.0]
+    return seen
+
+
+@attack(HOLDER, "the same, and `diff` compares its scores", "GC602", the_newest)
+def hidden_study_in_a_diff(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    shutil.copy(store, folder / "before.sqlite")
+    hide_a_study(store)
+    return told(lambda: gridc.diff(folder / "before.sqlite", store))
+
+
+@cache
+def two_runs() -> tuple[Path, Path]:
+    """Two results folders: of the second, every answer is wrong."""
+    folder = Path(mkdtemp(prefix="gridc-adversary-"))
+    gridc.open(make(folder / "a", 24, AXES)).report()
+    shutil.copytree(folder / "a", folder / "b")
+    one, other = (folder / name / "results" / "synthetic" for name in "ab")
+    with sqlite3.connect(other / "store.sqlite") as db:
+        db.execute("UPDATE sample SET score = 0")
+    return one, other
+
+
+@attack(HOLDER, "the same, and the gate of `compare` opens: NO-GO becomes GO", "GC602", the_newest)
+def hidden_study_at_the_gate(folder: Path, _: MonkeyPatch) -> set[str]:
+    one, other = two_runs()
+    assert gridc.compare(one, other, margin=20).verdict == "NO-GO"
+    candidate = shutil.copytree(other, folder / "candidate")
+    hide_a_study(candidate / "store.sqlite")
+    verdicts: list[str] = []
+    seen = told(lambda: verdicts.append(gridc.compare(one, candidate, margin=20).verdict))
+    assert seen or verdicts == ["GO"]
+    return seen
+
+
+@attack(SENDER, "a second study is hidden in the store of a bundle, and the manifest made to fit", "GC701",
+        instead((bundle, "of_history", nothing)))  # fmt: skip
+def hidden_study_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    hide_a_study(made / "results" / "store.sqlite")
+    listed(made, "results/store.sqlite")
+    return codes(made)
+
+
+@attack(SENDER, "the same, and `view` shows its scores", "GC602", the_newest)
+def hidden_study_of_a_bundle_viewed(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    hide_a_study(made / "results" / "store.sqlite")
+    seen = told(lambda: gridc.view_pages(folder / "pages", made, pages=1))
+    assert seen or "Nobody ran this" in (folder / "pages" / "index.html").read_text("utf-8")
+    return seen
+
+
+@attack(HOLDER, "what was stamped is changed under its stamp, and `compare` takes the lower score for better",
+        "GC605", instead((studies, "is_stamped", lambda *_: True)))  # fmt: skip
+def study_changed_under_its_stamp(folder: Path, _: MonkeyPatch) -> set[str]:
+    one, other = two_runs()
+    a, b = (shutil.copytree(side, folder / side.parents[1].name) for side in (one, other))
+    for side in (a, b):
+        with sqlite3.connect(side / "store.sqlite") as db:
+            lower = (
+                """replace(content, '"direction": "higher_is_better"', '"direction": "lower_is_better"')"""
+            )
+            assert db.execute(f"UPDATE study SET content = {lower}").rowcount
+    verdicts: list[str] = []
+    seen = told(lambda: verdicts.append(gridc.compare(a, b, margin=20).verdict))
+    assert seen or verdicts == ["GO"]
+    return seen
 
 
 def rows_exchanged(store: Path, one: str, other: str) -> None:

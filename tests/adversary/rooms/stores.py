@@ -421,13 +421,6 @@ def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(folder)
 
 
-@attack(HOLDER, "the study in the store holds a number that JSON cannot", "GC703",
-        instead((verification, "guarded", lambda _, check: check)))  # fmt: skip
-def study_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
-    edit(studied(folder), "UPDATE study SET content = '-9007199254740993'")
-    return codes(folder)
-
-
 def words_of_sqlite(path: Path) -> object:
     """Opening that takes no care of what SQLite says in bytes that are no text."""
     return Database(opening._connect(path)), lambda: None

@@ -231,6 +231,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
             readings.get(key) or ((1, _names(method, judged)) if imported is None else _of_logs(imported))
         ]
     )  # fmt: skip
+    stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
     about = spec.get("study") if isinstance(spec, dict) else imported
     named = about if isinstance(about, dict) else {}
     return StoredStudy(
@@ -238,7 +239,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         id=str(named.get("id", stamp[:12])),
         title=str(named.get("title", f"Study {stamp[:12]}")),
         cells=cells,
-        better={name: _better(direction) for name, direction in _directions(moment, stamp, spec)},
+        better={name: _better(direction) for name, direction in stated},
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
@@ -246,19 +247,6 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         by_key={cell.key: cell for cell in cells},
         by_place={(cell.model, cell.benchmark, cell.configuration): cell for cell in cells},
     )
-
-
-def _directions(moment: Moment, stamp: str, spec: Any) -> list[tuple[str, str]]:
-    """(benchmark, which score is the good one), as the spec says it; of imported logs, which have none, as
-    the table does."""
-    if spec is None:
-        return moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp]).fetchall()
-    stated = spec.get("benchmark") if isinstance(spec, dict) else None
-    return [
-        (str(one.get("id")), str(one.get("direction")))
-        for one in (stated if isinstance(stated, list) else [])
-        if isinstance(one, dict)
-    ]
 
 
 def levels_of(configuration: str) -> dict[str, str]:

@@ -55,12 +55,13 @@ from gridc.reports.verification import (
     guarded,
     looked_at,
     of_calls,
-    of_cells,
+    of_costs,
     of_digests,
     of_events,
     of_history,
-    of_items,
+    of_lock,
     of_no_conclusion,
+    of_plan,
     of_reports,
     of_witness,
     recorded_at_the_end,
@@ -162,7 +163,11 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             records = CallRecords(columns_of_calls(store, conclusion))
             diagnostics += of_calls(store, plan.study_digest, records)
             whole = conclusion is not None and conclusion.tables is not None
-            diagnostics += of_items(plan, store, whole)
+            diagnostics += of_lock(lock, store, plan.study_digest, events, str(compiled.lock_path))
+            diagnostics += guarded(
+                "the plan", of_plan(plan, store, conclusion, ("benchmark", "item", "cell"))
+            )
+            diagnostics += guarded("the costs", of_costs(plan, lock, store))
             diagnostics += guarded("the options", _shown(plan, store, whole))
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
@@ -177,7 +182,6 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
             diagnostics += shown.findings
-            diagnostics += of_cells(plan, store)
             diagnostics += guarded("the samples", _sampled(plan, store))
             diagnostics = [*sound(), *diagnostics]
             if not diagnostics:

@@ -20,7 +20,14 @@ from gridc.runtime.store.studies import calls_of, is_stamped, not_here, stamps_i
 FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a value of another form raises."""
 
-_DATES = {"study": "created", "call": "finished", "batch": "finished", "attempt": "started", "event": "at"}
+_DATES = {
+    "study": "created",
+    "call": "finished",
+    "batch": "finished",
+    "attempt": "started",
+    "submission": "created",
+    "event": "at",
+}
 _OBJECTS = {
     "study": ("content",),
     "call": ("request", "sent", "answer", "usage"),
@@ -36,6 +43,9 @@ _OTHERWISE = {
     "sample": """choice < 0 OR choice > 25 OR replicate < 0 OR (replicate > 0
         AND NOT EXISTS (SELECT 1 FROM sample s WHERE s.cell = sample.cell AND s.item = sample.item
                         AND s.replicate = sample.replicate - 1))""",
+    "trace": """step < 0 OR (step > 0 AND NOT EXISTS (SELECT 1 FROM trace t WHERE t.cell = trace.cell
+        AND t.item = trace.item AND t.replicate = trace.replicate AND t.step = trace.step - 1))""",
+    "batch": "calls < 1 OR seconds < 0",
     "shown": "CASE WHEN json_valid(points) THEN json_type(points) <> 'array' ELSE 1 END",
 }
 

@@ -21,7 +21,7 @@ def which_study(db: sqlite3.Connection, path: Path, named: str | None = None) ->
     because it is the newest: whoever adds rows to a store would choose what is shown.
 
     Raises `StoreError`: GC603 where there is none, GC602 where there are several, GC605 where its stamp is
-    not the digest of what the store says was stamped.
+    not the digest of what the store says was stamped, or a table calls another score the better one.
     """
     stamps = [stamp for stamp in stamps_in(db) if stamp.startswith(named or "")]
     if not stamps:
@@ -38,7 +38,24 @@ def which_study(db: sqlite3.Connection, path: Path, named: str | None = None) ->
     if not is_stamped(db, stamp):
         message = f"the study {stamp[:12]} in the store does not hash to its stamp"
         raise StoreError([Diagnostic("GC605", message, str(path))])
+    for benchmark in turned(db, stamp):
+        message = (
+            f"the table `benchmark` calls another score of {benchmark} the better one than the spec does"
+        )
+        raise StoreError([Diagnostic("GC605", message, str(path))])
     return stamp
+
+
+def turned(db: sqlite3.Connection, stamp: str) -> list[str]:
+    """The benchmarks of which the table says otherwise than the stamped spec which score is the better one.
+    Imported logs have no spec."""
+    rows = db.execute(
+        """SELECT benchmark FROM study JOIN benchmark USING (stamp), json_each(content, '$.spec.benchmark')
+           WHERE stamp = ? AND json_extract(value, '$.id') = benchmark
+           AND json_extract(value, '$.direction') <> direction""",
+        [stamp],
+    )
+    return [benchmark for (benchmark,) in rows]
 
 
 def not_here(path: Path, stamp: str | None) -> StoreError:

@@ -15,14 +15,19 @@ import gridc
 from benchmarks.synthetic import make
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
+from gridc.reports.comparison import stored
 from gridc.reports.exchange import bundle
+from gridc.reports.findings import store_diff
 from gridc.runtime.store import looked, queries, reader, studies
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.spec import Spec
+from gridc.statistics.direction import Direction
 from gridc.study.sql import queries as asked
 from gridc.viewer import cells
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.rooms.bundles import SENDER, bundled, listed
-from tests.adversary.rooms.stores import AXES, HOLDER, codes, studied
+from tests.adversary.rooms.stores import AXES, HOLDER, codes, reseal, studied
 
 
 def hide_a_study(store: Path, score: str = "1") -> str:
@@ -162,6 +167,7 @@ def study_changed_under_its_stamp(folder: Path, _: MonkeyPatch) -> set[str]:
                 """replace(content, '"direction": "higher_is_better"', '"direction": "lower_is_better"')"""
             )
             assert db.execute(f"UPDATE study SET content = {lower}").rowcount
+        flipped(side / "store.sqlite")
     verdicts: list[str] = []
     seen = told(lambda: verdicts.append(gridc.compare(a, b, margin=20).verdict))
     assert seen or verdicts == ["GO"]
@@ -213,3 +219,95 @@ def index_that_lies(folder: Path, _: MonkeyPatch) -> set[str]:
         return {finding.code for finding in error.diagnostics}
     assert not shown.equal
     return set()
+
+
+def flipped(store: Path) -> None:
+    """Say in the table of benchmarks that the lower score is the better one."""
+    with sqlite3.connect(store) as db:
+        assert db.execute("UPDATE benchmark SET direction = 'lower_is_better'").rowcount
+
+
+def sealed_anew(results: Path) -> None:
+    """Compute the digest of every table again and put all into the chain, as anyone can who read the code."""
+    with Store.open(results / "store.sqlite") as store:
+        (stamp,) = store.stamps()
+        columns, now = store.covered(), store.table_digests(stamp)
+    tables = {name: {"columns": columns[name], "sha256": now[name]} for name in columns}
+    reseal(results, lambda kind, body: {**body, "tables": tables} if kind == "finish" else body)
+
+
+@attack(HOLDER, "the table of benchmarks calls the lower score the better one, and everything is sealed anew",
+        "GC704", instead((verification, "of_plan", nothing)))  # fmt: skip
+def direction_flipped(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    flipped(results / "store.sqlite")
+    sealed_anew(results)
+    return codes(folder)
+
+
+@attack(SENDER, "the same in a bundle, and the manifest made to fit", "GC704",
+        instead((bundle, "of_plan", nothing)))  # fmt: skip
+def direction_flipped_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    flipped(made / "results" / "store.sqlite")
+    sealed_anew(made / "results")
+    listed(made, "results/store.sqlite")
+    return codes(made)
+
+
+def as_the_table_says(patch: MonkeyPatch) -> None:
+    """Readers that take what the table says, whatever was stamped."""
+    patch.setattr(studies, "turned", nothing)
+    patch.setattr(stored, "Spec", _AsTheTableSays)
+    patch.setattr(store_diff, "_directions", lambda content: {
+        one["id"]: Direction.of("lower_is_better") for one in content["spec"]["benchmark"]})  # fmt: skip
+
+
+class _AsTheTableSays:
+    """A stored spec that is read with the direction of the table."""
+
+    @staticmethod
+    def model_validate(content: Any) -> Spec:
+        benchmarks = [{**one, "direction": "lower_is_better"} for one in content["benchmark"]]
+        return Spec.model_validate({**content, "benchmark": benchmarks})
+
+
+@attack(HOLDER, "the same, and `compare` says GO for a candidate that is worse", "GC605", as_the_table_says)
+def direction_flipped_at_the_gate(folder: Path, _: MonkeyPatch) -> set[str]:
+    one, other = (shutil.copytree(side, folder / side.parents[1].name) for side in two_runs())
+    for side in (one, other):
+        flipped(side / "store.sqlite")
+    verdicts: list[str] = []
+    seen = told(lambda: verdicts.append(gridc.compare(one, other, margin=20).verdict))
+    assert seen or verdicts == ["GO"]
+    return seen
+
+
+@attack(HOLDER, "the same, and `diff` orders the models the other way round", "GC605", as_the_table_says)
+def direction_flipped_in_a_diff(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    shutil.copy(store, folder / "before.sqlite")
+    flipped(store)
+    return told(lambda: gridc.diff(folder / "before.sqlite", store))
+
+
+@attack(
+    HOLDER, "the same, and `view` says that the lower score is the better one", "GC605", as_the_table_says
+)
+def direction_flipped_in_view(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    flipped(store)
+    seen = told(lambda: gridc.view_pages(folder / "pages", store, pages=1))
+    shown = folder / "pages" / "index.html"
+    assert seen or "a lower score is the better one" in shown.read_text("utf-8")
+    return seen
+
+
+@attack(HOLDER, "the same, and `sql` says so", "GC605", as_the_table_says)
+def direction_flipped_in_sql(folder: Path, _: MonkeyPatch) -> set[str]:
+    flipped(studied(folder) / "store.sqlite")
+    rows: list[Any] = []
+    asked_for = "SELECT DISTINCT direction FROM benchmark"
+    seen = told(lambda: rows.extend(gridc.open(folder / "gridcard.toml").sql(asked_for).rows))
+    assert seen or rows == [("lower_is_better",)]
+    return seen

@@ -212,5 +212,14 @@ def test_what_an_event_counts_or_dates_is_compared(
     assert codes(folder) - {"GC706"}
 
 
+def test_a_probe_cannot_have_cost_a_million_dollars(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    with sqlite3.connect(store_of(folder)) as db:
+        assert db.execute("UPDATE attempt SET usd = 1e6 WHERE call IS NULL").rowcount
+    seal_anew(folder)
+    assert codes(folder) == {"GC704"}
+
+
 def test_every_exception_is_a_column() -> None:
     assert set(NOBODY_KNOWS) <= {".".join(pair) for pair in COLUMNS}

@@ -27,7 +27,7 @@ from gridc.study.sql import queries as asked
 from gridc.viewer import cells
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.rooms.bundles import SENDER, bundled, listed
-from tests.adversary.rooms.stores import AXES, HOLDER, codes, reseal, studied
+from tests.adversary.rooms.stores import AXES, HOLDER, codes, edit, reseal, studied
 
 
 def hide_a_study(store: Path, score: str = "1") -> str:
@@ -311,3 +311,59 @@ def direction_flipped_in_sql(folder: Path, _: MonkeyPatch) -> set[str]:
     seen = told(lambda: rows.extend(gridc.open(folder / "gridcard.toml").sql(asked_for).rows))
     assert seen or rows == [("lower_is_better",)]
     return seen
+
+
+@attack(HOLDER, "an event is about a study that the lock does not know, and all is sealed again", "GC701",
+        instead((verification, "of_history", nothing)))  # fmt: skip
+def event_of_another_study(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    reseal(results, lambda kind, body: {**body, "stamp": "ab" * 32} if kind == "start" else body)
+    return codes(folder)
+
+
+UNCHECKED = "what is not checked is named (`verification.other_studies`)"
+
+
+def hidden_under_the_lock(folder: Path) -> Path:
+    """A hidden study, with an event that says that it ran under the lock; the results folder."""
+    results = studied(folder)
+    stamp = hide_a_study(results / "store.sqlite")
+    with sqlite3.connect(results / "store.sqlite") as db:
+        began = "SELECT body FROM event WHERE kind = 'stamp'"
+        body = {**json.loads(db.execute(began).fetchone()[0]), "stamp": stamp}
+        db.execute("UPDATE event SET seq = -seq - 1")
+        db.execute("UPDATE event SET seq = -seq")
+        values = [1, "2026-01-01T00:00:00+00:00", "stamp", json.dumps(body), "", ""]
+        db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", values)
+    reseal(results, lambda _, body: body)
+    return results
+
+
+@attack(HOLDER, "a study is hidden, with an event that says that it ran under the lock", UNCHECKED,
+        instead((verification, "other_studies", nothing)))  # fmt: skip
+def hidden_study_under_the_lock(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = hidden_under_the_lock(folder)
+    gridc.open(folder / "gridcard.toml").report()  # the dates around the event changed what the page says
+    assert results.is_dir()
+    lines = gridc.open(folder / "gridcard.toml").verify().checked
+    return (
+        {UNCHECKED} if any("not checked" in line and "earlier studies" in line for line in lines) else set()
+    )
+
+
+@attack(HOLDER, "the same, and what it says was stamped is changed under its stamp", "GC701",
+        instead((verification, "of_history", nothing)))  # fmt: skip
+def hidden_study_changed(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = hidden_under_the_lock(folder)
+    edit(results, "UPDATE study SET content = replace(content, 'Nobody ran this', 'Everybody ran this')"
+                  " WHERE content LIKE '%Nobody ran this%'")  # fmt: skip
+    return codes(folder)
+
+
+@attack(HOLDER, "a value that no report reads is written, and everything is sealed anew", "GC605",
+        instead((Store, "misshapen", nothing)))  # fmt: skip
+def verified_and_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    edit(results, "UPDATE trace SET step = 1")
+    sealed_anew(results)
+    return codes(folder)

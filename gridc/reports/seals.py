@@ -86,12 +86,12 @@ def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diag
             now = store.judgements_digest(stamp) if judging else store.labels_digest(stamp, about)
             if now != event.body.judgements:
                 yield Diagnostic("GC712", f"{about}: the labels are not those that were locked")
-            elif event.body.count != (
-                store.judged_responses(stamp) if judging else len(store.labels(stamp, about))
-            ):
-                yield Diagnostic(
-                    "GC712", f"{about}: {event.body.count} labels were locked, and there are others"
+            there = store.judged_responses(stamp) if judging else len(store.labels(stamp, about))
+            if there != event.body.count:
+                message = (
+                    f"{about}: the lock counts {event.body.count} labelled responses, and there are {there}"
                 )
+                yield Diagnostic("GC712", message)
 
 
 def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:

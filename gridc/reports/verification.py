@@ -411,7 +411,7 @@ def _is_price(price: TokenPrice, request: PricedRequest, longest: int) -> bool:
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     each = price.in_batches if request.batched else price
     counted = None not in (read, written) and request.problems is None
-    if request.status == "answered" and request.kind == "generate" and counted:
+    if request.status == "answered" and request.generated and counted:
         return bool(request.usd == each.usd(read, written, usage.get("cached_tokens", 0)))
     most = (longest if request.prompt is None else request.prompt) + len(request.request or "") + MOST_BESIDE
     limit = asked.get("max_tokens") or MOST_BESIDE

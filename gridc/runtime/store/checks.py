@@ -163,8 +163,9 @@ class CheckReader(Reader):
         yield from map(
             PricedRequest._make,
             self._db.execute(
-                """SELECT attempt.model, attempt.id, status, submission IS NOT NULL, kind, usd, attempt.usage,
-                          request, length(CAST(content AS BLOB)), json_extract(sent, '$.usage_problems')
+                """SELECT attempt.model, attempt.id, status, submission IS NOT NULL, kind = 'generate', usd,
+                          attempt.usage, request, length(CAST(content AS BLOB)),
+                          json_extract(sent, '$.usage_problems')
                    FROM attempt LEFT JOIN call ON call.id = attempt.call
                    LEFT JOIN prompt ON prompt.id = call.prompt WHERE usd IS NOT NULL"""
             ),

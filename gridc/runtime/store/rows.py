@@ -139,14 +139,15 @@ class CheckedCall(NamedTuple):
 
 class PricedRequest(NamedTuple):
     """A request to a model (its identity) that a price was put on, in US dollars, with what that follows
-    from: how it ended, whether it went in a batch, the kind, the request (JSON) and the bytes of the prompt
-    of its call (None of a probe), the tokens that were counted (JSON), and why counts were not believed."""
+    from: how it ended, whether it went in a batch, whether its call generates, the request (JSON) and the
+    bytes of the prompt of its call (None of a probe), the tokens that were counted (JSON), and why counts
+    were not believed."""
 
     model: str
     id: str
     status: str
     batched: bool
-    kind: str | None
+    generated: bool | None
     usd: float
     usage: str
     request: str | None

@@ -23,8 +23,8 @@ SHOWN = 40
 def diff(a: str, b: str, as_json: bool) -> None:
     """Say what differs between two specs, two locks, a spec and a lock, or two stores.
 
-    A store may be followed by @STAMP (its first letters); else its newest study is meant. A folder stands
-    for the store.sqlite or the gridcard.toml in it. Exits with 0 if nothing differs, else with 1.
+    A store that holds several studies is followed by @STAMP, the first letters of one. A folder stands for
+    the store.sqlite or the gridcard.toml in it. Exits with 0 if nothing differs, else with 1.
     """
     found = study.diff(a, b)
     if as_json:

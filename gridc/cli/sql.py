@@ -33,7 +33,9 @@ GREETING = """{path}, open for reading. Statements end with a semicolon.
 @click.command()
 @click.argument("statement", required=False)
 @click.option("--spec", type=SpecPath(), default=Path("gridcard.toml"), help="Default: gridcard.toml.")
-@click.option("--store", type=click.Path(path_type=Path), help="A store by its path, without a spec.")
+@click.option(
+    "--store", help="A store by its path, without a spec; behind @ the stamp of one of its studies."
+)
 @FOLDERS
 @OUT
 @click.option("--tables", is_flag=True, help="List the tables and their columns.")
@@ -42,7 +44,7 @@ GREETING = """{path}, open for reading. Statements end with a semicolon.
 def sql(
     statement: str | None,
     spec: Path,
-    store: Path | None,
+    store: str | None,
     data: Path | None,
     models: Path | None,
     out: Path | None,

@@ -36,7 +36,8 @@ def view(
     """Look at prompts and responses in the browser: from the flip surface to the items on which two models
     differ, to both responses side by side.
 
-    Reads a store and changes nothing, also while a run writes it. Listens on 127.0.0.1 alone, until Ctrl-C.
+    Reads a store and changes nothing, also while a run writes it. One that holds several studies is followed
+    by @STAMP, the first letters of one. Listens on 127.0.0.1 alone, until Ctrl-C.
     """
     if folder is None:
         show(path, other, port, _ready, data, out, models)

@@ -64,8 +64,14 @@ def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagno
             made = blind(stamp, about, order_seed(plan), nonce, list(judged(plan, store)))
         else:
             made = draw_sheet(plan, store, about, nonce, event.body.responses).blind
+        if about != JUDGING and store.labels(stamp, about).keys() - {one.uuid for one in made.responses}:
+            yield Diagnostic("GC712", f"{about}: there are labels of responses that are not on the sheet")
         opening = [record.body for record in chain if isinstance(record.body, Unblinded)]
         stated = {(opened.nonce, opened.seal) for opened in opening if opened.about == about}
+        if len(made.responses) != event.body.responses:
+            yield Diagnostic(
+                "GC711", f"{about}: the sealed map has another number of responses than the seal"
+            )
         if made.seal != event.body.seal or stated - {(nonce, made.seal)}:
             yield Diagnostic("GC711", f"{about}: the map that the store opens is not the one that was sealed")
 
@@ -80,6 +86,12 @@ def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diag
             now = store.judgements_digest(stamp) if judging else store.labels_digest(stamp, about)
             if now != event.body.judgements:
                 yield Diagnostic("GC712", f"{about}: the labels are not those that were locked")
+            there = store.judged_responses(stamp) if judging else len(store.labels(stamp, about))
+            if there != event.body.count:
+                message = (
+                    f"{about}: the lock counts {event.body.count} labelled responses, and there are {there}"
+                )
+                yield Diagnostic("GC712", message)
 
 
 def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
@@ -50,11 +50,11 @@ from gridc.runtime.store.events import (
     first_break,
     recorded,
 )
-from gridc.runtime.store.items import item_rows, named_digest, question_rows, shown_rows
+from gridc.runtime.store.items import PLANNED, named_digest
 from gridc.runtime.store.opening import BESIDE
-from gridc.runtime.store.rows import CheckedCall, Progress
+from gridc.runtime.store.rows import CheckedCall, PricedRequest, Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import digest, digest_bytes, has_one_reading
+from gridc.schema.canonical import digest_bytes, has_one_reading
 
 MOST_JSON = 2**26
 """The most bytes of a stranger's document that are read."""
@@ -83,7 +83,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         stamp = _as_run(lock, store, events)
         progress, conclusion = store.progress(stamp), store.conclusion(stamp)
         inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
-        diagnostics = list(inputs)
+        diagnostics = [*inputs, *of_history(lock, store, events, stamp)]
         diagnostics += of_events(events)
         records, outcomes = CallRecords(columns_of_calls(store, conclusion)), CellResults()
         diagnostics += of_calls(store, stamp, records)
@@ -91,16 +91,13 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         diagnostics += shown.findings
         plan = Plan(compiled.study)
         if not inputs:
-            whole = conclusion is not None and conclusion.tables is not None
-            diagnostics += guarded("the items", of_items(plan, store, whole))
-            diagnostics += guarded("the options", _shown(plan, store, whole))
-            diagnostics += guarded("the questions", _questions(plan, store))
+            diagnostics += guarded("the plan", of_plan(plan, store, conclusion))
+            diagnostics += guarded("the costs", of_costs(plan, lock, store))
             if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
                 message = (
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
                 )
                 diagnostics.append(Diagnostic("GC706", message))
-            diagnostics += of_cells(plan, store)
             judgements = judged(plan, store)
             if judgements is not None:
                 diagnostics += guarded("the judgements", of_judgements(plan, store, judgements))
@@ -138,6 +135,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             recorded_at_the_end(store, progress, conclusion),
             reports_checked(passed),
             behaves(lock, compiled.study.stamped()),
+            *other_studies(store, stamp),
             *unchecked(folder, checked),
             *shown.lines,
         ),
@@ -246,7 +244,12 @@ def _require_undamaged(damage: Sequence[str]) -> None:
 
 def _sound(store: Store) -> list[Diagnostic]:
     _require_undamaged(store.damage())
-    return [Diagnostic("GC704", problem) for problem in store.lost_rows()]
+    found = [Diagnostic("GC605", problem) for problem in store.misshapen()]
+    if found:
+        return found
+    events = store.events()
+    whole = not recorded(events, Merged) and len({run.stamp for run in recorded(events, Stamped)}) < 2
+    return [Diagnostic("GC704", problem) for problem in (*store.lost_rows(), *store.contradictions(whole))]
 
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
@@ -261,16 +264,56 @@ def _inputs(
     compiled: Compiled, lock: Lock, store: Store, stamp: str, events: Sequence[Event]
 ) -> Iterator[Diagnostic]:
     where = str(compiled.lock_path)
-    locks = [start.lock for start in recorded(events, Stamped, stamp)]
-    if locks != [digest_bytes(lock.text().encode())]:
-        yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
+    yield from of_lock(lock, store, stamp, events, where)
     content = store.study(stamp)
-    if digest(content) != stamp:
-        yield Diagnostic("GC701", "the study in the store does not hash to its stamp", where)
     for path, ran, current in differences(content, compiled.study.stamped()):
         message = f"`{path}` is not what was run ({brief(ran, 24)}, now {brief(current, 24)})"
         yield Diagnostic("GC701", message, where)
     yield from reconcile(lock, compiled.study, log_path(compiled.source.path)).findings
+
+
+def of_lock(
+    lock: Lock, store: Store, stamp: str, events: Sequence[Event], where: str
+) -> Iterator[Diagnostic]:
+    """The lock against the one that the study was written into the store under."""
+    begun = [(start.lock, start.registered, start.created) for start in recorded(events, Stamped, stamp)]
+    if begun != [(digest_bytes(lock.text().encode()), lock.stamp, lock.created)]:
+        yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
+    (row,) = store.rows_of("study", stamp)
+    if row["created"] != lock.created:
+        message = f"the store says that the study was stamped on {row['created']}, the lock {lock.created}"
+        yield Diagnostic("GC704", message, where)
+
+
+def of_history(
+    lock: Lock, store: Store, events: Sequence[Event], stamp: str, alone: bool = False
+) -> Iterator[Diagnostic]:
+    """Every study in the store is one that was stamped or run under this lock or one that it replaced (of a
+    bundle, `alone`, this one), and its stamp is the digest of what was stamped; no event is about another."""
+    known = {stamp, *(earlier.stamp for earlier in lock.chain)}
+    known |= {started.stamp for started in recorded(events, Stamped) if started.registered in known}
+    for other in store.stamps():
+        if other not in ({stamp} if alone else known):
+            message = f"the store holds another study (stamp {other[:12]}), of which nothing here is a check"
+            yield Diagnostic("GC701", message, str(store.path), help=OTHER_STUDY)
+        elif not store.is_stamped(other):
+            message = f"the study {other[:12]} in the store does not hash to its stamp"
+            yield Diagnostic("GC701", message, str(store.path))
+    for event in events:
+        if event.body.stamp not in known:
+            name = f"a study (stamp {event.body.stamp[:12]})"
+            message = f"event {event.seq} is about {name} that is not of the lock's history"
+            yield Diagnostic("GC701", message, str(store.path))
+
+
+OTHER_STUDY = "a store has the studies of one lock, a bundle has one: verify the other where its lock is"
+
+
+def other_studies(store: Store, stamp: str) -> list[str]:
+    """In a line, what studies of the lock's history the store holds beside the one that was checked."""
+    others = [other[:12] for other in store.stamps() if other != stamp]
+    text = "and shown only where they are named by their stamps"
+    return [f"not checked, {text}: earlier studies in the store ({', '.join(others)})"] if others else []
 
 
 def of_events(events: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -310,37 +353,78 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
         yield "record"
 
 
-def of_items(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
-    """The groups of the items in the store against the study's: a recount from the store alone rests on
-    them. Only a store that is not `whole`, as an older gridc ended it, may have none."""
-    stored = store.groups(plan.study_digest)
-    expected = sorted(row[1:] for row in item_rows(plan))
-    if (stored or whole) and stored != [tuple(row) for row in expected]:
-        changed = next(ours for ours, theirs in zip_longest(expected, stored) if ours != theirs)
-        name = "an item that is not in the study" if changed is None else f"{changed[0]}, item {changed[1]}"
-        yield Diagnostic("GC704", f"{name}: the store does not have the groups of the study's items")
+def of_plan(
+    plan: Plan, store: Store, conclusion: RunFinished | None, tables: Collection[str] = PLANNED
+) -> Iterator[Diagnostic]:
+    """Every column of the tables of which the plan says each row, against it. Only a store whose run recorded
+    no digest of a table, as an older gridc ended it, may have no row there, and nothing in later columns; and
+    `question` stays empty where an older gridc began the run, whoever ended it."""
+    digested = {} if conclusion is None or conclusion.tables is None else conclusion.tables
+    for table in tables:
+        columns = digested[table].columns if table in digested else ()
+        key = store.key_of(table)
+        stored = {tuple(row[name] for name in key): row for row in store.rows_of(table, plan.study_digest)}
+        if not stored and (not columns or table == "question"):
+            continue
+        for row in PLANNED[table](plan):
+            expected = row._asdict()
+            place = tuple(expected[name] for name in key)
+            where = ", ".join(str(part) for part in place if part != plan.study_digest)
+            found = stored.pop(place, None)
+            if found is None:
+                yield Diagnostic("GC704", f"{where}: not in the table `{table}` of the store")
+                continue
+            for column in found.keys() - {"id"}:  # the number of a cell, by which other tables name it
+                said = found[column]
+                if said != expected.get(column) and (said is not None or column in columns):
+                    is_now, stated = brief(said, 24), brief(expected.get(column), 24)
+                    message = (
+                        f"{where}: `{column}` is {is_now} in the table `{table}`, and {stated} by the study"
+                    )
+                    yield Diagnostic("GC704", message)
+        for place in stored:
+            where = ", ".join(str(part) for part in place if part != plan.study_digest)
+            yield Diagnostic("GC704", f"{where}: in the table `{table}`, and not in the study")
 
 
-def _questions(plan: Plan, store: Store) -> Iterator[Diagnostic]:
-    """What items ask, in the store against the study's. Only a store that an older gridc filled has none."""
-    expected = {tuple(row[1:3]): tuple(row[3:]) for row in question_rows(plan)}
-    stored = {row[:2]: row[2:] for row in store.questions(plan.study_digest)}
-    for benchmark, item in sorted(stored.keys() | expected.keys()) if stored else ():
-        if stored.get((benchmark, item)) != expected.get((benchmark, item)):
-            yield Diagnostic(
-                "GC704", f"{benchmark}, item {item}: the store has another question than the study"
+def of_costs(plan: Plan, lock: Lock, store: Store) -> Iterator[Diagnostic]:
+    """What requests cost against the prices of the lock or the spec: what the counted tokens come to, or at
+    most what the tokens that were asked for can."""
+    stated = {model.id for model in plan.study.spec.asked_models if model.price is not None}
+    prices = {
+        plan.study.asked_models[name].digest: price
+        for name, price in prices_of(plan.study.spec, lock.prices).items()
+        if name in {*stated, *lock.prices} and name in plan.study.asked_models
+    }
+    longest = store.longest_prompt()
+    for request in store.costs():
+        if request.model in prices and not _is_price(prices[request.model], request, longest):
+            message = (
+                f"request {request.id[:12]} is said to have cost ${request.usd:,.6g}, which it cannot have"
             )
+            yield Diagnostic("GC704", message)
 
 
-def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
-    """Which options earn the point, by item and order, in the store against the study's."""
-    stored = {row[:3]: row[3:] for row in store.shown(plan.study_digest)}
-    expected = {tuple(row[1:4]): tuple(row[4:]) for row in shown_rows(plan)}
-    for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
-        if stored.get(where) != expected.get(where):
-            benchmark, item, order = where
-            name = f"{benchmark}, item {item}, options {order}"
-            yield Diagnostic("GC704", f"{name}: the store does not have the item as the study shows it")
+def _is_price(price: TokenPrice, request: PricedRequest, longest: int) -> bool:
+    """Whether a request can have cost what is stored of it."""
+    usage, asked = json.loads(request.usage), json.loads(request.request or "{}")
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    each = price.in_batches if request.batched else price
+    counted = None not in (read, written) and request.problems is None
+    if request.status == "answered" and request.generated and counted:
+        return bool(request.usd == each.usd(read, written, usage.get("cached_tokens", 0)))
+    most = (longest if request.prompt is None else request.prompt) + len(request.request or "") + MOST_BESIDE
+    limit = asked.get("max_tokens") or MOST_BESIDE
+    return bool(
+        0
+        <= request.usd
+        <= max(one.most(max(read or 0, most), max(written or 0, limit)) for one in (price, each))
+    )
+
+
+MOST_BESIDE = 10_000
+"""Tokens that a request may have beside its prompt, or write where it states no limit, when it is asked what
+it can have cost."""
 
 
 def of_no_conclusion(events: Sequence[Event], stamp: str) -> Iterator[Diagnostic]:
@@ -377,19 +461,6 @@ def _reported(events: Sequence[Event], stamp: str) -> bool:
         if event.body.stamp == stamp and isinstance(event.body, (Reported, RunStarted, Merged, RunFinished))
     ]
     return kinds[-1:] == [Reported]
-
-
-def of_cells(plan: Plan, store: Store) -> Iterator[Diagnostic]:
-    """The cells against the plan's, column by column."""
-    stored = store.cell_rows(plan.study_digest)
-    for cell in plan.cells():
-        planned = (cell.model, cell.benchmark, cell.configuration, cell.tier, cell.shared)
-        row = stored.pop(cell.key, None)
-        if row != planned:
-            state = "not in the store" if row is None else "stored as another one"
-            yield Diagnostic("GC704", f"{cell.key} is {state}")
-    for key in stored:
-        yield Diagnostic("GC704", f"{key} is not in the plan")
 
 
 def of_judgements(plan: Plan, store: Store, judgements: Judged) -> Iterator[Diagnostic]:

@@ -464,8 +464,8 @@ def open(
 
 @coded()
 def diff(a: AnyPath, b: AnyPath) -> "StudyDiff":
-    """What differs between two specs, two locks, a spec and a lock, or two stores. A store may be followed
-    by @STAMP (its first letters); else its newest study is meant."""
+    """What differs between two specs, two locks, a spec and a lock, or two stores. A store that
+    holds several studies is followed by @STAMP, the first letters of one."""
     from gridc.study.comparing import diff
 
     return diff(str(a), str(b))
@@ -552,7 +552,8 @@ def view(
     models: AnyPath | None = None,
 ) -> None:
     """Show a store in the browser until Ctrl-C, on this machine alone, and another one to compare with.
-    `path` is a store, a folder with one, a bundle, or a spec. `ready` is told the address."""
+    `path` is a store, which `@` and the first letters of a stamp follow where it holds several studies, a
+    folder with one, a bundle, or a spec. `ready` is told the address."""
     from gridc.study.viewing import serve_pages
 
     others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]

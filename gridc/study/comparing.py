@@ -11,7 +11,7 @@ from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_st
 from gridc.reports.templates import in_configurations
 from gridc.schema.spread import PairedRow
 from gridc.statistics.contrasts import LevelSummary
-from gridc.study.place import spec_in
+from gridc.study.place import operand
 
 __all__ = ["CellDifference", "LevelSummary", "PathDifference", "StoreDiff", "StudyDiff", "brief", "diff"]
 
@@ -51,8 +51,8 @@ class StudyDiff:
 
 
 def diff(a: str, b: str) -> StudyDiff:
-    """Compare two paths. A store may be followed by @STAMP (its first letters), else its newest study is
-    meant; a folder stands for the store.sqlite or the gridcard.toml in it."""
+    """Compare two paths. A store that holds several studies is followed by @STAMP, the first letters of one;
+    a folder stands for the store.sqlite or the gridcard.toml in it."""
     (left, one), (right, other) = operand(a), operand(b)
     stores = [_is_store(path) for path in (left, right)]
     if stores[0] != stores[1]:
@@ -61,16 +61,6 @@ def diff(a: str, b: str) -> StudyDiff:
     if stores[0]:
         return StudyDiff(stores=diff_stores(left, right, (one, other)))
     return StudyDiff(tuple(compare(read_document(left), read_document(right))))
-
-
-def operand(text: str) -> tuple[Path, str | None]:
-    """A path, and behind an `@` the stamp of the study that is meant."""
-    name, at, stamp = text.rpartition("@")
-    path = Path(name) if at and not Path(text).exists() else Path(text)
-    if path.is_dir():
-        store = path / "store.sqlite"
-        path = store if store.is_file() else spec_in(path)
-    return path, stamp if at and str(path).startswith(name) and name else None
 
 
 def _is_store(path: Path) -> bool:

@@ -20,7 +20,7 @@ from gridc.reports.comparison.stored import stored_run
 from gridc.reports.recorded.compared import LogSelection, logged_run
 from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
 from gridc.schema.policy import Aspect, Policy
-from gridc.study.comparing import operand
+from gridc.study.place import operand
 from gridc.study.recorded import is_of_logs, recorded_logs
 
 __all__ = [

@@ -111,6 +111,16 @@ def spec_in(path: Path) -> Path:
     return path / SPEC_NAME if path.is_dir() else path
 
 
+def operand(text: str) -> tuple[Path, str | None]:
+    """A path, and behind an `@` the stamp of the study that is meant."""
+    name, at, stamp = text.rpartition("@")
+    path = Path(name) if at and not Path(text).exists() else Path(text)
+    if path.is_dir():
+        store = path / "store.sqlite"
+        path = store if store.is_file() else spec_in(path)
+    return path, stamp if at and str(path).startswith(name) and name else None
+
+
 def require_lock(compiled: "Compiled") -> "Lock":
     """The study's lock. Raises `StampError` (GC403) when it has none."""
     if compiled.lock is None:

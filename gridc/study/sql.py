@@ -1,13 +1,12 @@
 """A study's store, asked in SQL."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gridc.compiler.lock.lock import stamp_of
 from gridc.reports.exchange.table_files import harmless
 from gridc.runtime.store.queries import Queries, Relation, Selected
-from gridc.study.place import Place
+from gridc.study.place import Place, operand
 
 __all__ = ["Queries", "QueryResult", "Relation", "Selected", "harmless", "queries", "sql"]
 
@@ -24,10 +23,11 @@ class QueryResult:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def queries(place: Place, store: Path | None = None) -> Queries:
-    """What takes statements for the store of a study, or of this path. Use as a context manager."""
+def queries(place: Place, store: str | None = None) -> Queries:
+    """What takes statements for the store of a study, or of this path, which `@` and the first letters of a
+    stamp follow where it holds several studies. Use as a context manager."""
     if store is not None:
-        return Queries(store)
+        return Queries(*operand(store))
     compiled = place.resolved()
     return Queries(place.store(compiled), stamp_of(compiled.study))
 

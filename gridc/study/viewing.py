@@ -16,7 +16,7 @@ from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.observations import Samples
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
-from gridc.study.place import Place
+from gridc.study.place import Place, operand
 from gridc.study.recorded import certify, is_of_logs
 from gridc.viewer import server
 from gridc.viewer.curves import StatedCurves
@@ -49,19 +49,13 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
         for place in places:
             given = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
             logs = _of_logs(given, stack)
-            path, tags, stamp, curves = _store(place) if logs is None else (logs, {}, "", None)
-            source = OpenStore(path, tags, curves)
+            path, tags, named, curves = _store(place) if logs is None else (logs, {}, None, None)
+            source = OpenStore(path, tags, curves, named)
             stack.callback(source.close)
             sources.append(source)
             with source.reader.moment() as moment:
-                stamps = source.studies.stamps(moment)
-                if not stamps:
-                    message = "the store holds no study yet"
-                    raise StoreError([Diagnostic("GC603", message, str(path), help="`gridc run` creates it")])
-                source.studies.study(
-                    moment, stamp if stamp in stamps else ""
-                )  # counted before the first page
-            if stamp in stamps and len(sources) == 1:
+                stamp = source.studies.study(moment).stamp  # counted before the first page
+            if named and len(sources) == 1:
                 start = addresses.study(stamp)
         yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start
 
@@ -75,24 +69,25 @@ def _of_logs(path: Path, opened: ExitStack) -> Path | None:
     return folder / f"{path.name}.sqlite"
 
 
-def _store(place: Place) -> tuple[Path, Tags, str, StatedCurves | None]:
-    """The store that a path means, the tags of its items as far as they are known, the study's digest and its
-    curves: the path of a store, of a folder with one, of a bundle, or of a spec."""
-    given = place.spec
-    folder = given.parent if given.name == "gridcard.toml" else given
+def _store(place: Place) -> tuple[Path, Tags, str | None, StatedCurves | None]:
+    """The store that a path means, the tags of its items as far as they are known, how the stamp of the study
+    begins that is meant (None: the only one), and its curves: the path of a store, of a folder with one, of a
+    bundle, or of a spec."""
+    folder = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
     if is_bundle(folder):
-        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), "", None
+        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), None, None
+    given, named = operand(str(place.spec if place.spec.exists() else folder))
     if given.suffix in (".sqlite", ".db"):
-        return given, {}, "", None
-    if not given.exists() and (folder / "store.sqlite").is_file():
-        return folder / "store.sqlite", {}, "", None
+        return given, {}, named, None
     compiled = place.compiled()
     tags = {
         name: {item.id: item.tags for item in items.sampled} for name, items in compiled.study.items.items()
     }
     plan, path = Plan(compiled.study), place.store(compiled)
     curves = StatedCurves(plan.study_digest, partial(_curves, plan, path)) if plan.study.spec.curve else None
-    return path, tags, plan.study_digest, curves
+    with Store.open(path) as store:
+        ran = plan.study_digest in store.stamps()  # the spec may have been changed since
+    return path, tags, plan.study_digest if ran else None, curves
 
 
 def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:

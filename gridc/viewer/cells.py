@@ -19,6 +19,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.rows import RECORDED
+from gridc.runtime.store.studies import stamps_in, which_study
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
 from gridc.viewer.reader import LiveReader, Moment
@@ -171,22 +172,23 @@ def absent(message: str) -> StoreError:
 class Studies:
     """The studies of one store, counted when they are asked for."""
 
-    def __init__(self, reader: LiveReader) -> None:
+    def __init__(self, reader: LiveReader, named: str | None = None) -> None:
+        """`named` is how the stamp of the study begins that is meant where nothing else is said."""
         self._reader = reader
+        self._named = named
         self._counted: dict[str, tuple[Any, float, StoredStudy]] = {}
 
     def stamps(self, moment: Moment) -> list[str]:
-        """Of the studies in the store, newest first."""
-        return [stamp for (stamp,) in moment.rows("SELECT stamp FROM study ORDER BY rowid DESC LIMIT 1000")]
+        """Of the studies in the store, oldest first."""
+        return stamps_in(moment.connection)
 
     def study(self, moment: Moment, prefix: str = "") -> StoredStudy:
-        """The study whose stamp begins so, the newest of them. Raises `StoreError` (GC615) without one."""
-        stamps = [stamp for stamp in self.stamps(moment) if stamp.startswith(prefix)]
-        if not stamps:
-            raise absent(
-                f"the store has no study with stamp {prefix}" if prefix else "the store has no study"
-            )
-        stamp, version = stamps[0], moment.version
+        """The study whose stamp begins so, or the one that is meant. Raises `StoreError`: GC615 where the
+        store has none whose stamp begins so, otherwise as `which_study`."""
+        if prefix and not any(stamp.startswith(prefix) for stamp in self.stamps(moment)):
+            raise absent(f"the store has no study with stamp {prefix}")
+        stamp = which_study(moment.connection, self._reader.path, prefix or self._named)
+        version = moment.version
         known, at, counted = self._counted.get(stamp, (None, 0.0, None))
         rest = 2.0 + 20 * counted.took if counted else 0.0
         if counted is None or (known != version and time.monotonic() - at > rest):

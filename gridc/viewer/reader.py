@@ -62,11 +62,11 @@ class Moment:
     """The rows of a store at one moment."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> "sqlite3.Cursor":
         """The rows that a statement selects, one after the other."""
-        return self._connection.execute(statement, values)
+        return self.connection.execute(statement, values)
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first of them, if there is one."""
@@ -76,4 +76,4 @@ class Moment:
     @property
     def version(self) -> int:
         """Another one after another process has written."""
-        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])

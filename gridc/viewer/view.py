@@ -16,11 +16,18 @@ from gridc.viewer.search import Index
 class OpenStore:
     """One store: its rows, its studies, its search index, and the curves of the study whose spec is known."""
 
-    def __init__(self, path: Path, tags: Tags | None = None, curves: StatedCurves | None = None) -> None:
-        """Raises `StoreError` where there is no store that can be read."""
+    def __init__(
+        self,
+        path: Path,
+        tags: Tags | None = None,
+        curves: StatedCurves | None = None,
+        named: str | None = None,
+    ) -> None:
+        """`named` is how the stamp of the study begins that is shown. Raises `StoreError` where there is no
+        store that can be read."""
         self.path = path
         self.reader = LiveReader(path)
-        self.studies = Studies(self.reader)
+        self.studies = Studies(self.reader, named)
         self.curves = curves
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}

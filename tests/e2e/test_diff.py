@@ -61,8 +61,21 @@ def test_a_study_of_a_store_is_chosen_by_its_stamp(study: Path) -> None:
     done = diff(f"{store}@{first[:10]}", f"{store}@{second[:10]}", cwd=study)
     assert done.returncode == 1
     assert "study.title" in done.stdout
-    assert diff(store, f"{store}@{second[:10]}", cwd=study).returncode == 0
-    nobody = diff(store, f"{store}@ffff", cwd=study)
+    which = diff(store, f"{store}@{second[:10]}", cwd=study)
+    assert which.returncode == 6 and "GC602" in which.stderr and first[:12] in which.stderr
+    for asked in (["sql", "--store", store, "SELECT 1"], ["view", store, "--export", "pages"]):
+        which = command(*asked, cwd=study)
+        assert which.returncode == 6 and "GC602" in which.stderr and f"{store}@{second[:12]}" in which.stderr
+    counted = "SELECT count(*) FROM sample"
+    for stamp in (first, second):
+        alone = command("sql", "--store", f"{store}@{stamp[:10]}", counted, cwd=study).stdout
+        both = command(
+            "sql", "--store", f"{store}@{stamp[:10]}", counted.replace("sample", "main.sample"), cwd=study
+        )
+        assert 2 * int(alone.split()[-1]) == int(both.stdout.split()[-1])
+    assert command("view", f"{store}@{first[:10]}", "--export", "pages", cwd=study).returncode == 0
+    assert first[:12] in (study / "pages" / "index.html").read_text()
+    nobody = diff(f"{store}@{first[:10]}", f"{store}@ffff", cwd=study)
     assert nobody.returncode == 6
     assert "error[GC603]" in nobody.stderr
 

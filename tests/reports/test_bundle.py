@@ -18,7 +18,7 @@ from gridc.diagnostics.errors import UsageError, VerificationError
 from gridc.reports.exchange.bundle import CRATE, ITEMS, MANIFEST, export, verify_bundle
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
-from tests.adversary.rooms.stores import reseal
+from tests.adversary.rooms.stores import AXES, reseal
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,43 @@ def test_it_holds_what_a_reviewer_needs_and_no_items(made: Path) -> None:
     assert not [name for name in names if name.startswith("bbq")]
     done = subprocess.run(["sha256sum", "--check", "--quiet", MANIFEST], cwd=made, check=False)
     assert done.returncode == 0
+
+
+def test_of_a_store_with_an_earlier_study_it_holds_the_one_that_is_bundled(tmp_path: Path) -> None:
+    """The spec is changed and stamped anew, and both studies are run into one store. `verify` names the
+    earlier one, and no row, and no byte, of it goes into the bundle."""
+    folder = tmp_path / "study"
+    spec = make(folder, 2, AXES)
+    study = OpenStudy(spec)
+    study.report()
+    store = folder / "results" / "synthetic" / "store.sqlite"
+    tables = ("study", "cell", "sample", "trace", "call", "prompt", "batch", "item", "shown", "question")
+    alone = study.bundle(tmp_path / "alone") / "results" / "store.sqlite"
+    before = {table: count_in(alone, table) for table in tables}
+    text = spec.read_text("utf-8")
+    spec.write_text(text.replace('prompt = "builtin:T4"', 'prompt = "builtin:T3"'))
+    OpenStudy(spec).stamp(supersede=True)
+    compiled = compile_spec(spec)
+    fill(compiled, store)
+    lock = compiled.lock
+    assert lock is not None and len(lock.supersedes) == 1
+    study = OpenStudy(spec)
+    study.report()
+    (line,) = [line for line in study.verify().checked if "earlier studies" in line]
+    assert lock.supersedes[0].stamp[:12] in line
+    both = study.bundle(tmp_path / "both")
+    bundled = both / "results" / "store.sqlite"
+    assert {table: count_in(bundled, table) for table in tables} == before
+    assert count_in(store, "sample") == 2 * before["sample"]
+    with sqlite3.connect(bundled) as db:
+        assert db.execute("SELECT stamp FROM study").fetchall() == [(lock.stamp,)]
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert verify_bundle(both).complete
+
+
+def count_in(store: Path, table: str) -> int:
+    with sqlite3.connect(store) as db:
+        return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def test_the_crate_describes_every_file(made: Path) -> None:

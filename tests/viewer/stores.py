@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gridc.runtime.store.opening import open_to_write
+from gridc.schema.canonical import digest
 
-STAMP = "ab" * 32
+CONTENT = {"spec": {"study": {"id": "hand-made", "title": "A study made by hand"}}}
+STAMP = digest(CONTENT)
 MODELS, SHOTS, SCORING = ("ant", "bee", "cat"), ("0", "3"), ("text", "rank", "tree")
 HOSTILE = (
     "<script>document.title='changed'</script>",
@@ -31,8 +33,7 @@ def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, wait
     connection.isolation_level = None
     connection.execute("BEGIN")
     draw = random.Random(seed)
-    content = {"spec": {"study": {"id": "hand-made", "title": "A study made by hand"}}}
-    connection.execute("INSERT INTO study VALUES (?, '2026-01-01', ?)", [STAMP, json.dumps(content)])
+    connection.execute("INSERT INTO study VALUES (?, '2026-01-01', ?)", [STAMP, json.dumps(CONTENT)])
     for benchmark in ("facts", "views"):
         connection.execute(
             "INSERT INTO benchmark VALUES (?, ?, 'higher_is_better', 'item')", [STAMP, benchmark]
@@ -130,6 +131,15 @@ def _call(
                  529 if number == 1 else 200, "<b>try later</b>"],
             )  # fmt: skip
     return call
+
+
+def restate(db: sqlite3.Connection, content: Any) -> str:
+    """Let the study say that something else was stamped; its stamp from then on."""
+    stamp = digest(content)
+    db.execute("UPDATE study SET content = ?", [json.dumps(content)])
+    for table in ("study", "benchmark", "item", "shown", "cell"):
+        db.execute(f"UPDATE {table} SET stamp = ?", [stamp])
+    return stamp
 
 
 def judge(path: Path, key: str, item: str) -> None:

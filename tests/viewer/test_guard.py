@@ -16,9 +16,9 @@ from gridc.reports import addresses
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import listen
-from gridc.viewer.view import OpenStore
+from gridc.viewer.view import OpenStore, PageRequest
 from tests.viewer.conftest import Client
-from tests.viewer.stores import HOSTILE, STAMP, make
+from tests.viewer.stores import HOSTILE, STAMP, make, restate
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
@@ -161,6 +161,16 @@ def test_right_to_left_text_is_kept_apart(hostile: Path) -> None:
     assert re.search(r'<td class="said" dir="auto">[^<]*\ufffdgnp\.exe', page)
 
 
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"spec": {}}', '{"spec": 1, "spec": 2}'])
+def test_a_study_that_does_not_hash_to_its_stamp_is_not_shown(content: str, tmp_path: Path) -> None:
+    path = make(tmp_path / "store.sqlite", items=2)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE study SET content = ?", [content])
+        db.commit()
+    with closing(Viewer([OpenStore(path)])) as viewer, pytest.raises(StoreError, match="does not hash to"):
+        viewer.page(PageRequest("", {}, str, live=True))
+
+
 def test_hostile_names_and_documents_of_a_store(tmp_path: Path) -> None:
     """Names of models, axes and items, and documents that are not what gridc writes."""
     path = make(tmp_path / "store.sqlite", items=2)
@@ -168,7 +178,7 @@ def test_hostile_names_and_documents_of_a_store(tmp_path: Path) -> None:
     bad = HOSTILE[1] + HOSTILE[3]
     db.execute("UPDATE cell SET model = ?, key = ? || key WHERE model = 'ant'", [bad, bad])
     db.execute("UPDATE cell SET configuration = ?", ["=,,==" + bad])
-    db.execute("UPDATE study SET content = ?", ["[" * 100_000])
+    restate(db, {"spec": [bad], "recorded": 3})
     db.execute("UPDATE prompt SET content = ?", [json.dumps({"messages": [["user"], 3], "x": bad})])
     db.execute(
         "UPDATE call SET answer = ?, request = 'not JSON', sent = '[]' WHERE answer NOT NULL", ["{" + bad]

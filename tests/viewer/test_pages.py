@@ -13,7 +13,7 @@ from gridc.reports import addresses
 from gridc.viewer.pages import Viewer
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import TAGS, Client
-from tests.viewer.stores import STAMP, judge, make
+from tests.viewer.stores import CONTENT, STAMP, judge, make, restate
 
 STATES = {
     "outcome=earned": "score > 0",
@@ -246,8 +246,8 @@ def test_what_a_response_was_read_to_has_its_name(
     key, place = "bee/facts/shots=0,scoring=text", "shots=0,scoring=text"
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE cell SET method = ? WHERE configuration = ?", [method, place])
-        judge_table = '{"labels": ["safe", "unsafe", "odd"]}'
-        db.execute("UPDATE study SET content = json_set(content, '$.spec.judge', json(?))", [judge_table])
+        spec = {**CONTENT["spec"], "judge": {"labels": ["safe", "unsafe", "odd"]}}
+        stamp = restate(db, {"spec": spec})
         db.commit()
         query = "SELECT item, choice FROM sample JOIN cell ON id = cell WHERE key = ? AND choice < ?"
         choices = db.execute(query, [key, len(names)]).fetchall()
@@ -255,12 +255,12 @@ def test_what_a_response_was_read_to_has_its_name(
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         for item, choice in choices:
-            page = get(client, addresses.sample(STAMP, key, item))
+            page = get(client, addresses.sample(stamp, key, item))
             assert f"<dt>read as</dt><dd>{names[choice]}</dd>" in page
-            assert f"{names[choice]}</a>" in get(client, addresses.item(STAMP, "facts", item))
+            assert f"{names[choice]}</a>" in get(client, addresses.item(stamp, "facts", item))
         for page in (
-            get(client, addresses.cell(STAMP, key)),
-            get(client, addresses.pair(STAMP, "facts", place, "bee", "cat", differ="all")),
+            get(client, addresses.cell(stamp, key)),
+            get(client, addresses.pair(stamp, "facts", place, "bee", "cat", differ="all")),
         ):
             assert f"</span> {names[choices[0][1]]}</span>" in page and "</span> option" not in page
 

@@ -53,12 +53,12 @@ UNKNOWN = ("the batch shape of each call",)
 
 
 def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
-    """The newest study of a store, or the one whose stamp begins so, as a run to compare.
+    """The study of a store, or the one whose stamp begins so, as a run to compare.
 
-    Raises `StoreError` when the store cannot be read or holds no such study (GC603), or an older gridc
-    filled it and it does not say which items are independent (GC754)."""
+    Raises `StoreError` when the store cannot be read, or holds no such study (GC603) or several (GC602), or
+    an older gridc filled it and it does not say which items are independent (GC754)."""
     with Store.open(path) as store:
-        chosen = store.newest(stamp)
+        chosen = store.which(stamp)
         content = store.study(chosen)
         spec = Spec.model_validate(content["spec"])
         if spec.aggregated:
@@ -96,13 +96,14 @@ def _benchmarks(
     for benchmark, item, order, shown, *_ in store.shown(stamp):
         content[benchmark, item][order] = shown
     digests = {place: digest(orders) for place, orders in content.items()}
-    about = {benchmark: (direction, unit) for benchmark, direction, unit in store.benchmarks(stamp)}
+    unit_names = store.units(stamp)
+    directions = {benchmark.id: Direction.of(str(benchmark.direction)) for benchmark in spec.benchmark}
     cells: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in passes.cells(spec):
         cells[cell.model, cell.benchmark].append(cell)
     run = {}
     for (model, benchmark), some in cells.items():
-        if benchmark not in about:
+        if benchmark not in unit_names:
             continue
         answers: defaultdict[str, dict[str, tuple[RunAnswer, ...]]] = defaultdict(dict)
         for cell in some:
@@ -111,7 +112,6 @@ def _benchmarks(
                 answers[item][cell.configuration] = replicates
         if not answers:
             continue
-        direction, unit = about[benchmark]
         items = {
             digests[benchmark, item]: RunItem(
                 item, units[benchmark, item], by_configuration, questions.get((benchmark, item), NOTHING)
@@ -121,8 +121,8 @@ def _benchmarks(
         alone = len({units[benchmark, item] for item in answers}) == len(answers)
         settings = {cell.configuration: _setting(cell.setting) for cell in some}
         run[model, benchmark] = RunBenchmark(
-            Direction.of(direction),
-            "item" if alone else unit,
+            directions[benchmark],
+            "item" if alone else unit_names[benchmark],
             items,
             settings,
             partial(_prompt_texts, path),

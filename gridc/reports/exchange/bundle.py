@@ -55,11 +55,13 @@ from gridc.reports.verification import (
     guarded,
     looked_at,
     of_calls,
-    of_cells,
+    of_costs,
     of_digests,
     of_events,
-    of_items,
+    of_history,
+    of_lock,
     of_no_conclusion,
+    of_plan,
     of_reports,
     of_witness,
     recorded_at_the_end,
@@ -99,7 +101,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             store.require(Plan(study).study_digest)
             environment = [load.as_json() for load in store.recorded(ModelLoaded)]
             ended = max((event.at for event in store.events()), default=lock.created)
-            store.copy_to(draft / "results" / "store.sqlite")
+            store.copy_to(draft / "results" / "store.sqlite", Plan(study).study_digest)
         source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
             "gridcard.toml": expanded_text(source).encode() if source.others else spec.read_bytes(),
@@ -155,15 +157,17 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             diagnostics += _reconciled(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
-            if digest(store.study(plan.study_digest)) != plan.study_digest:
-                message = "the study in the store does not hash to its stamp"
-                diagnostics.append(Diagnostic("GC701", message, str(folder)))
+            diagnostics += of_history(lock, store, events, plan.study_digest, alone=True)
             diagnostics += of_events(events)
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
             records = CallRecords(columns_of_calls(store, conclusion))
             diagnostics += of_calls(store, plan.study_digest, records)
             whole = conclusion is not None and conclusion.tables is not None
-            diagnostics += of_items(plan, store, whole)
+            diagnostics += of_lock(lock, store, plan.study_digest, events, str(compiled.lock_path))
+            diagnostics += guarded(
+                "the plan", of_plan(plan, store, conclusion, ("benchmark", "item", "cell"))
+            )
+            diagnostics += guarded("the costs", of_costs(plan, lock, store))
             diagnostics += guarded("the options", _shown(plan, store, whole))
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
@@ -178,7 +182,6 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
             diagnostics += shown.findings
-            diagnostics += of_cells(plan, store)
             diagnostics += guarded("the samples", _sampled(plan, store))
             diagnostics = [*sound(), *diagnostics]
             if not diagnostics:

@@ -32,7 +32,7 @@ from gridc.statistics.exact_tests import holm
 
 @dataclass(frozen=True, slots=True)
 class ComparedStudy:
-    """A study in a store: the newest one, or the one that was asked for."""
+    """A study in a store: the only one, or the one that was asked for."""
 
     path: str
     stamp: str
@@ -86,12 +86,12 @@ class StoreDiff:
 
 
 def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None, None)) -> StoreDiff:
-    """Compare a study of each store: the newest, or the one whose stamp begins as given.
+    """Compare a study of each store: the only one, or the one whose stamp begins as given.
 
-    Raises `StoreError` when a store cannot be read or holds no such study.
+    Raises `StoreError` when a store cannot be read, or holds no such study or several.
     """
     with Store.open(a) as left, Store.open(b) as right:
-        one, other = left.newest(stamps[0]), right.newest(stamps[1])
+        one, other = left.which(stamps[0]), right.which(stamps[1])
         contents = [store.study(stamp) for store, stamp in ((left, one), (right, other))]
         settings = [
             (f"{part}.{path}", *sides)

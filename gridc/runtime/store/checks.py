@@ -3,13 +3,21 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any, get_args
 
 from sqlite_utils import Database
 
+from gridc.runtime.engines.api.records import BatchState, Paid, Purpose, Status
 from gridc.runtime.store.digests import CallRecords
-from gridc.runtime.store.reader import Reader
-from gridc.runtime.store.rows import CheckedCall, CheckedSample
+from gridc.runtime.store.reader import Reader, misshapen
+from gridc.runtime.store.rows import CheckedCall, CheckedSample, PricedRequest
 from gridc.runtime.store.tables import TABLES
+
+
+def _listed(words: Any) -> str:
+    """The words of a literal type, for a statement."""
+    return ", ".join(f"'{word}'" for word in get_args(words))
+
 
 _USED = {
     "call": "id NOT IN (SELECT call FROM trace) AND id NOT IN (SELECT call FROM judgement)",
@@ -25,6 +33,63 @@ _USED = {
 }
 """Rows that gridc never writes, by table."""
 
+_SAYS_OTHERWISE = {
+    "is of another model, precision or time than the calls that it answered": (
+        "batch",
+        """id IN (SELECT batch.id FROM call JOIN batch ON batch.id = call.batch
+                  WHERE (call.model, call.precision, call.finished)
+                  IS NOT (batch.model, batch.precision, batch.finished))""",
+    ),
+    "answered fewer calls than name it": (
+        "batch",
+        """id IN (SELECT id FROM batch JOIN (SELECT batch, count(*) AS there FROM call GROUP BY 1)
+                  ON batch = id WHERE calls < there)""",
+    ),
+    "went to another model than its call": (
+        "attempt",
+        "EXISTS (SELECT 1 FROM call WHERE call.id = attempt.call AND call.model <> attempt.model)",
+    ),
+    "repeated a call that no request had asked": (
+        "attempt",
+        """purpose = 'repeat' AND NOT EXISTS (SELECT 1 FROM attempt first WHERE first.call = attempt.call
+                                            AND first.purpose = 'call')""",
+    ),
+    "ended as no request ends": (
+        "attempt",
+        f"""status NOT IN ({_listed(Status)}) OR paid NOT IN ({_listed(Paid)})
+            OR purpose NOT IN ({_listed(Purpose)}) OR number < 1 OR seconds < 0
+            OR (purpose = 'probe') <> (call IS NULL)
+            OR status = 'answered' AND (paid <> 'yes' OR failure IS NOT NULL OR http IS NULL)
+            OR status IN ('failed', 'lost') AND (paid = 'yes' OR status = 'failed' AND failure IS NULL)""",
+    ),
+    "went to another model, or holds fewer requests, than its requests say": (
+        "submission",
+        f"""state NOT IN ({_listed(BatchState)})
+            OR EXISTS (SELECT 1 FROM attempt WHERE submission = submission.id AND model <> submission.model)
+            OR requests < (SELECT count(*) FROM attempt WHERE submission = submission.id)""",
+    ),
+}
+"""By what is wrong with it, the rows of a table that say otherwise than those that they are about."""
+
+_LACKS_ROWS = {
+    "answered more calls than name it": (
+        "batch",
+        """id NOT IN (SELECT id FROM batch JOIN (SELECT batch, count(*) AS there FROM call GROUP BY 1)
+                      ON batch = id WHERE calls = there)""",
+    ),
+    "holds more requests than name it": (
+        "submission",
+        "requests <> (SELECT count(*) FROM attempt WHERE submission = submission.id)",
+    ),
+    "was answered, and no request asked it": (
+        "call",
+        """answer IS NOT NULL AND model IN (SELECT model FROM attempt WHERE call IS NOT NULL)
+           AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.call = call.id AND purpose = 'call')""",
+    ),
+}
+"""The same where all that was ever asked for the store is in it: neither was some of it taken in from another
+store, nor was another study left out of a bundle."""
+
 
 class CheckReader(Reader):
     """What is asked of a store that nobody is believed about."""
@@ -35,6 +100,10 @@ class CheckReader(Reader):
         check = "integrity_check" if thorough else "quick_check"
         rows = self._db.execute(f"PRAGMA {check}(20)")
         return [f"SQLite says: {problem}" for (problem,) in rows if problem != "ok"]
+
+    def misshapen(self) -> Iterator[str]:
+        """Each table and column with values that gridc does not write (`reader.misshapen`)."""
+        return misshapen(self._db)
 
     def lost_rows(self) -> Iterator[str]:
         """Rows that name what is not there, and rows that belong to nothing."""
@@ -70,12 +139,42 @@ class CheckReader(Reader):
                 return f"INDEXED BY {index}"
         return ""
 
-    def cell_rows(self, stamp: str) -> dict[str, tuple[str, str, str, str, bool]]:
-        """Model, benchmark, configuration, tier and whether it is shared, by cell key."""
-        rows = self._db.execute(
-            "SELECT key, model, benchmark, configuration, tier, shared FROM cell WHERE stamp = ?", [stamp]
+    def key_of(self, table: str) -> list[str]:
+        """What names a row of a table: its primary key, or in place of a number what is unique beside it."""
+        rows = self._db.execute(f"PRAGMA table_info({table})").fetchall()
+        key = [name for _, name, *_, place in sorted(rows, key=itemgetter(5)) if place]
+        return ["stamp", "key"] if key == ["id"] else key
+
+    def rows_of(self, table: str, stamp: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table that belong to a study, with every column that the table has."""
+        return self._db.query(f"SELECT * FROM {table} WHERE stamp = ?", [stamp])
+
+    def contradictions(self, whole: bool) -> Iterator[str]:
+        """Rows of batches and requests that say otherwise than those that they are about. `whole`: all that
+        was ever asked for the store is in it."""
+        wrong = _SAYS_OTHERWISE | (_LACKS_ROWS if whole else {})
+        for what, (table, where) in wrong.items():
+            (count,) = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+            if count:
+                yield f"{count} rows of `{table}`: each {what}"
+
+    def costs(self) -> Iterator[PricedRequest]:
+        """Every request that a price was put on."""
+        yield from map(
+            PricedRequest._make,
+            self._db.execute(
+                """SELECT attempt.model, attempt.id, status, submission IS NOT NULL, kind = 'generate', usd,
+                          attempt.usage, request, length(CAST(content AS BLOB)),
+                          json_extract(sent, '$.usage_problems')
+                   FROM attempt LEFT JOIN call ON call.id = attempt.call
+                   LEFT JOIN prompt ON prompt.id = call.prompt WHERE usd IS NOT NULL"""
+            ),
         )
-        return {key: (*rest, bool(shared)) for key, *rest, shared in rows}
+
+    def longest_prompt(self) -> int:
+        """The bytes of the longest prompt in the store, 0 without any."""
+        (most,) = self._db.execute("SELECT max(length(CAST(content AS BLOB))) FROM prompt").fetchone()
+        return int(most or 0)
 
     def calls_to_check(self, stamp: str, records: CallRecords) -> Iterator[CheckedCall]:
         """Every distinct call of a study with what is stored of it, in no order. The columns of `records`,

@@ -33,6 +33,7 @@ _SCOPES = {
     "attempt": """call IN (SELECT id FROM call WHERE {calls})
         OR call IS NULL AND model IN (SELECT model FROM call WHERE {calls})""",
     "submission": "model IN (SELECT model FROM call WHERE {calls})",
+    "prompt": "id IN (SELECT prompt FROM call WHERE {calls})",
 }
 """Which rows of a table belong to a study, where no column says so."""
 
@@ -81,7 +82,7 @@ def of_tables(
                 call_records(db, some, where, values, calls).sorted()
             ).hexdigest()
         else:
-            scope, given = _scope(table, there, stamp, where, values)
+            scope, given = scope_of(db, table, stamp, where, values)
             keys = [name for name, place in sorted(there.items(), key=itemgetter(1)) if place] or ["rowid"]
             rows = db.execute(
                 f"SELECT {_names(some)} FROM {_names([table])} WHERE {scope} ORDER BY {_names(keys)}", given
@@ -95,7 +96,7 @@ def of_tables(
 
 def attempts_made(db: Database, where: str, values: Sequence[str]) -> int:
     """How many requests were made of the models of the calls that `where` selects, for these or for none."""
-    scope, given = _scope("attempt", (), "", where, values)
+    scope, given = scope_of(db, "attempt", "", where, values)
     (count,) = db.execute(f"SELECT count(*) FROM attempt WHERE {scope}", given).fetchone()
     return int(count)
 
@@ -110,10 +111,11 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _scope(
-    table: str, columns: Iterable[str], stamp: str, where: str, values: Sequence[str]
+def scope_of(
+    db: Database, table: str, stamp: str, where: str, values: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Which rows of a table belong to a study; all of them where nothing says so."""
+    """A condition on a table for the rows that belong to a study; all of them where nothing says so."""
+    columns = _columns(db, table)
     if table in _SCOPES:
         scope = _SCOPES[table]
         return scope.format(calls=where), list(values) * scope.count("{calls}")
@@ -122,6 +124,20 @@ def _scope(
     if "cell" in columns:
         return "cell IN (SELECT id FROM cell WHERE stamp = ?)", [stamp]
     return "TRUE", []
+
+
+def keep_only(db: Database, stamp: str, where: str, values: Sequence[str]) -> None:
+    """Delete from a copy what belongs to other studies. `where` selects the calls of this one. What says
+    whose a row is goes last."""
+    tables = [table for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    told = [*(name for name in _SCOPES if name != "call"), "call"]
+    told += [name for name in tables if name not in told and "cell" in _columns(db, name)]
+    told += [name for name in tables if name not in told]
+    with db.atomic():
+        for table in told:
+            scope, given = scope_of(db, table, stamp, where, values)
+            db.execute(f"DELETE FROM {_names([table])} WHERE NOT ({scope})", given)
+    db.execute("VACUUM")  # what was deleted is not to be read in the file
 
 
 def call_records(

@@ -5,7 +5,7 @@ them, which is what `sample.choice` counts too.
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -67,6 +67,21 @@ class ShownRow(NamedTuple):
     matching: int | None
     unknown: int | None
     expected: str | None
+
+
+class CellRow(NamedTuple):
+    """A cell of the grid, as the table `cell` has it beside its number there."""
+
+    stamp: str
+    key: str
+    model: str
+    benchmark: str
+    configuration: str
+    tier: str
+    shared: int
+    method: str
+    option_order: str
+    replicates: int
 
 
 def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
@@ -136,6 +151,22 @@ def benchmark_rows(plan: Plan) -> Iterator[StoredBenchmark]:
             )
 
 
+def cell_rows(plan: Plan) -> Iterator[CellRow]:
+    for cell in plan.cells():
+        yield CellRow(
+            plan.study_digest,
+            cell.key,
+            cell.model,
+            cell.benchmark,
+            cell.configuration,
+            cell.tier,
+            int(cell.shared),
+            cell.setting.method,
+            order_of(cell),
+            cell.setting.replicates,
+        )
+
+
 def item_rows(plan: Plan) -> Iterator[ItemRow]:
     for name, items in plan.study.items.items():
         units = items.units
@@ -168,3 +199,13 @@ def shown_rows(plan: Plan) -> Iterator[ShownRow]:
                     item.unknown,
                     item.expected,
                 )
+
+
+PLANNED: Mapping[str, Callable[[Plan], Iterator[NamedTuple]]] = {
+    "benchmark": benchmark_rows,
+    "item": item_rows,
+    "question": question_rows,
+    "shown": shown_rows,
+    "cell": cell_rows,
+}
+"""The tables of which the plan says every row, and what makes these."""

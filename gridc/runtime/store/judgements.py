@@ -64,6 +64,15 @@ class JudgementReader(Reader):
         ).fetchone()
         return row[0], row[1]
 
+    def judged_responses(self, stamp: str) -> int:
+        """How many responses judges were asked about."""
+        (count,) = self._db.execute(
+            """SELECT count(*) FROM (SELECT DISTINCT cell, item, replicate FROM judgement
+               JOIN cell ON cell.id = judgement.cell WHERE stamp = ?)""",
+            [stamp],
+        ).fetchone()
+        return int(count)
+
     def judged_scores(self, stamp: str) -> int:
         """How many responses that judges were asked about have an outcome."""
         (count,) = self._db.execute(

@@ -1,9 +1,10 @@
 """Which files of stores were looked at, or written, by this user on this machine.
 
-What reads rows of a file built of pages that name each other need not end. So the pages of a file that gridc
-did not write here are looked at once before its rows are read. What was looked at is kept in the user's cache
-folder under the file's own number, with its size and times: a file that anything else changed is looked at
-again.
+What reads rows of a file built of pages that name each other need not end, and through an index that does not
+say what its table does, one question is answered otherwise than the next. So a file that gridc did not write
+here is looked at once, pages and indexes, before its rows are read. What was looked at is kept in the user's
+cache folder under the file's own number, with its size and times: a file that anything else changed is looked
+at again.
 """
 
 import json
@@ -19,13 +20,21 @@ from gridc.files import cache_folder, write_atomic
 
 
 def look(db: Database, path: Path) -> None:
-    """Look at the pages of an open store, unless they are known. Raises `StoreError` (GC605)."""
+    """Look at the pages and indexes of an open store, unless they are known. Raises `StoreError` (GC605)."""
     if _is_known(path):
         return
-    damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if damage != "ok":
-        raise StoreError([Diagnostic("GC605", f"SQLite says: {damage}", str(path))])
+    require_sound(db, path)
     keep(path)
+
+
+def require_sound(db: Database, path: Path) -> None:
+    """Raise `StoreError` (GC605) where the file of an open store is damaged: first its pages, as what reads
+    rows of damaged ones need not end, then whether each index says what its table does. At 100,000 samples
+    (230 MB) the pages take 0.2 s, and the indexes 0.8 s."""
+    for check in ("quick_check", "integrity_check"):
+        damage = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
+        if damage != "ok":
+            raise StoreError([Diagnostic("GC605", f"SQLite says: {damage}", str(path))])
 
 
 def keep(path: Path, writing: bool = False) -> None:

@@ -40,8 +40,8 @@ _LIMITS = {
 
 def open_to_read(path: Path, look: bool = True) -> tuple[Database, Callable[[], None]]:
     """The store at `path`, which nothing can change through it, and what closes it. One that an older gridc
-    made is read from a copy that is brought up to date; the file stays as it is. The pages of a file that
-    gridc did not write here are looked at first, unless who asks does so (`look`).
+    made is read from a copy that is brought up to date; the file stays as it is. The pages and indexes of a
+    file that gridc did not write here are looked at first, unless who asks does so (`look`).
 
     Raises `StoreError`: GC605 where there is none or it is damaged, GC612 where a newer gridc made it.
     """
@@ -233,11 +233,12 @@ def _migrated_copy(db: Database, path: Path) -> tuple[Database, Callable[[], Non
     copy = Database(_reading((Path(folder.name) / "store.sqlite").as_uri()))
     db.conn.backup(copy.conn)
     db.close()
-    damage = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if damage != "ok":  # what migrations read may have no end
+    try:
+        looked.require_sound(copy, path)  # what migrations read may have no end
+    except StoreError:
         copy.close()
         folder.cleanup()
-        raise StoreError([Diagnostic("GC605", f"SQLite says: {damage}", str(path))])
+        raise
     migrations.apply(copy)
     copy.execute("PRAGMA query_only = ON")
 

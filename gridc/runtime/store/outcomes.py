@@ -206,10 +206,10 @@ class OutcomeReader(Reader):
         """(id, content) of every prompt in the file."""
         return iter(self._db.execute("SELECT id, content FROM prompt"))
 
-    def benchmarks(self, stamp: str) -> list[tuple[str, str, str]]:
-        """(benchmark, direction, what its independent units are) of a study."""
-        rows = "SELECT benchmark, direction, unit FROM benchmark WHERE stamp = ? ORDER BY benchmark"
-        return self._db.execute(rows, [stamp]).fetchall()
+    def units(self, stamp: str) -> dict[str, str]:
+        """What the independent units are, by benchmark of a study. Which score is the better one, its spec
+        says."""
+        return dict(self._db.execute("SELECT benchmark, unit FROM benchmark WHERE stamp = ?", [stamp]))
 
     def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
         """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.

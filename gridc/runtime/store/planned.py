@@ -13,7 +13,7 @@ from gridc.compiler.lowering.judging import JudgeCall
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.store.events import Stamped
-from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, question_rows, shown_rows
+from gridc.runtime.store.items import benchmark_rows, cell_rows, item_rows, question_rows, shown_rows
 from gridc.runtime.store.writable import Writable, text_of
 from gridc.schema.canonical import digest_bytes
 
@@ -37,22 +37,8 @@ class PlanWriter(Writable):
             self._db.table("study").insert(
                 {"stamp": plan.study_digest, "created": lock.created, "content": content}
             )
-            for cell in plan.cells():
-                number = (
-                    self._db.table("cell")
-                    .insert(
-                        {
-                            "stamp": plan.study_digest,
-                            "key": cell.key,
-                            "model": cell.model,
-                            "benchmark": cell.benchmark,
-                            "configuration": cell.configuration,
-                            "tier": cell.tier,
-                            "shared": int(cell.shared),
-                        }
-                    )
-                    .last_pk
-                )
+            for cell, row in zip(plan.cells(), cell_rows(plan), strict=True):
+                number = self._db.table("cell").insert(row._asdict()).last_pk
                 samples = plan.samples(cell)
                 while some := list(islice(samples, _ROWS)):
                     self._ingest_samples(number, some)
@@ -78,10 +64,7 @@ class PlanWriter(Writable):
         self._insert("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", list(shown_rows(plan)))
         self._insert(
             "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",
-            [
-                (cell.setting.method, order_of(cell), cell.setting.replicates, plan.study_digest, cell.key)
-                for cell in plan.cells()
-            ],
+            [(row.method, row.option_order, row.replicates, row.stamp, row.key) for row in cell_rows(plan)],
         )
 
     def extend(self, stamp: str, traces: Iterable[tuple[Cell, PlannedSample, Trace]]) -> None:

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from sqlite_utils import Database
+
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
+from gridc.runtime.store.digests import scope_of
 from gridc.runtime.store.opening import open_to_read
+from gridc.runtime.store.studies import calls_of, stamps_in, which_study
 from gridc.runtime.store.tables import TABLES
 from gridc.schema.base import ID
 
@@ -83,17 +87,24 @@ class Selected:
 
 
 class Queries:
-    """A store that is asked in SQL. Use as a context manager. `samples` are those of the study with this
-    stamp, by default the newest one. Raises `StoreError` where there is no store, it is damaged, or has no
-    such study."""
+    """A store that is asked in SQL. Use as a context manager. Tables and views have the rows of the study
+    whose stamp begins as `named`, by default the only one; of a store with several, `main.sample` has those
+    of all. Raises `StoreError` where there is no store, it is damaged, or has no such study (GC603) or
+    several (GC602)."""
 
-    def __init__(self, path: Path, stamp: str | None = None) -> None:
+    def __init__(self, path: Path, named: str | None = None) -> None:
         self.path = path
         db, self._close = open_to_read(path)
         self._connection: sqlite3.Connection = db.conn
+        try:
+            stamp = which_study(self._connection, path, named)
+        except StoreError:
+            self._close()
+            raise
         self._connection.execute("PRAGMA temp_store = MEMORY")
         self._connection.execute("PRAGMA query_only = OFF")  # for the views, which are not in the file
-        stamp = self._study(stamp)
+        if stamps_in(self._connection) != [stamp]:
+            self._leave_out_others(db, stamp)
         samples = _SAMPLES.replace("{levels}", self._levels(stamp)).replace("{stamp}", stamp)
         for view in (_NAMES, samples, _CALLS):
             self._connection.execute(view)
@@ -108,15 +119,15 @@ class Queries:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def _study(self, stamp: str | None) -> str:
-        stamps = [row[0] for row in self._connection.execute("SELECT stamp FROM study ORDER BY rowid")]
-        chosen = stamp or (stamps[-1] if stamps else "")
-        if chosen not in stamps or not re.fullmatch("[0-9a-f]{64}", chosen):
-            self._close()
-            message = f"the store holds no run of this study (stamp {chosen[:12]})"
-            help = f"`gridc run` creates it; `gridc sql --store {self.path}` asks what is there"
-            raise StoreError([Diagnostic("GC603", message, help=help)])
-        return chosen
+    def _leave_out_others(self, db: Database, stamp: str) -> None:
+        """A view in front of each table, with the rows that belong to the study."""
+        where, values = calls_of(self._connection, stamp)
+        for table in TABLES:
+            scope, given = scope_of(db, table, stamp, where, values)
+            scope = scope.replace("?", "'{}'").format(
+                *given
+            )  # a view takes no values; a digest is hexadecimal
+            self._connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {scope}")
 
     def _levels(self, stamp: str) -> str:
         """A column for each axis of the study."""

@@ -11,14 +11,23 @@ from typing import Any, Self
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
+from gridc.runtime.store.digests import keep_only
 from gridc.runtime.store.events import B, Event, recorded
 from gridc.runtime.store.opening import open_to_read
 from gridc.runtime.store.rows import RECORDED
+from gridc.runtime.store.studies import calls_of, is_stamped, not_here, stamps_in, which_study
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a value of another form raises."""
 
-_DATES = {"study": "created", "call": "finished", "batch": "finished", "attempt": "started", "event": "at"}
+_DATES = {
+    "study": "created",
+    "call": "finished",
+    "batch": "finished",
+    "attempt": "started",
+    "submission": "created",
+    "event": "at",
+}
 _OBJECTS = {
     "study": ("content",),
     "call": ("request", "sent", "answer", "usage"),
@@ -34,6 +43,9 @@ _OTHERWISE = {
     "sample": """choice < 0 OR choice > 25 OR replicate < 0 OR (replicate > 0
         AND NOT EXISTS (SELECT 1 FROM sample s WHERE s.cell = sample.cell AND s.item = sample.item
                         AND s.replicate = sample.replicate - 1))""",
+    "trace": """step < 0 OR (step > 0 AND NOT EXISTS (SELECT 1 FROM trace t WHERE t.cell = trace.cell
+        AND t.item = trace.item AND t.replicate = trace.replicate AND t.step = trace.step - 1))""",
+    "batch": "calls < 1 OR seconds < 0",
     "shown": "CASE WHEN json_valid(points) THEN json_type(points) <> 'array' ELSE 1 END",
 }
 
@@ -114,18 +126,21 @@ class Reader:
         """Stop what another thread is asking."""
         self._db.conn.interrupt()
 
-    def copy_to(self, path: Path) -> None:
-        """A copy of the whole store as one file, consistent even while another process writes."""
-        copy = sqlite3.connect(path)
+    def copy_to(self, path: Path, stamp: str) -> None:
+        """A copy of a study as one file, consistent even while another process writes. Of other studies in
+        the store nothing is copied but what the event chain says of them, which is one for all."""
+        copy = Database(sqlite3.connect(path))
         try:
-            self._db.conn.backup(copy)
+            self._db.conn.backup(copy.conn)
+            if self.stamps() != [stamp]:
+                keep_only(copy, stamp, *self._calls_of(stamp))
             copy.execute("PRAGMA journal_mode = DELETE")
         finally:
             copy.close()
 
     def stamps(self) -> list[str]:
         """The studies in the store, oldest first."""
-        return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
+        return stamps_in(self._db.conn)
 
     def events(self) -> list[Event]:
         """The event chain. Raises `StoreError` (GC605) for an event that gridc does not write."""
@@ -138,12 +153,16 @@ class Reader:
     def study(self, stamp: str) -> Any:
         """The document that a study's digest is the digest of. Raises `StoreError` (GC613) for imported
         logs."""
-        row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
-        document = document_of(row[0])
+        document = self.document(stamp)
         if isinstance(document, dict) and RECORDED in document:
             message = "the store holds imported logs, and no study of gridc"
             raise StoreError([Diagnostic("GC613", message, str(self.path), help=RECORDED_HELP)])
         return document
+
+    def document(self, stamp: str) -> Any:
+        """The same, of imported logs too."""
+        row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
+        return document_of(row[0])
 
     @property
     def imported(self) -> bool:
@@ -153,23 +172,22 @@ class Reader:
 
     def logs(self) -> Any:
         """What imported logs say of themselves; None where the store holds something else."""
-        documents = [document_of(content) for (content,) in self._db.execute("SELECT content FROM study")]
-        return documents[-1][RECORDED] if documents and all(RECORDED in one for one in documents) else None
+        if not self.stamps() or not self.imported:
+            return None
+        return self.document(self.which())[RECORDED]
 
-    def newest(self, prefix: str | None = None) -> str:
-        """The stamp of the newest study, or of the newest one whose stamp begins so. Raises `StoreError`
-        (GC603) where there is none."""
-        stamps = [stamp for stamp in self.stamps() if stamp.startswith(prefix or "")]
-        if not stamps:
-            message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
-            raise StoreError([Diagnostic("GC603", message, str(self.path))])
-        return stamps[-1]
+    def which(self, named: str | None = None) -> str:
+        """The stamp of the study that is meant (`which_study`)."""
+        return which_study(self._db.conn, self.path, named)
+
+    def is_stamped(self, stamp: str) -> bool:
+        """Whether a stamp is the digest of the document that the store holds under it."""
+        return is_stamped(self._db.conn, stamp)
 
     def require(self, stamp: str) -> None:
         """Raise `StoreError` when the store holds no run of the study with this stamp."""
         if stamp not in self.stamps():
-            message = f"the store holds no run of this study (stamp {stamp[:12]})"
-            raise StoreError([Diagnostic("GC603", message, help="`gridc run` creates it")])
+            raise not_here(self.path, stamp)
 
     def row(self, table: str, identifier: str | int) -> dict[str, Any]:
         """One row as it is stored."""
@@ -177,12 +195,8 @@ class Reader:
         return fields
 
     def _calls_of(self, stamp: str) -> tuple[str, list[str]]:
-        """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
-        if self.stamps() == [stamp]:
-            return "TRUE", []
-        text = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
-        mine = " UNION ALL ".join(text.format(table) for table in ("trace", "judgement"))
-        return f"call.id IN ({mine})", [stamp, stamp]
+        """A condition on `call` for the calls of a study."""
+        return calls_of(self._db.conn, stamp)
 
 
 def document_of(text: str) -> Any:

@@ -137,6 +137,24 @@ class CheckedCall(NamedTuple):
     answer: str | None
 
 
+class PricedRequest(NamedTuple):
+    """A request to a model (its identity) that a price was put on, in US dollars, with what that follows
+    from: how it ended, whether it went in a batch, whether its call generates, the request (JSON) and the
+    bytes of the prompt of its call (None of a probe), the tokens that were counted (JSON), and why counts
+    were not believed."""
+
+    model: str
+    id: str
+    status: str
+    batched: bool
+    generated: bool | None
+    usd: float
+    usage: str
+    request: str | None
+    prompt: int | None
+    problems: str | None
+
+
 class CheckedSample(NamedTuple):
     """A sample with its outcome, its calls in order with their answers (None while there is none), and the
     step of each under a scaffold: the last of these is `answer`, once more the call that decides. `result` is

@@ -1,0 +1,225 @@
+"""Every column of every table is changed, a value at a time, by somebody who seals everything anew behind it.
+
+The columns come from the schema: one that a migration adds is changed too, and fails here until `verify`
+compares it with something, or a line of `NOBODY_KNOWS` says why nothing here can.
+"""
+
+import contextlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from sqlite_utils import Database
+
+from gridc.diagnostics.errors import GridcError
+from gridc.runtime.store.events import Locked, Sealed, Stamped
+from gridc.runtime.store.store import Store
+from gridc.runtime.store.tables import TABLES, migrations
+from tests.adversary.rooms.blinding import blinded
+from tests.adversary.rooms.stores import codes, reseal
+
+NOBODY_KNOWS = {
+    "attempt.answered_by": "what the provider called its model: its word, which only asking again tests",
+    "attempt.detail": "the words of a provider or a server about a failure",
+    "attempt.fingerprint": "what the provider said of its system: its word",
+    "attempt.http": "the status that a server answered with: its word",
+    "attempt.id": "drawn at random for the request; nothing else names it",
+    "attempt.number": "which try it was, counted from 1 in each run",
+    "attempt.seconds": "how long a request took: measured once",
+    "attempt.started": "the time of a request by the clock of the run: its holder's word",
+    "batch.most": "the memory that a batch took: measured once",
+    "batch.seconds": "how long a batch took: measured once",
+    "batch.work": "what the engine counted as it worked: measured once",
+    "call.seconds": "how long a call took: measured once",
+    "call.sent": "what left for the model, as the engine noted it: `--rerun` compares it",
+    "call.usage": "what the engine counted for a call; scores do not follow from it",
+    "event.at": "the time of an event by the clock of the run: its holder's word, which a time stamp bounds",
+    "label.label": "what a person said of a response: their word, of which the lock holds the digest",
+    "submission.created": "the time of a batch by the clock of the run: its holder's word",
+    "submission.detail": "the words of a provider about a batch",
+    "submission.remote": "what the provider calls the batch: its word",
+    "submission.state": "how far a batch was when it was last looked at: the provider's word",
+}
+"""Columns that pass, and why nothing in a store, its lock or its items could tell."""
+
+LIKELY = {"submission.state": "submitted", "attempt.status": "lost", "attempt.paid": "possibly"}
+"""What a forger would write where all rows have the same word, and no word of another form will do."""
+
+ROWS = {"attempt": "WHERE purpose = 'call' AND status = 'answered'"}
+"""The rows that are changed, of a table with several kinds. A probe belongs to no call, and nothing says
+which call was repeated: of these no more is checked than that model and cost can be."""
+
+OF_THE_FILE = ("_sqlite_migrations",)
+"""Tables about the file and not about a study; opening compares them with those that gridc makes."""
+
+
+def schema() -> Iterator[tuple[str, str]]:
+    db = Database(memory=True)
+    migrations.apply(db)
+    for table in db.table_names():
+        if table not in OF_THE_FILE:
+            columns = db.execute(f"PRAGMA table_info({table})").fetchall()
+            yield from ((table, name) for _, name, *_ in columns)
+
+
+COLUMNS = list(schema())
+
+
+@cache
+def complete() -> Path:
+    """The folder of a blinded study with judges, people's labels and a batch at a provider, without reports,
+    which would say what the store says. Copied before anything is changed in it."""
+    folder = Path(mkdtemp(prefix="gridc-columns-")) / "study"
+    shutil.copytree(blinded(), folder)
+    db = sqlite3.connect(store_of(folder))
+    (model,) = db.execute("SELECT model FROM attempt WHERE call NOT NULL AND status = 'answered'").fetchone()
+    mine = f"model = '{model}' AND call NOT NULL"
+    for name in ("one", "two"):
+        row = [name, model, "2026-01-01T00:00:00+00:00", 1, "ended", f"batch_{name}", None]
+        db.execute("INSERT INTO submission VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        db.execute(f"UPDATE attempt SET submission = '{name}' WHERE id ="
+                   f" (SELECT id FROM attempt WHERE {mine} AND submission IS NULL LIMIT 1)")  # fmt: skip
+    db.commit()
+    db.close()
+    for path in store_of(folder).parent.iterdir():
+        if not path.name.startswith("store.sqlite"):
+            path.unlink()
+    seal_anew(folder)
+    return folder
+
+
+def store_of(folder: Path) -> Path:
+    return folder / "results" / "judged" / "store.sqlite"
+
+
+def seal_anew(folder: Path) -> None:
+    """Compute every digest that the run recorded at its end, and the chain, from the store as it is now."""
+    results = store_of(folder).parent
+    with Store.open(store_of(folder)) as store:
+        (stamp,) = store.stamps()
+        tables, outcome = store.table_digests(stamp), store.results_digest(stamp)
+        labels = {about: store.labels_digest(stamp, about) for about in ("audit-1",)}
+        judged = store.judgements_digest(stamp)
+
+    def change(kind: str, body: dict[str, object]) -> dict[str, object]:
+        if kind == "finish":
+            columns = Store.open(store_of(folder)).covered()
+            fresh = {name: {"columns": columns[name], "sha256": tables[name]} for name in columns}
+            return {**body, "results": outcome, "tables": fresh}
+        if kind == "lock":
+            return {**body, "judgements": labels.get(str(body["about"]), judged)}
+        return body
+
+    reseal(results, change)
+
+
+def other_value(db: sqlite3.Connection, table: str, column: str) -> tuple[object, object]:
+    """A value of a column, and another one: that of another row where there is one, else one of the same form
+    that stands nowhere."""
+    values = [
+        value for (value,) in db.execute(f"SELECT DISTINCT {column} FROM {table} {ROWS.get(table, '')}")
+    ]
+    values.sort(key=lambda value: (type(value).__name__, value))
+    old = next((value for value in values if value is not None), None)
+    if f"{table}.{column}" in LIKELY:
+        return old, LIKELY[f"{table}.{column}"]
+    others = [value for value in values if value is not None and value != old]
+    if others and not isinstance(old, (int, float)):
+        return old, others[-1]
+    if isinstance(old, (int, float)):
+        return old, 1_000_000.0 if column == "usd" else old + 1
+    if old is None:
+        kind = {name: kind for _, name, kind, *_ in db.execute(f"PRAGMA table_info({table})")}[column]
+        return None, {"INTEGER": 1, "REAL": 1.0}.get(kind, "made up")
+    text = str(old)
+    if text.startswith("{"):
+        return old, json.dumps({**json.loads(text), "forged": 1}, sort_keys=True, separators=(",", ":"))
+    if text[:2] == "20" and text[4:5] == "-":
+        return old, f"2019{text[4:]}"
+    return old, text[:-1] + ("0" if text[-1] != "0" else "1")
+
+
+def forged(folder: Path, table: str, column: str) -> Path:
+    """A copy of the study in which one value of a column is another, and everything is sealed anew."""
+    shutil.copytree(complete(), folder)
+    db = sqlite3.connect(store_of(folder))
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute("PRAGMA ignore_check_constraints = ON")
+    old, new = other_value(db, table, column)
+    key = [name for _, name, *_, place in db.execute(f"PRAGMA table_info({table})") if place]
+    rows = f"{ROWS.get(table, 'WHERE TRUE')} AND {column} IS ?"
+    first = f"SELECT {', '.join(key)} FROM {table} {rows} ORDER BY {', '.join(key)} LIMIT 1"
+    try:
+        changed = db.execute(
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(key)}) = ({first})", [new, old]
+        )
+    except sqlite3.IntegrityError:  # a key that another row has: exchange is no smaller a lie than a new one
+        made_up = new + 1_000 if isinstance(new, int) else f"{str(new)[:-2]}zz"
+        changed = db.execute(
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(key)}) = ({first})", [made_up, old]
+        )
+    assert changed.rowcount == 1, (table, column, old, new)
+    db.commit()
+    db.close()
+    return folder
+
+
+def found(folder: Path, table: str, column: str) -> set[str]:
+    """What verifying finds once everything is sealed anew, as far as it can be: the seals themselves are
+    left as they were changed."""
+    if table != "event" or column not in ("seq", "previous", "digest"):
+        with contextlib.suppress(GridcError, LookupError, ValueError):
+            seal_anew(folder)
+    return codes(folder)
+
+
+def test_the_study_that_is_changed_has_rows_everywhere_and_verifies() -> None:
+    with sqlite3.connect(store_of(complete())) as db:
+        empty = [table for table in TABLES if not db.execute(f"SELECT 1 FROM {table}").fetchone()]
+    assert empty == []
+    assert codes(complete()) == set()
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=[".".join(pair) for pair in COLUMNS])
+def test_a_value_that_was_changed_and_sealed_anew_is_found(table: str, column: str, tmp_path: Path) -> None:
+    seen = found(forged(tmp_path / "study", table, column), table, column)
+    if f"{table}.{column}" in NOBODY_KNOWS:
+        assert not seen, "it is found: the exception has outlived its reason"
+    else:
+        assert seen - {"GC706"}, "only a digest that anyone can compute tells it"
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"),
+    [
+        (Locked.kind, "count", 5),
+        (Sealed.kind, "responses", 5),
+        (Stamped.kind, "created", "2019-01-01T00:00:00+00:00"),
+        (Stamped.kind, "registered", "0" * 64),
+    ],
+)
+def test_what_an_event_counts_or_dates_is_compared(
+    kind: str, key: str, value: object, tmp_path: Path
+) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    reseal(store_of(folder).parent, lambda each, body: {**body, key: value} if each == kind else body)
+    assert codes(folder) - {"GC706"}
+
+
+def test_a_probe_cannot_have_cost_a_million_dollars(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    with sqlite3.connect(store_of(folder)) as db:
+        assert db.execute("UPDATE attempt SET usd = 1e6 WHERE call IS NULL").rowcount
+    seal_anew(folder)
+    assert codes(folder) == {"GC704"}
+
+
+def test_every_exception_is_a_column() -> None:
+    assert set(NOBODY_KNOWS) <= {".".join(pair) for pair in COLUMNS}

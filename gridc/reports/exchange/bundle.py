@@ -43,7 +43,13 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
-from gridc.reports.exchange.recorded_items import ABSENT, listed_digest, listed_items, recorded_items
+from gridc.reports.exchange.recorded_items import (
+    ABSENT,
+    listed_digest,
+    listed_items,
+    recorded_items,
+    unread,
+)
 from gridc.reports.files import NAMES
 from gridc.reports.folders import new_folder
 from gridc.reports.verification import (
@@ -327,6 +333,10 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
     if digest(compiled.checked.spec.stamped()) != digest(content["spec"]):
         yield Diagnostic("GC701", f"gridcard.toml is not the spec that {STUDY} records", str(folder))
     manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+    for name, manifest in manifests.items():
+        for key in unread(manifest):
+            message = f"`{key}` of {name} in {ITEMS} is nothing that gridc reads"
+            yield Diagnostic("GC701", message, str(folder))
     for name, recorded in content["inputs"]["benchmarks"].items():
         if "unpinned" in recorded:
             continue

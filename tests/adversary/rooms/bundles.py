@@ -114,6 +114,19 @@ def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(made)
 
 
+@attack(SENDER, "the manifest of items says more than anything reads", "GC701",
+        instead((bundle, "unread", nothing)))  # fmt: skip
+def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    manifests = json.loads((study / bundle.ITEMS).read_text())
+    for each in manifests.values():
+        each["checked_by"] = "an independent laboratory"
+    (study / bundle.ITEMS).write_bytes(bundle._json(manifests))
+    listed(study, bundle.ITEMS)
+    return codes(study)
+
+
 @attack(SENDER, "the manifest of items is empty", "GC701",
         instead((bundle, "_described", nothing), (bundle, "_named", nothing)))  # fmt: skip
 def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:

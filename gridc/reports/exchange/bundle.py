@@ -153,6 +153,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     if diagnostics:
         raise VerificationError(diagnostics)
     passed: list[str] = []
+    uncovered: list[str] = []
     try:
         path = folder / "results" / "store.sqlite"
         with Store.open(path, look=False) as store, looked_at(store) as sound:
@@ -189,7 +190,18 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             diagnostics = [*sound(), *diagnostics]
             if not diagnostics:
                 reported = folder / "results"
-                reports = of_reports(compiled, lock, store, reported, events, results, passed, set(), True)
+                reports = of_reports(
+                    compiled,
+                    lock,
+                    store,
+                    reported,
+                    events,
+                    results,
+                    passed,
+                    set(),
+                    uncovered,
+                    without_items=True,
+                )
                 diagnostics += guarded("the reports", reports)
                 diagnostics += _too_old(plan, store, folder) if diagnostics else ()
                 diagnostics += guarded("the race", of_witness(plan, store, reported, events))
@@ -212,7 +224,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
             recorded,
-            reports_checked(passed),
+            *reports_checked(passed, uncovered),
             behaves(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from gridc.cli import terminal
 from gridc.cli.options import of_study
 from gridc.study import OpenStudy
 
@@ -50,6 +51,9 @@ def check(readme: Path, study: OpenStudy, deck: Path | None) -> None:
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
     about = f"`{checked.model}` in the results {cards.results[:12]} of stamp {cards.stamp[:12]}"
-    click.echo(f"{readme}: agrees with {about}, as the {checked.shown_by or 'file'} says{shown}")
-    if checked.unchecked:
-        click.echo(f"not checked: {'; '.join(checked.unchecked)}")
+    click.echo(
+        f"{readme}: the GRID card and its results in the model-index agree with {about}, as the "
+        f"{checked.shown_by or 'file'} says{shown}"
+    )
+    unchecked = "; ".join([*checked.unchecked, "what else the file says in words"])
+    click.echo(terminal.visible(f"not checked: {unchecked}"))

@@ -101,7 +101,8 @@ ALLOW = click.option(
     metavar="HOST:VARIABLE",
     multiple=True,
     help="This host may get the prompts, and the value of this environment variable as a key (HOST alone: no "
-    "key). For this command; `gridc run` on a terminal asks, and keeps the answer.",
+    "key), over https unless it begins with http://. For this command; `gridc run` on a terminal asks, and "
+    "keeps the answer.",
 )
 _ROOTS = click.option(
     "--roots",

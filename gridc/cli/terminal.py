@@ -166,7 +166,7 @@ def _consent(what: "Consentable") -> bool:
     name = what.reach.variable
     if name is None or what.reach.usual:
         return click.confirm("May it leave? You are not asked again", default=False, err=True)
-    warning = f"The spec chose {name}. Whoever has {what.reach.host} will know what is in it."
+    warning = f"The spec chose {name}. Whoever has {what.reach.origin} will know what is in it."
     click.echo(paint(warning, err=True, fg="red", bold=True), err=True)
     answer = click.prompt(
         "Type the name of the variable to allow it", default="", show_default=False, err=True

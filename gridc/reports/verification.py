@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.instrument.propagation import StepShares
@@ -25,6 +26,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
+from gridc.reports import other_versions
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
@@ -114,8 +116,9 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         diagnostics = [*sound(), *diagnostics]
     passed: list[str] = []
     checked: set[str] = set()
+    uncovered: list[str] = []
     if not diagnostics:
-        reports = of_reports(compiled, lock, store, folder, events, results, passed, checked)
+        reports = of_reports(compiled, lock, store, folder, events, results, passed, checked, uncovered)
         diagnostics += guarded("the reports", reports)
         diagnostics += guarded("the race", of_witness(plan, store, folder, events))
     if diagnostics:
@@ -133,7 +136,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             f"the {'other ' if unscored else ''}answers again gives the same outcomes",
             *unscored,
             recorded_at_the_end(store, progress, conclusion),
-            reports_checked(passed),
+            *reports_checked(passed, uncovered),
             behaves(lock, compiled.study.stamped()),
             *other_studies(store, stamp),
             *unchecked(folder, checked),
@@ -497,12 +500,14 @@ def of_reports(
     results: str,
     passed: list[str],
     checked: set[str],
+    uncovered: list[str],
     without_items: bool = False,
 ) -> Iterator[Diagnostic]:
     """The reports and figures that are there against what the store says now. `results` is the digest of its
-    results. What cannot be made again and is passed over is added to `passed`, and every file that was looked
-    at to `checked`. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came
-    to is taken as it was recorded."""
+    results. What cannot be made again and is passed over is added to `passed`, every file that was looked
+    at to `checked`, and to `uncovered` what was not compared of those that another version of gridc wrote, in
+    lines. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came to is taken
+    as it was recorded."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
     figures = _figures(folder)
     if not here and not figures:
@@ -542,6 +547,7 @@ def of_reports(
             passed.append("what reached the steps of scaffolds, and what they came to")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = texts(findings)
+    writer, others = looks[-1].gridc, dict[str, bytes]()
     for path in here:
         checked.add(path.name)
         data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
@@ -549,6 +555,10 @@ def of_reports(
             continue
         if not complete and data is not None and (digest_bytes(data) in earlier or not looks[-1].files):
             passed.append(path.name)  # of an earlier state of a run that is going on
+            continue
+        written = data is not None and (digest_bytes(data) in earlier or not looks[-1].files)
+        if writer != __version__ and data is not None and written:
+            others[path.name] = data
             continue
         changed = ""
         if path.suffix == ".json" and data is not None:
@@ -561,15 +571,31 @@ def of_reports(
     for path in figures:
         if path.name not in drawn:
             continue  # no figure of the study
-        checked.add(f"{FIGURES}/{path.name}")
-        if _bytes(path, MOST_JSON) == drawn[path.name].encode():
+        name = f"{FIGURES}/{path.name}"
+        checked.add(name)
+        data = _bytes(path, MOST_JSON)
+        if data == drawn[path.name].encode():
             continue
-        if complete:
+        if complete and writer != __version__ and data is not None:
+            others[name] = data
+        elif complete:
             message = f"{path.name} is not what the store says"
             help = "`gridc report --figures` draws it again from the store"
             yield Diagnostic("GC714", message, str(path), help=help)
         else:
-            passed.append(f"{FIGURES}/{path.name}")
+            passed.append(name)
+    if others:
+        drawings_here = {f"{FIGURES}/{name}": text for name, text in drawn.items()}
+        compared = other_versions.compare(writer, others, {**expected, **drawings_here})
+        uncovered += compared.lines
+        for name, differing in compared.differs.items():
+            more = " and more" if len(differing) > 5 else ""
+            message = (
+                f"{name}, which gridc {writer} wrote, is not what the store says: "
+                f"{', '.join(differing[:5])}{more}"
+            )
+            help = f"that version compares every word of it: {other_versions.install(writer)}"
+            yield Diagnostic("GC707", message, str(folder / name), help=help)
 
 
 def _figures(folder: Path) -> list[Path]:
@@ -609,10 +635,12 @@ def files_below(folder: Path) -> Iterator[str]:
             yield (Path(parent) / name).relative_to(folder).as_posix()
 
 
-def reports_checked(passed: Sequence[str]) -> str:
-    """What was shown of the reports, in words."""
+def reports_checked(passed: Sequence[str], uncovered: Sequence[str]) -> list[str]:
+    """What was shown of the reports, in lines."""
     but = f", but for what was not made again: {', '.join(passed)}" if passed else ""
-    return f"the reports that are here say what the store says{but}"
+    if not uncovered:
+        return [f"the reports that are here say what the store says{but}"]
+    return [f"{uncovered[0]}{but}", *uncovered[1:]]
 
 
 def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) -> Iterator[Diagnostic]:

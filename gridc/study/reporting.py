@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
@@ -311,6 +312,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
         noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
+        noted["gridc"] = __version__
         noted["anchors"] = [record(tie) for tie in findings.anchors]
         noted["results_anchors"] = [record(tie) for tie in findings.results_anchors]
         if attribution:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gridc.compiler.inputs.reach import origin_of
 from tests.adversary.rooms.leaks import SECRET, VARIABLE, Listener, asking, with_packages
 from tools.servers.http import Server
 
@@ -50,7 +51,7 @@ def clone_of(folder: Path, thief: str) -> Path:
     openai = '[[model]]\nid = "gpt"\nengine = "api"\nsource = "openai/gpt-4o-2024-08-06"\n\n'
     spec.write_text(text.replace("[[benchmark]]", f"{openai}[[benchmark]]", 1), "utf-8")
     redirects = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
-    allowed = [{"pair": f"{thief.split('/')[2]}:{VARIABLE}", "at": "2026-01-01"}]
+    allowed = [{"pair": f"{origin_of(thief)}:{VARIABLE}", "at": "2026-01-01"}]
     lines = [*(f"{name}={thief}" for name in redirects), f"GRIDC_ALLOW={allowed[0]['pair']}"]
     (clone / ".env").write_text("\n".join([*lines, f"XDG_CONFIG_HOME={clone}/.config", ""]))
     kept = clone / ".config" / "gridc" / "consent.json"
@@ -62,11 +63,11 @@ def clone_of(folder: Path, thief: str) -> Path:
 @pytest.mark.slow
 def test_nothing_leaves(tmp_path: Path, thief: tuple[Listener, str]) -> None:
     listener, url = thief
-    clone, pair = clone_of(tmp_path, url), f"{url.split('/')[2]}:{VARIABLE}"
+    clone, pair = clone_of(tmp_path, url), f"{origin_of(url)}:{VARIABLE}"
     done = command(clone, "run")
     assert done.returncode == 2, done.stderr
     first, second = done.stderr.splitlines()[:2]
-    assert first.startswith(f"leaves: {url.split('/')[2]} (this machine) gets the prompts of pocket")
+    assert first.startswith(f"leaves: {origin_of(url)} (this machine) gets the prompts of pocket")
     assert f"the key in {VARIABLE}, which is NOT a usual key" in first
     assert second.startswith("leaves: api.openai.com gets the prompts of gpt and the key in OPENAI_API_KEY,")
     assert f"--allow {pair} --allow api.openai.com:OPENAI_API_KEY" in done.stderr

@@ -16,7 +16,7 @@ import pytest
 
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.inputs.prices import prices_of
-from gridc.compiler.inputs.reach import host_of
+from gridc.compiler.inputs.reach import origin_of
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.budget import require_prices
 from tests.e2e.conftest import SPEC, command, make_study
@@ -32,7 +32,7 @@ PRICE = 'price = { input = 1000, output = 2000, as_of = "2026-01-01" }'
 def make_api_study(folder: Path, url: str, items: int = 8, price: str = PRICE) -> Path:
     """The small study with its models behind `url`, one of them with a key; likelihoods are left out. The
     person who runs it has consented."""
-    os.environ["GRIDC_ALLOW"] = f"{host_of(url)}:TWO_KEY"
+    os.environ["GRIDC_ALLOW"] = f"{origin_of(url)}:TWO_KEY"
     spec = make_study(folder, items)
     here = f'engine = "api"\nbase_url = "{url}"\n{price}\n'
     text = replaced(

@@ -1,21 +1,27 @@
-"""A lock, a store and a bundle that were written before stamps covered gridc's own code: they hold as they
-are, and what they do not cover is named. `tests/golden/before` is never written again."""
+"""Bundles of earlier versions verify, and what is not covered is named: one without reports that was written
+before stamps covered gridc's own code, and one with its reports for each released format. What lies in
+`tests/golden/before` is never written again."""
 
 import json
 import os
 import shutil
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gridc.compiler.instrument import versions
 from gridc.compiler.lock.diff import compare, read_document
 from gridc.compiler.lock.lock import read_lock
-from gridc.diagnostics.errors import StampError
+from gridc.diagnostics.errors import StampError, VerificationError
 from gridc.reports.verification import behaves
+from gridc.schema.canonical import digest_bytes
 from gridc.study import open as open_study
 from gridc.study.place import place_of
 from gridc.study.stamping import make_stamp
+from tests.adversary.rooms.bundles import listed
+from tests.adversary.rooms.stores import reseal
 
 BEFORE = Path(__file__).parents[1] / "golden" / "before"
 
@@ -39,6 +45,119 @@ def test_a_bundle_verifies_and_says_what_it_does_not_cover(tmp_path: Path) -> No
     found = open_study(bundle).verify()
     assert found.complete
     assert any(line.startswith("not covered: the lock has the format gridc-lock/2") for line in found.checked)
+
+
+REPORTED = sorted(BEFORE.glob("*.tar.xz"))
+"""Bundles with their reports, named by the version and the commit that made them."""
+
+
+@pytest.fixture
+def reported(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return unpacked_bundle(request.param, tmp_path)
+
+
+def unpacked_bundle(packed: Path, folder: Path) -> Path:
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / packed.name.removesuffix(".tar.xz")
+
+
+def said(bundle: Path) -> list[str]:
+    with pytest.raises(VerificationError) as caught:
+        open_study(bundle).verify()
+    assert {each.code for each in caught.value.diagnostics} == {"GC707"}
+    return [each.message for each in caught.value.diagnostics]
+
+
+@pytest.mark.parametrize("reported", REPORTED, indirect=True, ids=lambda path: path.name)
+def test_reports_of_an_earlier_version_verify_by_their_data(reported: Path) -> None:
+    found = open_study(reported).verify()
+    assert found.complete
+    told = "\n".join(found.checked)
+    assert "the reports were written by gridc 0.1.0" in told
+    assert "not covered: intervals of rates, which gridc finds by another method since 0.2.0" in told
+    assert "not covered: wording, drawings, styles and scripts" in told
+    assert "pip install 'gridc==0.1.0'" in told
+
+
+def change(path: Path, before: str, after: str, count: int = -1) -> str:
+    """Edit a report; what it was."""
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, count), "utf-8")
+    return text
+
+
+def fit(bundle: Path, *names: str, version: str | None = None) -> None:
+    """Record edited reports as whoever knows the code would: in the events, the crate and the manifest."""
+    files = {name: digest_bytes((bundle / "results" / name).read_bytes()) for name in names}
+
+    def recorded(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        if kind != "report":
+            return body
+        written = {"gridc": version} if version else {}
+        return {**body, **written, "files": {**body["files"], **files}}
+
+    reseal(bundle / "results", recorded)
+    listed(bundle, "results/store.sqlite", *(f"results/{name}" for name in names))
+
+
+@pytest.mark.parametrize("reported", REPORTED, indirect=True, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("estimates.json", '"estimate": 0.775', '"estimate": 0.999'),
+        ("certificate.json", '"plus": 4', '"plus": 6'),
+        ("gridcard.json", '"score": 0.775', '"score": 0.999'),
+        ("scorecard.json", '"title": "', '"claimed": 0.999, "title": "'),
+        ("report.html", "77.5", "99.9"),
+        ("gridcard.md", "77.5", "99.9"),
+        ("scorecard.md", "77.5", "99.9"),
+        ("tables.tex", "77.5", "99.9"),
+        ("report.html", "</h1>", "</h1><p>It scores 9<b>8</b>.7&#32;%.</p>"),
+    ],
+)
+def test_numbers_under_another_versions_name_are_still_recomputed(
+    reported: Path, name: str, before: str, after: str
+) -> None:
+    change(reported / "results" / name, before, after)
+    fit(reported, name)
+    assert any(name in message and "gridc 0.1.0 wrote" in message for message in said(reported))
+
+
+def test_a_report_that_no_event_records_is_no_other_versions(tmp_path: Path) -> None:
+    """Words are not compared, so that the chain must at least hold the file that was written."""
+    bundle = unpacked_bundle(REPORTED[0], tmp_path)
+    change(bundle / "results" / "report.html", "Descriptive", "Certified")
+    listed(bundle, "results/report.html")
+    assert said(bundle) == ["report.html is not what the store says"]
+    fit(bundle, "report.html")
+    assert open_study(bundle).verify().complete
+
+
+def test_a_version_of_which_nothing_is_known_may_word_but_not_count_otherwise(tmp_path: Path) -> None:
+    """The methods that changed since 0.1.0 excuse no other version."""
+    bundle = unpacked_bundle(REPORTED[0], tmp_path)
+    fit(bundle, version="99.0.0")
+    assert any("certificate.json, which gridc 99.0.0 wrote" in message for message in said(bundle))
+
+
+def test_a_value_that_an_earlier_version_did_not_give_is_not_taken_from_it(tmp_path: Path) -> None:
+    bundle = unpacked_bundle(REPORTED[0], tmp_path)
+    path = bundle / "results" / "gridcard.json"
+    document = json.loads(path.read_text("utf-8"))
+    document["cards"][0]["axis_receipt"]["setting"]["judge"] = "an independent one"
+    path.write_text(json.dumps(document), "utf-8")
+    fit(bundle, "gridcard.json")
+    assert any("axis_receipt.setting.judge" in message for message in said(bundle))
+
+
+def test_the_version_of_a_report_is_no_command(tmp_path: Path) -> None:
+    bundle = unpacked_bundle(REPORTED[0], tmp_path)
+    fit(bundle, version="0.1.0'; rm -r '~")
+    with pytest.raises(VerificationError) as caught:
+        open_study(bundle).verify()
+    assert "rm -r" not in "".join(each.help or "" for each in caught.value.diagnostics)
 
 
 def test_a_study_verifies_under_its_own_stamp_until_it_is_superseded(tmp_path: Path) -> None:

@@ -23,7 +23,10 @@ def test_attach_check_and_export(study: Path) -> None:
     again = command("card", "attach", "README.md", "--model", "qwen2", cwd=study)
     assert "already up to date" in again.stdout
     assert readme.read_text() == text
-    assert command("card", "check", "README.md", cwd=study).returncode == 0
+    checked = command("card", "check", "README.md", cwd=study)
+    assert checked.returncode == 0, checked.stderr
+    assert "README.md: the GRID card and its results in the model-index agree with `qwen2`" in checked.stdout
+    assert "not checked: what else the file says in words" in checked.stdout
 
     made = command("export", "bundle", "--to", "bundle", cwd=study)
     assert made.returncode == 0, made.stderr

@@ -48,7 +48,7 @@ def test_a_run_is_a_go_against_itself_only_where_there_are_items_enough(runs: Pa
     done = compare("base", "base", "--margin", "5pp", cwd=runs)
     assert done.returncode == 10, done.stderr
     assert "INCONCLUSIVE" in done.stdout
-    assert "gridc 0.1.0, qwen2, llama, finished" in done.stdout
+    assert f"gridc {gridc.__version__}, qwen2, llama, finished" in done.stdout
     assert "same instrument?   yes: 192 of 192 prompts" in done.stdout
     assert compare("base", "base", "--margin", "99", cwd=runs).returncode == 0
     assert compare("base", "base", "--margin", "5", "--exit-codes", "nel", cwd=runs).returncode == 2

@@ -12,7 +12,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.reach import PROVIDERS, host_of, is_local, proxy_of, without_password
+from gridc.compiler.inputs.reach import PROVIDERS, is_local, origin_of, proxy_of, without_password
 from gridc.compiler.preflight import consent
 from gridc.diagnostics.errors import GridcError, SpecError, UsageError
 from tests.adversary.rooms.leaks import SECRET, VARIABLE, asking, listening, remember, run
@@ -20,28 +20,32 @@ from tests.e2e.conftest import command
 
 
 @pytest.mark.parametrize(
-    ("url", "host", "local"),
+    ("url", "origin", "local"),
     [
         ("https://api.openai.com/v1", "api.openai.com", False),
         ("https://API.openai.com:443/v1", "api.openai.com", False),
-        ("http://api.openai.com/v1", "api.openai.com:80", False),
+        ("http://api.openai.com/v1", "http://api.openai.com", False),
+        ("http://api.openai.com:443/v1", "http://api.openai.com:443", False),
+        ("https://api.openai.com:80/v1", "api.openai.com:80", False),
         ("https://api.openai.com:8443", "api.openai.com:8443", False),
-        ("http://127.0.0.1:8000/v1", "127.0.0.1:8000", True),
-        ("http://localhost/v1", "localhost:80", True),
-        ("http://[::1]:8000/v1", "[::1]:8000", True),
-        ("http://127.0.0.1.nip.io/v1", "127.0.0.1.nip.io:80", False),
-        ("http://0.0.0.0/v1", "0.0.0.0:80", False),
+        ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000", True),
+        ("http://localhost/v1", "http://localhost", True),
+        ("http://[::1]:8000/v1", "http://[::1]:8000", True),
+        ("http://127.0.0.1.nip.io/v1", "http://127.0.0.1.nip.io", False),
+        ("http://0.0.0.0/v1", "http://0.0.0.0", False),
     ],
 )
-def test_a_host(url: str, host: str, local: bool) -> None:
-    assert (host_of(url), is_local(url)) == (host, local)
-    assert consent._pair(f"{host}:A_KEY") == f"{host}:A_KEY"
-    assert consent._pair(host) == host
+def test_an_origin(url: str, origin: str, local: bool) -> None:
+    assert (origin_of(url), is_local(url)) == (origin, local)
+    assert consent._pair(f"{origin}:A_KEY") == f"{origin}:A_KEY"
+    assert consent._pair(origin) == origin
+    assert consent._pair(url.rpartition("/v1")[0] or url) == origin, "as it is written in a spec"
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":KEY", "host:", "https://host:KEY", "a b:KEY", "host:KEY=1", "host:1:2:K"]
-)
+    "text", ["", ":KEY", "host:", "ftp://host:KEY", "a b:KEY", "host:KEY=1", "host:1:2:K",
+             "host:99999:KEY", "[::::]:KEY", "https://me@host:KEY"],
+)  # fmt: skip
 def test_what_is_no_pair(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         consent._pair(text)
@@ -88,7 +92,7 @@ def test_a_server_on_this_machine_without_a_key_needs_no_consent(
 
 def test_consent_for_a_command_and_for_a_program(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     with listening(monkeypatch, tmp_path) as (listener, url):
-        spec, pair = asking(tmp_path / "study", url, VARIABLE), f"{host_of(url)}:{VARIABLE}"
+        spec, pair = asking(tmp_path / "study", url, VARIABLE), f"{origin_of(url)}:{VARIABLE}"
         done = command("run", cwd=spec.parent)
         assert done.returncode == 2
         assert f"--allow {pair}" in done.stderr
@@ -97,7 +101,7 @@ def test_consent_for_a_command_and_for_a_program(tmp_path: Path, monkeypatch: Mo
         assert not listener.got
         done = command("run", cwd=spec.parent, GRIDC_ALLOW=f"other.example, {pair}")
         assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith(f"leaves: {host_of(url)} (this machine) gets the prompts of pocket")
+        assert done.stderr.startswith(f"leaves: {origin_of(url)} (this machine) gets the prompts of pocket")
         assert listener.secrets
         listener.got.clear()
         gridc.open(spec).run()  # every call has its answer: nothing leaves, and nobody is asked
@@ -106,7 +110,7 @@ def test_consent_for_a_command_and_for_a_program(tmp_path: Path, monkeypatch: Mo
     card = (spec.parent / "results" / "exhibit" / "gridcard.md").read_text("utf-8")
     page = (spec.parent / "results" / "exhibit" / "report.html").read_text("utf-8")
     for text in (card, page):
-        assert f"prompts and {VARIABLE}, to {host_of(url)}" in text
+        assert f"prompts and {VARIABLE}, to {origin_of(url)}" in text
         assert "GRIDC_ALLOW" in text
     assert SECRET not in card + page
 
@@ -134,7 +138,7 @@ def test_a_person_types_the_name_of_an_unusual_variable_once(
     tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     with listening(monkeypatch, tmp_path) as (listener, url):
-        spec, pair = asking(tmp_path / "study", url, VARIABLE), f"{host_of(url)}:{VARIABLE}"
+        spec, pair = asking(tmp_path / "study", url, VARIABLE), f"{origin_of(url)}:{VARIABLE}"
         for answer in ("y", "yes", "AWS_SECRET", ""):
             code, output = on_terminal(spec.parent, answer)
             assert code == 2, output
@@ -188,7 +192,8 @@ def test_a_store_of_answers_from_elsewhere_says_so(tmp_path: Path, monkeypatch: 
     observed = gridc.open(spec).deviations().observed
     assert observed is not None
     assert any(
-        "were answered at http://thief.example/v1, not by 127.0.0.1:" in sentence for sentence in observed
+        "were answered at http://thief.example/v1, not by http://127.0.0.1:" in sentence
+        for sentence in observed
     )
     with pytest.raises(GridcError) as caught:
         gridc.open(spec).verify()

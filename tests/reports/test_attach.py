@@ -331,6 +331,61 @@ def test_a_link_is_an_address_and_nothing_else(link: str, tmp_path: Path) -> Non
         attach(readme, DECK, "ant", link)
 
 
+CARD_HAS = f"{100 * next(card for card in DECK.cards if card.model == 'ant').point_score.score:.1f} %"  # type: ignore[operator]
+BENCHMARK = DECK.cards[0].benchmark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| benchmark | score |\n|---|---|\n| {BENCHMARK} | 99.9 % (verified with gridc) |\n",
+        f"| benchmark | score (verified with gridc) |\n|---|---|\n| other | 3.5 |\n| {BENCHMARK} | 0.999 |\n",
+        "It scores 99.9 %, as gridc verified.\n",
+        f"- {BENCHMARK.upper()}: 99.9 (gridc)\n",
+    ],
+)
+def test_a_number_beside_the_card_that_is_said_to_be_gridcs_differs(text: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=f"\n{text}"))
+    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| benchmark | score |\n|---|---|\n| {BENCHMARK} | 99.9 % |\n",
+        f"On {BENCHMARK} it scores 0.999.\n",
+        "Ant reaches 99.9 % with our prompts.\n",
+        f"- see the card of gridc\n- {BENCHMARK}: 99.9 % with our prompts\n",
+    ],
+)
+def test_a_number_of_the_same_benchmark_or_model_is_named(text: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=f"\n{text}"))
+    found = check(readme, DECK)
+    assert found.differs == ()
+    (named,) = found.unchecked
+    assert named.startswith("numbers beside the card that it does not have: `")
+
+
+ORDINARY = f"""
+The weights need 24.3 GiB; training took 1,024 GPU hours with a learning rate of 0.0003 over 2.5 epochs.
+
+| benchmark | shots | score |
+|---|---|---|
+| MMLU | 5 | 71.3 % |
+| GSM8K | 8 | 0.802 |
+
+It was measured with gridc 0.2.0 (`pip install gridc==0.2.0`), seed 42; on {BENCHMARK} it scores {CARD_HAS}.
+"""
+
+
+def test_an_ordinary_model_card_raises_no_alarm(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(ORDINARY, ORDINARY))
+    assert check(readme, DECK) == CardCheck(())
+
+
 def beside(above: str = "", below: str = "") -> str:
     """A model card with an attached card and something above and below it."""
     text = attached("# Ant\n\n", DECK, "ant")

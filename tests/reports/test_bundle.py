@@ -172,6 +172,22 @@ def test_a_change_is_found_by_the_manifest_and_a_forged_manifest_does_not_help(
     )
 
 
+@pytest.mark.parametrize("key", ["claims", "tags.nobody", "labels.file.nobody"])
+def test_a_key_of_the_items_that_nobody_reads_is_refused(bundle: Path, key: str) -> None:
+    listed = json.loads((bundle / ITEMS).read_text())
+    at = next(iter(listed.values()))
+    *parents, last = key.split(".")
+    for parent in parents:
+        at = at.setdefault(parent, {})
+    at[last] = {"hard": True}
+    (bundle / ITEMS).write_text(json.dumps(listed))
+    relist(bundle)
+    with pytest.raises(VerificationError) as error:
+        verify_bundle(bundle)
+    said = [each.message for each in error.value.diagnostics]
+    assert any(f"`{key}` of " in each and "nothing that gridc reads" in each for each in said), said
+
+
 def test_missing_extra_and_linked_files_are_named(bundle: Path) -> None:
     (bundle / "results" / "gridcard.md").unlink()
     (bundle / "extra.txt").write_text("x")

@@ -57,14 +57,14 @@ class Reach:
     provider: str | None
 
     @property
-    def host(self) -> str:
-        """Its host, as consent names it."""
-        return host_of(self.base)
+    def origin(self) -> str:
+        """Its scheme, host and port, as consent names them."""
+        return origin_of(self.base)
 
     @property
     def pair(self) -> str:
-        """Host and variable, as `--allow` takes them."""
-        return self.host if self.variable is None else f"{self.host}:{self.variable}"
+        """Origin and variable, as `--allow` takes them."""
+        return self.origin if self.variable is None else f"{self.origin}:{self.variable}"
 
     @property
     def local(self) -> bool:
@@ -79,7 +79,7 @@ class Reach:
     @property
     def usual(self) -> bool:
         """Whether the key is the one that this host usually gets."""
-        return (self.host, self.variable) in _USUAL
+        return (self.origin, self.variable) in _USUAL
 
 
 _USUAL = {
@@ -98,14 +98,15 @@ def reach_of(model: Addressed) -> Reach | None:
     return None if provider is None else Reach(provider.base, model.key_env or provider.variable, name)
 
 
-def host_of(url: str) -> str:
-    """The host of an address with its port, which is left out where it is that of https. So the same host
-    over http, where everyone on the way reads along, is another one."""
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, without a scheme that is https and a port that is the scheme's. So
+    the same host over http, where everyone on the way reads along, is another one, at any port."""
     address = urlsplit(url)
     host = address.hostname or ""
     name = f"[{host}]" if ":" in host else host
-    port = address.port or (443 if address.scheme == "https" else 80)
-    return name if (address.scheme, port) == ("https", 443) else f"{name}:{port}"
+    scheme = "" if address.scheme == "https" else f"{address.scheme}://"
+    usual = 80 if scheme else 443
+    return f"{scheme}{name}" if (address.port or usual) == usual else f"{scheme}{name}:{address.port}"
 
 
 def is_local(url: str) -> bool:

@@ -2,9 +2,9 @@
 
 A spec may be a stranger's. It names a server and the environment variable whose value goes there as a key, so
 it could send any secret anywhere; and it may name a file of its own with functions that score. `leaving` says
-what a study would send, and looks at nothing but its spec. Consent is the person's: to one host and one
-variable, or to the digest of one file, given on the terminal and then kept in their own configuration folder,
-or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.
+what a study would send, and looks at nothing but its spec. Consent is the person's: to one server (by scheme,
+host and port) and one variable, or to the digest of one file, given on the terminal and then kept in their
+own configuration folder, or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.
 """
 
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.dataset_hub import endpoint
-from gridc.compiler.inputs.reach import PROVIDERS, Reach, proxy_of, reach_of, without_password
+from gridc.compiler.inputs.reach import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
 from gridc.compiler.instrument.scorers import ScorerFile
 from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError, UsageError
 from gridc.diagnostics.places import KeyPath
@@ -39,7 +39,9 @@ VARIABLE = "GRIDC_ALLOW"
 """Consents for programs: pairs as `--allow` takes them, with commas between."""
 
 _PAIR = re.compile(
-    r"(?P<file>sha256:[0-9a-f]{64})|(?P<host>\[[0-9a-f:.]+\](?::\d+)?|[^\s:\[\],/]+(?::\d+)?)(?::(?P<name>[A-Za-z_][A-Za-z0-9_]*))?"
+    r"(?P<file>sha256:[0-9a-f]{64})"
+    r"|(?P<scheme>(?i:https?://))?(?P<host>\[[0-9a-f:.]+\]|[^\s:\[\],/@]+)(?::(?P<port>\d{1,5}))?"
+    r"(?::(?P<name>[A-Za-z_][A-Za-z0-9_]*))?",
 )
 
 
@@ -54,7 +56,7 @@ class Leaving:
 
     @property
     def pair(self) -> str:
-        """Host and variable, as `--allow` takes them."""
+        """Origin and variable, as `--allow` takes them."""
         return self.reach.pair
 
     @property
@@ -63,12 +65,14 @@ class Leaving:
         return self.reach.needs_consent
 
     def __str__(self) -> str:
-        host, variable = self.reach.host, self.reach.variable
+        origin, variable = self.reach.origin, self.reach.variable
         key = "no key" if variable is None else f"the key in {variable}"
-        unusual = "" if self.reach.usual or variable is None else f", which is NOT a usual key of {host}"
+        unusual = "" if self.reach.usual or variable is None else f", which is NOT a usual key of {origin}"
         through = "" if self.proxy is None else f", through the proxy {without_password(self.proxy)}"
         here = " (this machine)" if self.reach.local else ""
-        return visible(f"{host}{here} gets the prompts of {', '.join(self.who)} and {key}{unusual}{through}")
+        return visible(
+            f"{origin}{here} gets the prompts of {', '.join(self.who)} and {key}{unusual}{through}"
+        )
 
 
 Consentable = Leaving | ScorerFile
@@ -225,18 +229,24 @@ def obtain(wanted: Iterable[Consentable], study: Path, allow: Iterable[str], ask
 
 
 def _pair(text: str) -> str:
+    """A pair in the one spelling in which pairs are compared. A host without a scheme is one over https."""
     match = _PAIR.fullmatch(text)
-    if match is None:
+    if match is not None and match["file"]:
+        return text
+    try:
+        if match is None:
+            raise ValueError
+        port = "" if match["port"] is None else f":{match['port']}"
+        origin = origin_of(f"{match['scheme'] or 'https://'}{match['host']}{port}")
+    except ValueError:  # of `origin_of` too: there is no such port or address of IPv6
         message = f"`{text}` is no host with a variable"
         help = (
-            "HOST:VARIABLE, such as api.openai.com:OPENAI_API_KEY, HOST alone where no key goes, or "
-            "sha256:DIGEST of a file with functions that score"
+            "HOST:VARIABLE, such as api.openai.com:OPENAI_API_KEY, HOST alone where no key goes, "
+            "http://HOST:PORT:VARIABLE for a server without https, or sha256:DIGEST of a file with functions "
+            "that score"
         )
-        raise UsageError([Diagnostic("GC000", message, help=help)])
-    if match["file"]:
-        return text
-    host, name = match["host"].lower(), match["name"]
-    return host if name is None else f"{host}:{name}"
+        raise UsageError([Diagnostic("GC000", message, help=help)]) from None
+    return origin if match["name"] is None else f"{origin}:{match['name']}"
 
 
 def consent_file() -> Path:

@@ -43,7 +43,13 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
-from gridc.reports.exchange.recorded_items import ABSENT, listed_digest, listed_items, recorded_items
+from gridc.reports.exchange.recorded_items import (
+    ABSENT,
+    listed_digest,
+    listed_items,
+    recorded_items,
+    unread,
+)
 from gridc.reports.files import NAMES
 from gridc.reports.folders import new_folder
 from gridc.reports.verification import (
@@ -149,6 +155,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     if diagnostics:
         raise VerificationError(diagnostics)
     passed: list[str] = []
+    uncovered: list[str] = []
     try:
         path = folder / "results" / "store.sqlite"
         with Store.open(path, look=False) as store, looked_at(store) as sound:
@@ -186,7 +193,18 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             diagnostics = [*sound(), *diagnostics]
             if not diagnostics:
                 reported = folder / "results"
-                reports = of_reports(compiled, lock, store, reported, events, results, passed, set(), True)
+                reports = of_reports(
+                    compiled,
+                    lock,
+                    store,
+                    reported,
+                    events,
+                    results,
+                    passed,
+                    set(),
+                    uncovered,
+                    without_items=True,
+                )
                 diagnostics += guarded("the reports", reports)
                 diagnostics += _too_old(plan, store, folder) if diagnostics else ()
                 diagnostics += guarded("the race", of_witness(plan, store, reported, events))
@@ -209,7 +227,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
             recorded,
-            reports_checked(passed),
+            *reports_checked(passed, uncovered),
             behaves(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
@@ -330,6 +348,10 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
     if digest(compiled.checked.spec.stamped()) != digest(content["spec"]):
         yield Diagnostic("GC701", f"gridcard.toml is not the spec that {STUDY} records", str(folder))
     manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+    for name, manifest in manifests.items():
+        for key in unread(manifest):
+            message = f"`{key}` of {name} in {ITEMS} is nothing that gridc reads"
+            yield Diagnostic("GC701", message, str(folder))
     for name, recorded in content["inputs"]["benchmarks"].items():
         if "unpinned" in recorded:
             continue

@@ -137,12 +137,22 @@ def check(readme: Path, deck: CardDeck) -> CardCheck:
     claimed, others = _claimed_elsewhere(front, deck, model, given, readme)
     section = _section(_own(deck, model), model, given)
     beside = [text for key, part in front.items() if key != "model-index" for text in _strings([key, part])]
-    seen = shown(body, section, beside, _names(deck))
+    about = [model, *(card.benchmark for card in deck.cards if card.model == model)]
+    seen = shown(body, section, beside, _names(deck), about)
     hidden = [
         Diagnostic("GC666", f"a reader does not see this study's card alone: {problem}", str(readme))
         for problem in seen.problems
     ]
-    return CardCheck((*claimed, *hidden), (*others, *seen.unchecked))
+    said = [
+        Diagnostic(
+            "GC707",
+            f"beside the attached card a number is said of gridc that the card does not have: `{claim}`",
+            str(readme),
+            help="remove it, or take the number of the card",
+        )
+        for claim in seen.claims
+    ]
+    return CardCheck((*claimed, *said, *hidden), (*others, *seen.unchecked))
 
 
 def _rewritten(text: str, again: str, readme: Path) -> Diagnostic:

@@ -58,6 +58,22 @@ def listed_items(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     }
 
 
+LISTED = frozenset(["levels", "exemplars", "manifest", "rows", "tags", "labels"])
+"""The keys of a benchmark in items.json; an older gridc listed the first three."""
+
+
+def unread(listed: Mapping[str, Any]) -> list[str]:
+    """The keys of a benchmark in items.json that nothing is read from: of no part, or of an item that is not
+    listed."""
+    items = listed["levels"].keys()
+    named = {"tags": listed.get("tags", {})} | {
+        f"labels.{order}": labelled for order, labelled in listed.get("labels", {}).items()
+    }
+    return sorted(listed.keys() - LISTED) + [
+        f"{part}.{item}" for part, rows in named.items() for item in sorted(rows.keys() - items)
+    ]
+
+
 def listed_digest(manifests: Mapping[str, Mapping[str, Any]]) -> str:
     """The digest that the run recorded (`named_digest`), of what items.json lists."""
     return digest(

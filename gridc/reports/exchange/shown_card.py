@@ -15,6 +15,7 @@ from typing import Any
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.reports.exchange.lookalikes import CharacterOrMark, Mark, characters, says
+from gridc.reports.exchange.other_figures import other_figures
 
 MOST_BODY = 1 << 20
 """The most characters of a model card, without its front matter, that are rendered."""
@@ -118,15 +119,20 @@ class ReservedNames:
 
 @dataclass(frozen=True, slots=True)
 class ShownCardCheck:
-    """What is wrong with what a reader sees, and what was not decided."""
+    """What is wrong with what a reader sees, what was not decided, and what text beside the card says of
+    gridc that the card does not (`claims`)."""
 
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
+    claims: tuple[str, ...] = ()
 
 
-def shown(body: str, section: str, front: Sequence[str], names: ReservedNames) -> ShownCardCheck:
+def shown(
+    body: str, section: str, front: Sequence[str], names: ReservedNames, about: Sequence[str]
+) -> ShownCardCheck:
     """How a reader sees the section of a GRID card in a model card. `section` is from its first marker to its
-    last, `front` the texts of the front matter, which some pages show as a table."""
+    last, `front` the texts of the front matter, which some pages show as a table, and `about` the names of
+    the model and its benchmarks."""
     if len(body) > MOST_BODY:
         return ShownCardCheck(
             (f"it has more than {MOST_BODY:,} characters, which is more than pages show",), ()
@@ -151,7 +157,14 @@ def shown(body: str, section: str, front: Sequence[str], names: ReservedNames) -
     for texts, these in ((_texts(outside), names.outside), (_texts(_all(others.values())), names.everywhere)):
         problems += _said(texts, these)
     problems += _said(list(characters(front)), names.outside)
-    return ShownCardCheck(tuple(problems), tuple(_undecided(outside + _all(others.values()), others)))
+    card = " ".join(text for top in alone for text in _passages(top))
+    beside = other_figures(map(_passages, outside), card, about)
+    unchecked = list(_undecided(outside + _all(others.values()), others))
+    if beside.others:
+        more = f" and {len(beside.others) - 5:,} more" if len(beside.others) > 5 else ""
+        quotes = ", ".join(f"`{passage}`" for passage in beside.others[:5])
+        unchecked.append(f"numbers beside the card that it does not have: {quotes}{more}")
+    return ShownCardCheck(tuple(problems), tuple(unchecked), beside.of_gridc)
 
 
 def _rendered(markdown: str) -> list[Any] | None:
@@ -262,6 +275,26 @@ def _texts(tops: Iterable[Any]) -> list[CharacterOrMark]:
             if begins:
                 attributes += [value for key, value in node.attrs.items() if value and key not in NOT_SHOWN]
     return [*parts, Mark.BREAK, *characters(attributes)]
+
+
+PASSAGES = frozenset(["tr", "li", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dd", "dt", "summary", "caption"])
+
+
+def _passages(top: Any) -> list[str]:
+    """The head of a table, or nothing; then the texts of the rows, items and paragraphs of a part of the
+    page, and of what is in none of them."""
+    passages: list[list[str]] = [[]]
+    inside = [passages[0]]
+    for begins, node in _walk([top]):
+        if node.name in PASSAGES and begins:
+            passages.append([])
+            inside.append(passages[-1])
+        elif node.name in PASSAGES:
+            inside.pop()
+        elif begins:
+            inside[-1].append(node.data or "" if node.name == "#text" else " ")
+    texts = [text for text in map("".join, passages) if text.strip()]
+    return texts if top.name == "table" else ["", *texts]
 
 
 def _maybe_absent(node: Any) -> bool:

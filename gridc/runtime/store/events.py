@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -275,7 +275,8 @@ class AnchorRecord(BaseModel):
 class InterimLook(Body):
     """A report was made before the run was complete: its progress, the lock's strongest tie, all ties of the
     lock and of the results, the attribution, if any, what reached the steps of scaffolds, what else was found
-    in the text of items (`recorded`, by name), and the SHA-256 of each file that was written."""
+    in the text of items (`recorded`, by name), the SHA-256 of each file that was written, and the version of
+    gridc that wrote them: 0.1.0, where it does not say."""
 
     kind = "interim look"
     answered: int
@@ -288,6 +289,7 @@ class InterimLook(Body):
     propagation: list[dict[str, Any]] = Field(default_factory=list)
     recorded: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
+    gridc: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")] = "0.1.0"
 
 
 class Reported(InterimLook):

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from gridc.compiler.inputs.reach import PROVIDERS, host_of
+from gridc.compiler.inputs.reach import PROVIDERS, origin_of
 from gridc.runtime.store.events import ModelLoaded
 
 _SENT = ("body.model", "model", "endpoint", "fingerprint", "usage_problems", "exemplars_dropped")
@@ -140,7 +140,7 @@ def _host(ran: Mapping[str, Any]) -> str | None:
     provider = PROVIDERS.get(str(ran.get("asked_for")).partition("/")[0])
     base = str(ran.get("endpoint")) if provider is None or "server" in ran else provider.base
     try:
-        return host_of(base) if base.startswith(("http://", "https://")) else None
+        return origin_of(base) if base.startswith(("http://", "https://")) else None
     except ValueError:
         return base
 

@@ -6,13 +6,16 @@ import shutil
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
+from gridc.reports import other_versions
 from gridc.reports.exchange import bundle
+from gridc.schema.canonical import digest_bytes
 from tests.adversary.attack import attack, instead, nothing
-from tests.adversary.rooms.stores import codes, edit, studied, without_records
+from tests.adversary.rooms.stores import codes, edit, reseal, studied, without_records
 
 SENDER = "whoever hands over a bundle"
 
@@ -59,6 +62,43 @@ def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
     (made / bundle.CRATE).write_bytes(bundle._json(crate))
     listed(made, "conftest.py", bundle.CRATE)
     return codes(made)
+
+
+def as_another_version(made: Path, name: str, before: str, after: str) -> set[str]:
+    """Edit a report, say in the events that another version wrote it, and list it."""
+    path = made / "results" / name
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), "utf-8")
+    written = digest_bytes(path.read_bytes())
+
+    def change(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        if kind != "report":
+            return body
+        return {**body, "gridc": "0.1.0", "files": {**body["files"], name: written}}
+
+    reseal(made / "results", change)
+    listed(made, f"results/{name}", "results/store.sqlite")
+    return codes(made)
+
+
+@attack(SENDER, "a score is changed in the estimates, which another version is said to have written", "GC707",
+        instead((other_versions, "_differences", nothing)))  # fmt: skip
+def score_of_another_version(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    name = "estimates.json"
+    score = next(
+        each
+        for each in json.loads((made / "results" / name).read_text())["estimates"]
+        if each["kind"] == "score"
+    )
+    return as_another_version(made, name, f'"estimate": {score["estimate"]}', '"estimate": 0.987')
+
+
+@attack(SENDER, "a score is added to the page, which another version is said to have written", "GC707",
+        instead((other_versions._Documents, "_texts", nothing)))  # fmt: skip
+def page_of_another_version(folder: Path, _: MonkeyPatch) -> set[str]:
+    return as_another_version(bundled(folder), "report.html", "</h1>", "</h1><p>The best scores 98.7 %.</p>")
 
 
 class _Like(str):
@@ -112,6 +152,19 @@ def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
     edit(made / "results", "UPDATE sample SET evidence = '{\"rule\":null}' WHERE cell = 1")
     listed(made, "results/store.sqlite")
     return codes(made)
+
+
+@attack(SENDER, "the manifest of items says more than anything reads", "GC701",
+        instead((bundle, "unread", nothing)))  # fmt: skip
+def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    manifests = json.loads((study / bundle.ITEMS).read_text())
+    for each in manifests.values():
+        each["checked_by"] = "an independent laboratory"
+    (study / bundle.ITEMS).write_bytes(bundle._json(manifests))
+    listed(study, bundle.ITEMS)
+    return codes(study)
 
 
 @attack(SENDER, "the manifest of items is empty", "GC701",

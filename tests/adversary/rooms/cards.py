@@ -9,6 +9,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange import model_card, shown_card
+from gridc.reports.exchange.other_figures import OtherFigures
 from gridc.reports.exchange.shown_card import ShownCardCheck
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
@@ -62,6 +63,20 @@ def score_outside_of_the_markers(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme.write_text(re.sub(r"value: \S+", "value: 0.999", front[: front.index("# Ant")]) + "# Ant\n")
     model_card.attach(readme, cards, "ant")
     assert "0.999" in readme.read_text()
+    return {each.code for each in model_card.check(readme, cards).differs}
+
+
+@attack(
+    "the author",
+    "a visible table beside the attached card has a better score, verified with gridc",
+    "GC707",
+    instead((shown_card, "other_figures", lambda *_: OtherFigures((), ()))),
+)
+def score_in_a_table(folder: Path, patch: MonkeyPatch) -> set[str]:
+    readme, cards = folder / "README.md", deck()
+    benchmark = cards.cards[0].benchmark
+    table = f"| benchmark | score |\n|---|---|\n| {benchmark} | 99.9 % (verified with gridc) |\n"
+    readme.write_text(model_card.attached(f"# Ant\n\n{table}\n", cards, "ant"))
     return {each.code for each in model_card.check(readme, cards).differs}
 
 

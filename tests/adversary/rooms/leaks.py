@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
+from gridc.compiler.inputs import reach
+from gridc.compiler.inputs.reach import origin_of
 from gridc.compiler.preflight import consent, providers
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.engines.api import client, session, wire
@@ -108,8 +111,26 @@ def any_variable_to_any_server(folder: Path, patch: MonkeyPatch) -> set[str]:
 @attack(AUTHOR, "the key of a provider goes to another host, which was not allowed", "GC643", UNASKED)
 def the_usual_key_to_another_host(folder: Path, patch: MonkeyPatch) -> set[str]:
     with listening(patch, folder) as (listener, url):
-        remember(folder / "person", "api.openai.com:OPENAI_API_KEY", f"127.0.0.1:1:{VARIABLE}")
-        codes = run(asking(folder / "study", url, "OPENAI_API_KEY"), f"{url.split('/')[2]}:{VARIABLE}")
+        remember(folder / "person", "api.openai.com:OPENAI_API_KEY", f"http://127.0.0.1:1:{VARIABLE}")
+        codes = run(asking(folder / "study", url, "OPENAI_API_KEY"), f"{origin_of(url)}:{VARIABLE}")
+        assert listener.secrets is ("GC643" not in codes)
+        return codes
+
+
+def _without_scheme(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+@attack(
+    AUTHOR,
+    "a key that may go to a server over https goes to the same host and port in the clear",
+    "GC643",
+    instead((reach, "origin_of", _without_scheme), (consent, "origin_of", _without_scheme)),
+)
+def in_the_clear(folder: Path, patch: MonkeyPatch) -> set[str]:
+    with listening(patch, folder) as (listener, url):
+        remember(folder / "person", f"https://{urlsplit(url).netloc}:{VARIABLE}")
+        codes = run(asking(folder / "study", url, VARIABLE))
         assert listener.secrets is ("GC643" not in codes)
         return codes
 
@@ -131,7 +152,7 @@ def items_to_a_stranger(folder: Path, patch: MonkeyPatch) -> set[str]:
 def consent_in_the_study(folder: Path, patch: MonkeyPatch) -> set[str]:
     with listening(patch, folder) as (_listener, url):
         spec = asking(folder / "study", url, VARIABLE)
-        remember(spec.parent / ".config", f"{url.split('/')[2]}:{VARIABLE}")
+        remember(spec.parent / ".config", f"{origin_of(url)}:{VARIABLE}")
         patch.setenv("XDG_CONFIG_HOME", str(spec.parent / ".config"))
         return run(spec)
 
@@ -146,7 +167,7 @@ def consent_in_the_repository(folder: Path, patch: MonkeyPatch) -> set[str]:
     with listening(patch, folder) as (_listener, url):
         spec = asking(folder / "clone" / "study", url, VARIABLE)
         (folder / "clone" / ".git").mkdir()
-        remember(folder / "clone" / ".config", f"{url.split('/')[2]}:{VARIABLE}")
+        remember(folder / "clone" / ".config", f"{origin_of(url)}:{VARIABLE}")
         patch.setenv("XDG_CONFIG_HOME", str(folder / "clone" / ".config"))
         return run(spec)
 
@@ -159,7 +180,7 @@ def consent_in_the_repository(folder: Path, patch: MonkeyPatch) -> set[str]:
 )
 def consent_of_somebody_else(folder: Path, patch: MonkeyPatch) -> set[str]:
     with listening(patch, folder) as (_listener, url):
-        remember(folder / "person", f"{url.split('/')[2]}:{VARIABLE}")
+        remember(folder / "person", f"{origin_of(url)}:{VARIABLE}")
         (folder / "person" / "gridc" / "consent.json").chmod(0o666)
         return run(asking(folder / "study", url, VARIABLE))
 
@@ -306,7 +327,7 @@ def a_key_is_missing_after_the_stamp(folder: Path, patch: MonkeyPatch) -> set[st
     with listening(patch, folder) as (_, url):
         patch.delenv(VARIABLE)
         spec = asking(folder / "study", url, VARIABLE)
-        assert run(spec, f"{url.split('/')[2]}:{VARIABLE}") == {"GC631"}
+        assert run(spec, f"{origin_of(url)}:{VARIABLE}") == {"GC631"}
         return set() if (spec.parent / "gridcard.lock").exists() else {UNWRITTEN}
 
 

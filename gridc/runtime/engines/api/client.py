@@ -18,7 +18,7 @@ from typing import BinaryIO
 import httpx
 
 from gridc import __version__
-from gridc.compiler.inputs.reach import host_of, proxy_of, without_password
+from gridc.compiler.inputs.reach import origin_of, proxy_of, without_password
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api.failures import RequestError, of_status
 
@@ -115,8 +115,8 @@ class Outlet(httpx.AsyncBaseTransport):
     each request, which at 64 takes more of the processor than everything else together.
     """
 
-    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport], host: str, key: str | None) -> None:
-        self._lane, self._host, self._key = lane, host, key
+    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport], origin: str, key: str | None) -> None:
+        self._lane, self._origin, self._key = lane, origin, key
         self._lanes: list[httpx.AsyncBaseTransport] = []
         self._free: list[httpx.AsyncBaseTransport] = []
 
@@ -161,10 +161,10 @@ class Outlet(httpx.AsyncBaseTransport):
 
     def _hold_back(self, request: httpx.Request) -> httpx.Request:
         """The part of a request that may leave. The request itself stays as it is, because a library finds
-        its own notes in it again. Raises `RequestError` for one to another host."""
-        host = host_of(str(request.url))
-        if host != self._host:
-            raise RequestError("elsewhere", f"it was for {host}, and {self._host} is what is asked")
+        its own notes in it again. Raises `RequestError` for one to another scheme, host or port."""
+        origin = origin_of(str(request.url))
+        if origin != self._origin:
+            raise RequestError("elsewhere", f"it was for {origin}, and {self._origin} is what is asked")
         headers = [
             (name, value)
             for name, value in request.headers.multi_items()
@@ -214,7 +214,7 @@ def make_client(url: str, key: str | None = None) -> httpx.AsyncClient:
     except (ValueError, ImportError):
         raise _unusable(f"there is no way through {without_password(proxy or '')}") from None
     return httpx.AsyncClient(
-        transport=Outlet(lane, host_of(url), key),
+        transport=Outlet(lane, origin_of(url), key),
         follow_redirects=False,
         trust_env=False,
         timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),

@@ -112,7 +112,7 @@ class ApiEngine:
             "precision": SERVED,
             "endpoint": route.endpoint,
             "address": f"{reach.provider}'s own" if reach.provider else "stated by the spec",
-            "leaves": f"prompts and {reach.variable or 'no key'}, to {reach.host}",
+            "leaves": f"prompts and {reach.variable or 'no key'}, to {reach.origin}",
             "consent": self._terms.consent or "none needed",
             "asked_for": self._identity.source,
             "omits": list(self._identity.omits),

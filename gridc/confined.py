@@ -82,13 +82,15 @@ class Confined:
         """
         with self._lock:
             try:
-                _send(self._channel, [method, arguments, seconds])
-                while not select.select([self._channel], [], [], PATIENCE)[0]:
-                    if _sleeps(self._child):
-                        self._nursery.end(self._child)
-                        self._channel.close()
-                        raise EndedError("waits for something that does not come")
-                reply = _receive(self._channel)
+                patience = _Patience(self._child)
+                _send(self._channel, [method, arguments, seconds], patience)
+                reply = _receive(self._channel, patience)
+                if not isinstance(reply, dict):
+                    raise ValueError
+            except _WaitsError:
+                raise self._ended("waits for something that does not come") from None
+            except (ValueError, RecursionError):  # code of a stranger in the child can write what it likes
+                raise self._ended("answers with what is no answer") from None
             except (OSError, EOFError):
                 # Ended before the channel is: a child that sees it closed ends by itself, and says nothing.
                 ended_by = self._nursery.end(self._child)
@@ -99,6 +101,11 @@ class Confined:
         if "gave" not in reply:
             raise EndedError(_too_much_memory(self._limits))
         return reply["gave"]
+
+    def _ended(self, why: str) -> EndedError:
+        self._nursery.end(self._child)
+        self._channel.close()
+        return EndedError(why)
 
     def close(self) -> None:
         """End the child."""
@@ -136,18 +143,39 @@ def run_within(
                 out, errors = running.communicate(input, timeout=PATIENCE)
                 return subprocess.CompletedProcess(command, running.returncode, out, errors)
             except BaseException as error:
-                if isinstance(error, subprocess.TimeoutExpired) and not _sleeps(running.pid):
+                if isinstance(error, subprocess.TimeoutExpired) and not _waits(running.pid):
                     continue
                 running.kill()
                 raise
 
 
-def _sleeps(process: int) -> bool:
-    """Whether a process waits for something else than a processor."""
+def _waits(process: int) -> bool:
+    """Whether a process does something else than compute or read a disk: it sleeps, is stopped, or has ended
+    and left its end of a pipe to a process of its own."""
     try:
-        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "S"
+        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except OSError:
         return True  # what is not Linux does not say
+    return state not in ("R", "D")
+
+
+class _WaitsError(Exception):
+    """A child waits for something that does not come."""
+
+
+class _Patience:
+    """How long a child is waited for in one request, however many bytes come meanwhile."""
+
+    def __init__(self, child: int) -> None:
+        self._child, self._look = child, time.monotonic() + PATIENCE
+
+    def wait(self, channel: socket.socket, writing: bool = False) -> None:
+        """Return when a byte can be read or written. Raises `_WaitsError`."""
+        sides = ([], [channel]) if writing else ([channel], [])
+        while not any(select.select(*sides, [], max(0.0, self._look - time.monotonic()))):
+            if _waits(self._child):
+                raise _WaitsError
+            self._look = time.monotonic() + PATIENCE
 
 
 def _limits() -> dict[str, float]:
@@ -247,22 +275,29 @@ def _close() -> None:
         _current.close()
 
 
-def _send(channel: socket.socket, message: Any) -> None:
+def _send(channel: socket.socket, message: Any, patience: _Patience | None = None) -> None:
     data = json.dumps(message).encode()
-    channel.sendall(_SIZE.pack(len(data)) + data)
+    left = memoryview(_SIZE.pack(len(data)) + data)
+    while left:
+        if patience is not None:
+            patience.wait(channel, writing=True)
+        left = left[channel.send(left, 0 if patience is None else socket.MSG_DONTWAIT) :]
 
 
-def _receive(channel: socket.socket) -> Any:
-    """The next message. Raises `EOFError` where there is none, or one that is too long."""
-    (size,) = _SIZE.unpack(_exactly(channel, _SIZE.size))
+def _receive(channel: socket.socket, patience: _Patience | None = None) -> Any:
+    """The next message. Raises `EOFError` where there is none, or one that is too long, and `ValueError` for
+    what is none."""
+    (size,) = _SIZE.unpack(_exactly(channel, _SIZE.size, patience))
     if size > MOST_BYTES:
         raise EOFError
-    return json.loads(_exactly(channel, size))
+    return json.loads(_exactly(channel, size, patience))
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes:
+def _exactly(channel: socket.socket, size: int, patience: _Patience | None) -> bytes:
     data = bytearray()
     while len(data) < size:
+        if patience is not None:
+            patience.wait(channel)
         part = channel.recv(min(size - len(data), 2**20))
         if not part:
             raise EOFError

@@ -37,14 +37,53 @@ class Child:
     def abort(self) -> None:
         os.abort()
 
+    def much(self) -> str:
+        return "x" * 2**24
+
+    def take(self, text: str) -> int:
+        return len(text)
+
     def talk(self) -> str:
         return "x" * (confined.MOST_BYTES + 1)
+
+    def begin(self) -> None:
+        """Write a byte of an answer, and wait."""
+        _write(b"\1")
+        time.sleep(1000)
+
+    def drip(self) -> None:
+        """Write an answer of 2**24 bytes, a few in a second."""
+        _write(b"\0\0\0\1\0\0\0\0")
+        while True:
+            _write(b" ")
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def leave(self) -> None:
+        """End, and leave the channel to a process that waits."""
+        if os.fork():
+            os._exit(0)
+        time.sleep(30)
+
+    def babble(self) -> None:
+        """Write what is no JSON."""
+        _write(b"\1\0\0\0\0\0\0\0[")
+        time.sleep(1000)
 
     def number(self) -> int:
         return os.getpid()
 
     def path(self) -> list[str]:
         return sys.path
+
+
+def _write(data: bytes) -> None:
+    """Write on every socket of this process."""
+    for each in list(Path("/proc/self/fd").iterdir()):
+        if each.is_symlink() and str(each.readlink()).startswith("socket:"):
+            os.write(int(each.name), data)
 
 
 CHILD = "tests.test_confined:Child"
@@ -78,6 +117,29 @@ def test_a_child_that_takes_too_much_is_ended(method: str, why: str, monkeypatch
     monkeypatch.setattr(confined, "MEMORY", 2**29)
     with closing(Confined(CHILD)) as child, pytest.raises(EndedError, match=why):
         child.ask(method)
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [
+        ("begin", "waits for something"), ("drip", "waits for something"), ("stop", "waits for something"),
+        ("leave", "waits for something"), ("babble", "no answer"),
+    ],
+)  # fmt: skip
+def test_a_child_that_does_not_answer_is_ended(
+    method: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confined, "PATIENCE", 1.0)
+    begun = time.monotonic()
+    with closing(Confined(CHILD)) as child, pytest.raises(EndedError, match=why):
+        child.ask(method)
+    assert time.monotonic() - begun < 20
+
+
+def test_long_texts_go_there_and_back() -> None:
+    with closing(Confined(CHILD)) as child:
+        assert len(child.ask("much")) == 2**24
+        assert child.ask("take", "x" * 2**24) == 2**24
 
 
 def test_a_long_text_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,23 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.codes import CODES
 from tests.adversary.attack import ATTACKS, Attack
-from tests.adversary.rooms import blinding, bundles, cards, clones, code, leaks, models, readers, stores, ties
+from tests.adversary.rooms import (
+    blinding,
+    bundles,
+    cards,
+    checks,
+    clones,
+    code,
+    leaks,
+    models,
+    readers,
+    stores,
+    ties,
+)
 
 DOCUMENT = Path(__file__).with_name("README.md")
 HEAD = "| who | attack | caught by |"
-ROOMS = (clones, leaks, models, ties, code, cards, stores, readers, bundles, blinding)
+ROOMS = (clones, checks, leaks, models, ties, code, cards, stores, readers, bundles, blinding)
 IN_ROOMS = [[each for each in ATTACKS if each.seen.__module__ == room.__name__] for room in ROOMS]
 CATALOGUE = [each for room in IN_ROOMS for each in room]
 

@@ -257,6 +257,7 @@ DAMAGES: list[tuple[str, Callable[[dict[str, Any]], str | bytes], str]] = [
     ("deep", lambda lock: "[" * 100_000, "GC403"),
     ("no format", lambda lock: json.dumps({k: v for k, v in lock.items() if k != "format"}), "GC403"),
     ("no stamp", lambda lock: json.dumps({k: v for k, v in lock.items() if k != "stamp"}), "GC403"),
+    ("a stamp is a number", lambda lock: json.dumps({**lock, "stamp": 1}), "GC403"),
     ("no content", lambda lock: json.dumps({k: v for k, v in lock.items() if k != "content"}), "GC403"),
     ("another format", lambda lock: spoiled(lock, format="gridc-lock/9"), "GC404"),
     ("an older format", lambda lock: spoiled(lock, format="gridc-lock/0"), "GC404"),

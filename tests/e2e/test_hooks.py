@@ -43,7 +43,8 @@ def hook(name: str, folder: Path) -> int:
     files = ["gridcard.toml"] if found.get("pass_filenames", True) else []
     assert not files or re.search(found["files"], files[0])
     entry = shlex.split(found["entry"])
-    return subprocess.run([BIN / entry[0], *entry[1:], *files], cwd=folder, check=False).returncode
+    command = [BIN / entry[0], *entry[1:], *found.get("args", []), *files]
+    return subprocess.run(command, cwd=folder, check=False).returncode
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def step(name: str, folder: Path, **given: str) -> tuple[int, str]:
     output.write_text("")
     known = {
         "RUNNER_TEMP": str(folder), "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ROOT),
-        "GRIDC": str(BIN / "gridc"), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT),
+        "GRIDC_PYTHON": sys.executable, "PATH": os.environ["PATH"],
         "GITHUB_STEP_SUMMARY": str(folder / "summary"),
     }  # fmt: skip
     assert set(given) == set(found["env"])
@@ -152,8 +153,9 @@ def test_the_action_runs_only_what_is_pinned_by_hash() -> None:
     others = [each["uses"] for each in steps if "uses" in each]
     assert others
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in others)
-    (install,) = (each["run"] for each in steps if each.get("name") == "Install gridc")
-    assert "--require-hashes" in install
+    script = (ROOT / "tools" / "action.sh").read_text("utf-8")
+    (installed,) = re.findall(r'"\$\{pip\[@\]\}" .*--requirement.*', script)
+    assert "--require-hashes" in installed
     pinned = (ROOT / "tools" / "action-requirements.txt").read_text("utf-8")
     rows = re.findall(r"^([\w.-]+)==(\S+)(.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)+)", pinned, re.MULTILINE)
     assert len(rows) == len(re.findall(r"^[\w.-]+==", pinned, re.MULTILINE)), "each has its hashes"

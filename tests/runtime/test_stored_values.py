@@ -46,6 +46,50 @@ def test_a_value_of_another_form_is_told_in_words(edit: str, tmp_path: Path) -> 
     assert told == {"GC605"}
 
 
+DAMAGE: dict[str, tuple[str, Callable[[OpenStudy], object]]] = {
+    "a study has a key that no spec has": (
+        "UPDATE study SET content = json_set(content, '$.spec.extra', 1)",
+        lambda study: gridc.diff(study.store, study.store),
+    ),
+    "a study has no inputs": (
+        "UPDATE study SET content = json_remove(content, '$.inputs')",
+        lambda study: gridc.diff(study.store, study.store),
+    ),
+    "a prompt is no JSON": ("UPDATE prompt SET content = '{'", lambda study: study.run()),
+    "a prompt is a list": ("UPDATE prompt SET content = '[]'", lambda study: study.run()),
+    "a prompt has no messages": ("UPDATE prompt SET content = '{}'", lambda study: study.run()),
+    "a message is a number": (
+        "UPDATE prompt SET content = json_set(content, '$.messages[0]', 1)",
+        lambda study: study.run(),
+    ),
+    "a text is a number": (
+        "UPDATE prompt SET content = json_set(content, '$.messages[0][1]', 1)",
+        lambda study: study.run(),
+    ),
+    "a prompt asks something else": (
+        "UPDATE prompt SET content = json_set(content, '$.messages[0][1]', 'Say B.')",
+        lambda study: study.run(),
+    ),
+    "a request has other parameters": (
+        "UPDATE call SET request = json_set(request, '$.temperature', 1.0)",
+        lambda study: study.run(),
+    ),
+    "a request is no object": ("UPDATE call SET request = '[]'", lambda study: study.run()),
+    "a request is empty": ("UPDATE call SET request = '{}'", lambda study: study.run()),
+}
+
+
+@pytest.mark.parametrize(("damage", "look"), DAMAGE.values(), ids=list(DAMAGE))
+def test_damage_is_told_by_whoever_meets_it(
+    damage: str, look: Callable[[OpenStudy], object], tmp_path: Path
+) -> None:
+    results = studied(tmp_path)
+    edit(results, "UPDATE call SET answer = NULL, answer_digest = NULL", damage)
+    with pytest.raises(GridcError) as raised:
+        look(gridc.open(tmp_path / "gridcard.toml"))
+    assert {each.code for each in raised.value.diagnostics} == {"GC605"}
+
+
 def test_an_error_of_another_cause_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="mine"), Store.open(studied(tmp_path) / "store.sqlite"):
         raise LookupError("mine")

@@ -174,6 +174,8 @@ def read_lock(path: Path) -> Lock | None:
             document.get("prices", {}),
         )  # fmt: skip
         stamps = [(earlier.stamp, digest(earlier.content)) for earlier in lock.chain]
+        if not all(isinstance(stated, str) for stated, _ in stamps):
+            raise ValueError("a stamp is no text")
         lock.pins()
         _require_tables(lock.content)
         prices = {name: TokenPrice(**price) for name, price in lock.prices.items()}

@@ -4,9 +4,11 @@ import json
 from collections.abc import Collection
 from functools import lru_cache
 
-from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.calls import CallKind, Prompt
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.store.writable import Writable
+from gridc.schema.canonical import digest_bytes
 
 _LAYOUT = """
 CREATE TEMP TABLE IF NOT EXISTS layout (
@@ -83,7 +85,7 @@ class LayoutWriter(Writable):
         )
         prompts = lru_cache(maxsize=1)(_prompt)  # calls on one prompt follow each other
         return [
-            (Call(identifier, kind, prompts(content), json.loads(request), bool(continued)), bool(answered))
+            (_call(identifier, kind, request, prompts(content), bool(continued)), bool(answered))
             for identifier, kind, request, content, answered, continued in rows
         ]
 
@@ -93,7 +95,19 @@ class LayoutWriter(Writable):
             "SELECT kind, request, content FROM call JOIN prompt ON prompt.id = prompt WHERE call.id = ?",
             [identifier],
         ).fetchone()
-        return Call(identifier, kind, _prompt(content), json.loads(request))
+        return _call(identifier, kind, request, _prompt(content))
+
+
+def _call(identifier: str, kind: CallKind, request: str, prompt: Prompt, continued: bool = False) -> Call:
+    """A call as it was planned. Raises `StoreError` (GC605) for any other: a changed question is not asked
+    under the name of the planned one."""
+    parameters, named = json.loads(request), digest_bytes(request.encode())
+    if named != identifier or (parameters["prompt"], parameters["kind"]) != (prompt.id, kind):
+        message = f"the request of call {identifier[:12]} or its prompt is not the planned one"
+        raise StoreError(
+            [Diagnostic("GC605", message, help="`gridc verify` says what else is wrong with it")]
+        )
+    return Call(identifier, kind, prompt, parameters, continued)
 
 
 def _prompt(content: str) -> Prompt:

@@ -16,6 +16,8 @@ from gridc.runtime.store.events import B, Event, recorded
 from gridc.runtime.store.opening import open_to_read
 from gridc.runtime.store.rows import RECORDED
 from gridc.runtime.store.studies import calls_of, is_stamped, not_here, stamps_in, which_study
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Spec
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a value of another form raises."""
@@ -66,6 +68,25 @@ def misshapen(db: Database) -> Iterator[str]:
     for table, wrong in _OTHERWISE.items():
         if db.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
             yield f"a row of `{table}` holds what no run writes"
+    for table, name in (("study", "stamp"), ("prompt", "id")):
+        for identifier, content in db.execute(f"SELECT {name}, content FROM {table}"):
+            if _digest_of(content) != identifier:
+                yield f"the content of a row of `{table}` does not hash to its name, {identifier[:12]}"
+                break
+    for (content,) in db.execute("SELECT content FROM study"):
+        document = json.loads(content)
+        if RECORDED not in document:
+            try:
+                Spec.model_validate(document["spec"])
+            except FAILURES:
+                yield "the spec of a study in it is none that this gridc reads"
+
+
+def _digest_of(content: str) -> str | None:
+    try:
+        return digest(json.loads(content))
+    except FAILURES:
+        return None
 
 
 def _is_date(text: str) -> bool:

@@ -35,11 +35,11 @@ def slope(doses: Sequence[float]) -> Floats:
     return weights
 
 
-Check = tuple[float | None, float | None]
+Agreement = tuple[float | None, float | None]
 """Gaffke's p of a rise and of a fall, each None where some unit goes against it."""
 
 
-def against_zero(units: CaseTable, weights: ArrayLike) -> Check:
+def against_zero(units: CaseTable, weights: ArrayLike) -> Agreement:
     """The check of: the weighted sum of the rates of the arms is above 0, and of: it is below. `units` by
     arm; `weights`, (arms,), add up to 0. 1 where an arm has no answer."""
     w, totals = np.asarray(weights, np.float64), units.cases @ units.rows
@@ -60,7 +60,7 @@ def _above(moved: Floats, cases: Whole, least: float) -> float | None:
     return mean_above_zero(np.repeat(values, cases), min(-1.0, float(values.min())))
 
 
-def of_direction(check: Check, ratio: float) -> float | None:
+def of_direction(check: Agreement, ratio: float) -> float | None:
     """What has to agree with an estimate over its error."""
     return check[0 if ratio > 0 else 1]
 

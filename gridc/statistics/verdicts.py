@@ -20,7 +20,7 @@ from gridc.statistics.decision import Verdict
 from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.jackknife import Jackknife, Spread
 from gridc.statistics.power import Alternative, RiseFall
-from gridc.statistics.unseen import Check, against_zero, agreed, contrast, jointly, of_direction, slope
+from gridc.statistics.unseen import Agreement, against_zero, agreed, contrast, jointly, of_direction, slope
 
 Tails = tuple[float, float]
 """p of: the odds rise, and of: they fall."""
@@ -175,7 +175,7 @@ def outcome_p_values(
     return rule.p_values(Evidence(by_arm, range(1, planned.levels), 0, joint_p, sides))
 
 
-def _check(planned: Asked, by_arm: CaseTable, level: int) -> Check:
+def _check(planned: Asked, by_arm: CaseTable, level: int) -> Agreement:
     """What a report checks of a level, or of a slope; of an interaction nothing."""
     if planned.interaction:
         return None, None

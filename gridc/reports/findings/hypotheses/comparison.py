@@ -26,7 +26,7 @@ from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
 from gridc.statistics.unit_bootstrap import Ends
-from gridc.statistics.unseen import Check, against_zero, contrast
+from gridc.statistics.unseen import Agreement, against_zero, contrast
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class Comparison:
         own, (counts, _) = self.arms == self.levels.index(level), self.counted
         return np.bincount(self.rows.cell[own], counts[own], len(self.rows.cells)).astype(np.float64)
 
-    def unseen(self, level: str, reference: str) -> Check:
+    def unseen(self, level: str, reference: str) -> Agreement:
         """What has to agree with a rise and with a fall of the rate."""
         return against_zero(self.by_unit, contrast(len(self.levels), *self._places(level, reference)))
 

@@ -1,6 +1,7 @@
 """Reading a file that may be a stranger's, and writing one so that nobody ever sees half of it."""
 
 import csv
+import errno
 import os
 import secrets
 import stat
@@ -65,6 +66,14 @@ def open_regular(path: Path) -> BufferedReader:
         os.close(handle)
         raise OSError(f"{path} is not a regular file")
     return os.fdopen(handle, "rb")
+
+
+def require_unlinked(path: Path) -> None:
+    """Raise `OSError` (ELOOP) where `path` is a symbolic link. Whoever writes into what is there already, a
+    folder or a file, asks first: a study that was handed over would choose with a link what is written over.
+    Writing a whole file needs no such question: `write_atomic` replaces a link, and follows none."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "a symbolic link is not followed to write where it leads", str(path))
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int | None = None) -> None:

@@ -61,7 +61,9 @@ def report(
     written = study.report(figures, pdf, attribution)
     asked = study.checklist() if checklist else None
     if asked is not None:
-        (written.store.parent / "checklist.md").write_text(asked.markdown(), "utf-8")
+        checklist_file = written.store.parent / "checklist.md"
+        checklist_file.unlink(missing_ok=True)  # a link is replaced, and not followed
+        checklist_file.write_text(asked.markdown(), "utf-8")
     if as_json:
         print_json(written.as_json())
         return

@@ -19,6 +19,8 @@ def schema(name: str, write: bool, markdown: bool) -> None:
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:
-        Path(jsonschema.file_name(name)).write_text(jsonschema.text(name), "utf-8")
+        path = Path(jsonschema.file_name(name))
+        path.unlink(missing_ok=True)  # a link is replaced, and not followed
+        path.write_text(jsonschema.text(name), "utf-8")
     else:
         click.echo(jsonschema.text(name), nl=False)

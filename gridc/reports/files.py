@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
-from gridc.files import write_atomic
+from gridc.files import require_unlinked, write_atomic
 from gridc.reports import deviation_report, paper_tables
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
@@ -101,6 +101,7 @@ def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
     """Write every figure of the page as SVG, and as PDF with `pdf`, into `folder`; the paths. Raises
     `UnavailableError` (GC604) where the converter to PDF is not installed."""
     convert = _pdf_converter() if pdf else None
+    require_unlinked(folder)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, svg in drawings(findings).items():
@@ -108,7 +109,7 @@ def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
         write_atomic(path, svg)
         written.append(path)
         if convert is not None:
-            path.with_suffix(".pdf").write_bytes(convert(svg))
+            write_atomic(path.with_suffix(".pdf"), convert(svg))
             written.append(path.with_suffix(".pdf"))
     return written
 

@@ -1,6 +1,6 @@
 """Stores of one study that were filled apart: take the answers of the others into one."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from gridc.compiler.lock.lock import Lock
@@ -20,27 +20,40 @@ from gridc.runtime.store.events import (
     first_break,
     recorded,
 )
+from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 
 
-def merge(plan: Plan, lock: Lock, path: Path, others: list[Path], acknowledged: bool = False) -> Finished:
+def merge(
+    plan: Plan,
+    lock: Lock,
+    path: Path,
+    others: list[Path],
+    acknowledged: bool = False,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Finished:
     """Take into the store at `path` what other stores of the same study have answered and what they asked of
-    providers, all or nothing.
+    providers, all or nothing, and score it. `notify` is told which store's run had not recorded its end, and
+    the study's report too.
 
-    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is broken or
-    its rows are not those that its run recorded at its end (nobody could tell behind the merge), when two
-    stores have different answers to one call (which of them is right nobody can tell from here), and when
-    they were computed in environments that differ, unless that is `acknowledged`.
+    Raises `StoreError` when a store cannot be used, has values that gridc does not write or is of another
+    study, when its event chain is broken or its rows are not those that its run recorded at its end (nobody
+    could tell behind the merge), when two stores have different answers to one call (which of them is right
+    nobody can tell from here), and when they were computed in environments that differ, unless that is
+    `acknowledged`.
     """
-    with Writer(path) as store:
+    with Writer(path) as store, store.all_or_nothing():
         store.ingest(plan, lock)
         reused = store.progress(plan.study_digest).answered
-        with store.all_or_nothing():
-            _compare_environments(plan, store, others, acknowledged)
-            for other in others:
-                _take(plan, store, other)
-        return conclude(plan, store, reused)
+        _compare_environments(plan, store, others, acknowledged)
+        for other in others:
+            _take(plan, store, other, notify)
+        try:
+            return conclude(plan, store, reused)
+        except FAILURES:
+            store.require_shape()  # while what was taken is still here
+            raise
 
 
 def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowledged: bool) -> None:
@@ -69,10 +82,11 @@ def _copy(store: Writer, path: Path, theirs: Collection[str], mine: Collection[s
     return len(new)
 
 
-def _take(plan: Plan, store: Writer, path: Path) -> None:
+def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) -> None:
     stamp = plan.study_digest
     with Store.open(path) as other:
         other.require(stamp)
+        other.require_shape()
         events = other.events()
         broken = first_break(events)
         if broken is not None:
@@ -86,7 +100,8 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
             message = f"{len(both)} calls have another answer than in the store, the first: {where}"
             raise StoreError([Diagnostic("GC618", message, str(path))])
         finish = other.conclusion(stamp)
-        if finish is not None and finish.answered is not None:  # else it cannot be told what came since
+        known = finish is not None and finish.answered is not None  # else it cannot be told what came since
+        if finish is not None and known:
             changed = list(other.departures(finish, other.results_digest(stamp)))
             if changed:
                 raise StoreError([Diagnostic("GC706", problem, str(path)) for problem in changed])
@@ -110,3 +125,15 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
     ]
     about = {"sealed": sealed[0]} if sealed else {}
     store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept, **about))
+    if not known:
+        notify(f"{path}: {_tell_unfinished(store, stamp, taken, events[-1].digest)}")
+
+
+def _tell_unfinished(store: Writer, stamp: str, calls: int, last_event: str) -> str:
+    """Record what a part was taken on, which the study's report then says."""
+    detail = (
+        f"{calls:,} calls were merged from a store whose run had not recorded its end (its last event is "
+        f"{last_event[:12]}): no digest shows that its rows are as they were answered"
+    )
+    store.record(Observed(stamp=stamp, what="merge", detail=detail))
+    return detail

@@ -258,13 +258,19 @@ class OpenStudy:
             self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no, references, serve
         )
 
-    def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
-        """Take the answers of other stores of the study into its store, all or nothing. Raises `StoreError`
-        where one is of another study, two disagree about an answer, or were computed in environments that
-        differ, unless `acknowledge` has `environments`."""
+    def merge(
+        self,
+        stores: Iterable[AnyPath],
+        acknowledge: Collection[str] = (),
+        notify: Callable[[str], None] = _ignore,
+    ) -> "RunReport":
+        """Take the answers of other stores of the study into its store, all or nothing. `notify` is told
+        which of them no digest is of. Raises `StoreError` where one is damaged or of another study, two
+        disagree about an answer, or were computed in environments that differ, unless `acknowledge` has
+        `environments`."""
         from gridc.study.running import merge
 
-        return merge(self._place, [Path(store) for store in stores], acknowledge)
+        return merge(self._place, [Path(store) for store in stores], acknowledge, notify)
 
     def status(self) -> "StatusReport":
         """How far the run is, and what it took."""

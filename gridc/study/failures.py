@@ -86,6 +86,8 @@ def _way_out(error: OSError) -> str:
         return "free some space and run the command again: what was stored is intact, and `gridc run` resumes"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "name a place that you may write to with --out or --to, or change its permissions"
+    if error.errno == errno.ELOOP:
+        return "remove the link, or put what it leads to in its place"
     if error.errno == errno.ENOENT:
         return "make the folder that it lies in, or name another place"
     if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):

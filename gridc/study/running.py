@@ -242,11 +242,14 @@ def _opener(ray: RayCluster | None, threads: int | None, acknowledged: bool) -> 
         yield joined.open
 
 
-def merge(place: Place, others: Iterable[Path], acknowledge: Collection[str]) -> RunReport:
+def merge(
+    place: Place, others: Iterable[Path], acknowledge: Collection[str], notify: Callable[[str], None]
+) -> RunReport:
     """Take the answers of other stores of the study into its store."""
     compiled, lock, _ = place.reconciled()
     path = place.store(compiled)
-    finished = merging.merge(Plan(compiled.study), lock, path, list(others), ENVIRONMENTS in acknowledge)
+    acknowledged = ENVIRONMENTS in acknowledge
+    finished = merging.merge(Plan(compiled.study), lock, path, list(others), acknowledged, notify)
     return RunReport(finished, path, _names(compiled))
 
 

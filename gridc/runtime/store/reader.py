@@ -38,6 +38,7 @@ _OBJECTS = {
     "attempt": ("usage",),
     "event": ("body",),
 }
+_NO_NUMBER = "EXISTS (SELECT 1 FROM json_each({}) WHERE type NOT IN ('integer', 'real'))"
 _OTHERWISE = {
     "call": """answer IS NOT NULL AND json_type(answer, '$.error') IS NULL AND CASE kind
         WHEN 'generate' THEN json_type(answer, '$.text') IS NOT 'text'
@@ -47,7 +48,7 @@ _OTHERWISE = {
                         AND s.replicate = sample.replicate - 1))""",
     "trace": """step < 0 OR (step > 0 AND NOT EXISTS (SELECT 1 FROM trace t WHERE t.cell = trace.cell
         AND t.item = trace.item AND t.replicate = trace.replicate AND t.step = trace.step - 1))""",
-    "batch": "calls < 1 OR seconds < 0",
+    "batch": f"calls < 1 OR seconds < 0 OR {_NO_NUMBER.format('work')} OR {_NO_NUMBER.format('most')}",
     "shown": "CASE WHEN json_valid(points) THEN json_type(points) <> 'array' ELSE 1 END",
 }
 
@@ -130,12 +131,16 @@ class Reader:
         gridc writes: then they are its cause."""
         try:
             if isinstance(error, FAILURES) and not isinstance(error, GridcError):
-                wrong = list(misshapen(self._db))
-                if wrong:
-                    help = "`gridc verify` says what else is wrong with it"
-                    raise StoreError([Diagnostic("GC605", problem, help=help) for problem in wrong]) from None
+                self.require_shape()
         finally:
             self._close()
+
+    def require_shape(self) -> None:
+        """Raise `StoreError` (GC605) where values in the store are of no form that gridc writes."""
+        wrong = list(misshapen(self._db))
+        if wrong:
+            file, help = str(self.path), "`gridc verify` says what else is wrong with it"
+            raise StoreError([Diagnostic("GC605", problem, file, help=help) for problem in wrong]) from None
 
     @property
     def path(self) -> Path:

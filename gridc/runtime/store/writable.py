@@ -9,6 +9,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.files import require_unlinked
 from gridc.runtime.store import looked
 from gridc.runtime.store.events import Body, Event
 from gridc.runtime.store.opening import open_to_write
@@ -20,9 +21,12 @@ class Writable(Store):
     """A store that is open for writing, by this process alone. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
+        lock = path.with_suffix(".lock")
+        require_unlinked(path)
+        require_unlinked(lock)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path
-        self._lock = FileLock(path.with_suffix(".lock"))
+        self._lock = FileLock(lock)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:

@@ -7,12 +7,14 @@ import sqlite3
 import struct
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import pytest
 from _pytest.monkeypatch import MonkeyPatch
 from sqlite_utils import Database
 
@@ -26,18 +28,21 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
+from gridc.reports import files as report_files
 from gridc.reports import verification
 from gridc.reports.claims import claimed
 from gridc.reports.files import write
 from gridc.reports.findings import find as find_module
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
 from gridc.reports.findings.find import find
-from gridc.runtime import rerun, run
+from gridc.runtime import merge, rerun, run
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.store import events, looked, opening, reader, writable
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.store import Store
+from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.study import OpenStudy
 from tests.adversary.attack import Patch, attack, instead, nothing
 
 HOLDER = "whoever hands over a store"
@@ -298,6 +303,101 @@ def part_forged(folder: Path, _: MonkeyPatch) -> set[str]:
         return {finding.code for finding in error.diagnostics}
     assert codes(folder) == set()
     return set()
+
+
+def part_of(folder: Path, *edits: str) -> tuple[OpenStudy, Path]:
+    """A study without a store, and the store of a part of it whose run was killed."""
+    part = studied(folder).rename(folder / "part")
+    edit(part, "DELETE FROM event WHERE seq > 2", *edits)
+    return gridc.open(folder / "gridcard.toml"), part / "store.sqlite"
+
+
+UNFINISHED = "what was merged and is under no digest stands among the deviations (`merge._tell_unfinished`)"
+
+
+@attack(
+    HOLDER, "the answer of a part is changed with its digest, and the end of its run is left out", UNFINISHED,
+    instead((merge, "_tell_unfinished", nothing)),
+)  # fmt: skip
+def part_without_an_end(folder: Path, _: MonkeyPatch) -> set[str]:
+    told: list[str] = []
+    study, part = part_of(
+        folder,
+        """UPDATE call SET answer = json_set(answer, '$.text', 'It is neither of them.')
+            WHERE id = (SELECT min(id) FROM call WHERE kind = 'generate')""",
+    )
+    with sqlite3.connect(part) as db:
+        for call, text in db.execute("SELECT id, answer FROM call").fetchall():
+            changed = canonical(json.loads(text)).decode(), digest(json.loads(text)), call
+            db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", changed)
+    study.merge([part], notify=told.append)
+    study.report()
+    page = (study.store.parent / "deviations.html").read_text("utf-8")
+    said = "run had not recorded its end"
+    return {UNFINISHED} if said in page and said in told[0] else set()
+
+
+@attack(
+    HOLDER, "a part whose run was killed has a value that no run writes, and `merge` takes it", "GC605",
+    instead((Store, "require_shape", nothing)),
+)  # fmt: skip
+def part_misshapen(folder: Path, _: MonkeyPatch) -> set[str]:
+    study, part = part_of(folder, "UPDATE call SET usage = '[]' WHERE id = (SELECT min(id) FROM call)")
+    try:
+        study.merge([part])
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    return set()
+
+
+WHOLE = "a merge that fails at its end has taken nothing (`merge.merge`)"
+
+
+@attack(
+    HOLDER, "a part has a value that scoring meets, and every command fails from then on", WHOLE,
+    instead((Writer, "all_or_nothing", lambda _: nullcontext())),
+)  # fmt: skip
+def part_that_fails_late(folder: Path, patch: MonkeyPatch) -> set[str]:
+    patch.setattr(Store, "require_shape", nothing)  # a value that it does not know
+    changed = f"UPDATE call SET answer = '[]', answer_digest = '{digest([])}'"
+    study, part = part_of(folder, f"{changed} WHERE id = (SELECT min(id) FROM call)")
+    with pytest.raises(GridcError):
+        study.merge([part])
+    with Store.open(study.store) as store:
+        return set() if any(store.answered()) else {WHOLE}
+
+
+LINKED = "what is there already is written only where it is no link (`files.require_unlinked`)"
+
+
+@attack(
+    HOLDER, "`store.sqlite` is a link, and a run writes into the store where it leads", LINKED,
+    instead((writable, "require_unlinked", nothing)),
+)  # fmt: skip
+def store_elsewhere(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    other = store.rename(folder / "other.sqlite")
+    store.symlink_to(other)
+    try:
+        gridc.open(folder / "gridcard.toml").report()
+    except GridcError as error:
+        assert {finding.code for finding in error.diagnostics} == {"GC607"}
+        return {LINKED}
+    return set()
+
+
+@attack(
+    HOLDER, "`figures` is a link, and a report writes over files where it leads", LINKED,
+    instead((report_files, "require_unlinked", nothing)),
+)  # fmt: skip
+def figures_elsewhere(folder: Path, _: MonkeyPatch) -> set[str]:
+    (folder / "elsewhere").mkdir()
+    (studied(folder) / "figures").symlink_to(folder / "elsewhere")
+    try:
+        gridc.open(folder / "gridcard.toml").report(figures=True)
+    except GridcError as error:
+        assert {finding.code for finding in error.diagnostics} == {"GC607"}
+    return set() if any((folder / "elsewhere").iterdir()) else {LINKED}
 
 
 @attack(HOLDER, "the event that recorded the results is cut off, with the report after it", "GC707",

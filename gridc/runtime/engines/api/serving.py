@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gridc.compiler.inputs.reach import is_local
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.files import require_unlinked
 from gridc.runtime.engines.api.client import body_of, make_client
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.schema.spec import Spec
@@ -58,6 +59,7 @@ def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[s
         raise UnavailableError([Diagnostic("GC649", message, help=help)])
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"server-{name}.log"
+    require_unlinked(log)
     notify(f"{name}: starting its server, which prints into {log}")
     with log.open("wb") as printed:
         try:

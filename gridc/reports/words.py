@@ -19,7 +19,7 @@ LIMITS = (
 """What SafetyRepro's Prop. 1 does not say."""
 KINDS = "ten or more of each kind"
 """Units that tests and intervals of means assume: of a kind that is rarer none may have been drawn."""
-ASSUMED = "many units, or models whose answers could be swapped"
+ASSUMED = f"many units, {KINDS}, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
 
 PLURAL: Mapping[UnitLevel, str] = {

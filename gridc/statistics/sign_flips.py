@@ -8,8 +8,9 @@ and the others gain a little, they claim a direction in .09. So Student's t is f
 units show (Hall 1992, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54), under every
 flip anew. What no unit shows, it cannot know: where three units, on average, lose all, none does in one of
 twenty studies. So where fewer than `SEEN` units go against a claim, Gaffke's test (`bounded_means`), which
-needs to see none, has to agree. No world was found in which more than .053 of studies support what is not
-there (docs/sizes.md), and nobody has a proof: that is why it supports and does not certify.
+needs to see none, has to agree. That does not make up for kinds that were not drawn: where 30 units earn
+nearly all and one in forty loses all, names are supported that are not there in .4 of studies
+(docs/sizes.md). So what is supported assumes ten or more of each kind, and is not certified.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """What a report prints, each with worlds in which it is false, asked of the functions that decide it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -30,6 +31,13 @@ SEEN = Range(10, 60, logarithmic=True)
 """What is supported assumes that what is rare is seen: ten units of it or more are expected."""
 STUDY = {**ANY, "odd": SEEN}
 FEW = {**ANY, "odd": Range(0.3, 10, logarithmic=True)}
+_RARE = {
+    "items": 32, "pareto": 0, "giant": 0, "base": 0.95, "spread": 0.3, "depth": 1, "mirror": 0, "turned": 0,
+    "alike": 0, "inside": 0, "tied": 0, "repeats": 1, "again": 1, "ahead": 0,
+}  # fmt: skip
+HARD = ({**_RARE, "units": 30, "odd": 0.8, "even": 0}, {**_RARE, "units": 60, "odd": 1.5, "even": 1})
+"""Units that earn nearly all, of which one in forty loses all: most studies have none, and their luck, which
+is small, is all that an error knows. A search from random worlds does not come near."""
 UNSEEN = ", of which few units say what it lacks"
 MEAN = {**STUDY, "base": Range(0.2, 0.8)}
 """Intervals of means are too short near 0 and 1, which the page says."""
@@ -521,7 +529,7 @@ def rater() -> Game:
 
 
 GAMES = {
-    game.name: game
+    game.name: replace(game, hard=HARD)
     for game in (
         *EFFECTS,
         *(ranking(evidence) for evidence in ("supported", "certified")),

@@ -7,7 +7,7 @@ seeds: the share in which it was found is the largest of many and therefore too 
 Clopper and Pearson's.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +70,8 @@ class Game:
     ranges: Mapping[str, Range]
     play: Play
     alpha: float = 0.05
+    hard: Sequence[World] = ()
+    """Worlds to begin with, beside those that are drawn; what one leaves out is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,12 @@ class _Search:
     def any_world(self) -> World:
         return {name: each.draw(self.random) for name, each in self.game.ranges.items()}
 
+    def begun(self, hard: World) -> World:
+        """A stated world, as near as the ranges allow."""
+        world = self.any_world()
+        known = {name: each for name, each in self.game.ranges.items() if name in hard}
+        return {**world, **{n: float(np.clip(hard[n], each.low, each.high)) for n, each in known.items()}}
+
     def child(self, parent: World) -> World:
         """The world with one to three numbers changed; now and then another one altogether."""
         if self.random.random() < FRESH:
@@ -161,7 +169,8 @@ def search(game: Game, budget: int, seed: int) -> Worst:
     run = _Search(game, seed)
     rounds = 4
     count = max(4, int(FIRST * budget / (STUDIES * rounds)))
-    alive = [run.add(run.any_world()) for _ in range(count)]
+    alive = [run.add(run.begun(world)) for world in game.hard]
+    alive += [run.add(run.any_world()) for _ in range(count)]
     studies = STUDIES
     for _ in range(rounds):
         for place in alive:

@@ -6,7 +6,7 @@ import random
 import re
 import sqlite3
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from benchmarks.synthetic import fill
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange import bundle
+from gridc.schema.canonical import digest
 from tests.fuzz.mutate import places, value_at
 
 SPEC = """\
@@ -276,16 +277,74 @@ def edit_rows(data: bytes, rng: random.Random) -> tuple[bytes, str]:
              "'[[[['", other, other, "x'00'", "-9007199254740993", "''", f"{column} + 1")
         )  # fmt: skip
         copied = ", ".join("NULL" if name == column else name for name in columns)
-        return _executed(
-            db,
-            data,
-            rng.choice(
-                (f"UPDATE {table} SET {column} = {value} WHERE {chosen}",) * 4
-                + (f"DELETE FROM {table} WHERE {chosen}",
-                   f"INSERT INTO {table} SELECT {copied} FROM {table} WHERE {chosen}")
-            ),
-            "row",
+        statement = rng.choice(
+            (f"UPDATE {table} SET {column} = {value} WHERE {chosen}",) * 4
+            + (f"DELETE FROM {table} WHERE {chosen}",
+               f"INSERT INTO {table} SELECT {copied} FROM {table} WHERE {chosen}")
         )  # fmt: skip
+        return _executed(db, data, f"row {statement}", [(statement, ())])
+
+
+def foreign_rows(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """Rows that no run of this study wrote, beside those that it did: of another study, without what they
+    belong to, or with a value of another row's."""
+    with closing(_database(data)) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = rng.choice([name for name in tables if not name.startswith("_")])
+        info = db.execute(f"PRAGMA table_info({table})").fetchall()
+        columns, keys = [row[1] for row in info], [row[1] for row in info if row[5]] or ["rowid"]
+        rows = db.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()
+        if not rows:
+            return data, ""
+        place = " AND ".join(f"{key} IS ?" for key in keys)
+        kind, one, other = rng.choice(("swap", "orphan", "study")), rng.choice(rows), rng.choice(rows)
+        if kind == "swap":
+            column = rng.choice(columns)
+            (mine,), (theirs,) = (
+                db.execute(f"SELECT {column} FROM {table} WHERE {place}", row).fetchone()
+                for row in (one, other)
+            )
+            change = f"UPDATE {table} SET {column} = ? WHERE {place}"
+            return _executed(db, data, f"swap of {table}.{column}", [(change, (theirs, *one)),
+                                                                    (change, (mine, *other))])  # fmt: skip
+        if kind == "orphan":
+            renamed = {*keys, *rng.sample(columns, rng.randrange(2))}
+            copied = ", ".join(_renamed(name) if name in renamed else name for name in columns)
+            insert = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {copied} FROM {table} WHERE {place}"
+            return _executed(db, data, f"orphan in {table}", [(insert, one)])
+        return _executed(db, data, "study that is none of the lock's", _other_study(db, rng))
+
+
+def _renamed(name: str) -> str:
+    return f"CASE typeof({name}) WHEN 'text' THEN {name} || 'f' ELSE {name} + 1000 END"
+
+
+def _other_study(db: sqlite3.Connection, rng: random.Random) -> list[tuple[str, tuple[object, ...]]]:
+    """The same cells and samples with other answers, under a stamp that its content hashes to, last."""
+    content = json.loads(db.execute("SELECT content FROM study ORDER BY rowid DESC").fetchone()[0])
+    content["spec"]["sampling"]["seed"] += 1
+    stamp = digest(content)
+    statements: list[tuple[str, tuple[object, ...]]] = []
+    made = {"stamp": "?1", "content": "?2"}
+    rename = {"cell": ("id", "stamp"), "sample": ("cell",), "question": ("stamp",), "event": ("stamp",)}
+    for table in ("study", *rng.sample(sorted(rename), rng.randrange(len(rename) + 1))):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        named = rename.get(table, ())
+        values = {"id": "id || 'f'", "cell": "cell || 'f'", "stamp": "?1", "correct": "1 - correct"}
+        picked = ", ".join(
+            made.get(name, name)
+            if table == "study"
+            else values[name]
+            if name in named or (name == "correct" and rng.random() < 0.5)
+            else name
+            for name in columns
+        )
+        which = " WHERE rowid = (SELECT max(rowid) FROM study)" if table == "study" else ""
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {picked} FROM {table}{which}"
+        both = (stamp, json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+        statements.append((insert, both if table == "study" else (stamp,) if "?1" in insert else ()))
+    return statements
 
 
 def edit_schema(data: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -310,17 +369,20 @@ def edit_schema(data: bytes, rng: random.Random) -> tuple[bytes, str]:
              f"UPDATE sqlite_master SET type = 'view' WHERE {one}",
              "DELETE FROM sqlite_master WHERE type = 'index'", f"DELETE FROM sqlite_master WHERE {one}")
         )  # fmt: skip
-        return _executed(db, data, statement, "schema")
+        return _executed(db, data, f"schema {statement}", [(statement, ())])
 
 
-def _executed(db: sqlite3.Connection, data: bytes, statement: str, kind: str) -> tuple[bytes, str]:
+def _executed(
+    db: sqlite3.Connection, data: bytes, told: str, statements: Iterable[tuple[str, tuple[object, ...]]]
+) -> tuple[bytes, str]:
     try:
-        db.execute(statement)
+        for statement, values in statements:
+            db.execute(statement, values)
         db.commit()
         changed = db.serialize()
     except sqlite3.Error:
         return data, ""  # the schema does not allow it: then nothing changed
-    return changed[:18] + data[18:20] + changed[20:], f"{kind} {statement}"
+    return changed[:18] + data[18:20] + changed[20:], told
 
 
 def edit_json(data: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -363,7 +425,8 @@ def _texts(name: str) -> bool:
 
 CHANGES: tuple[tuple[Callable[[str], bool], Change], ...] = (
     (_stores, flip_bits), (_stores, flip_bits), (_stores, flip_bits), (_stores, cut), (_stores, edit_schema),
-    (_stores, edit_rows), (_stores, edit_rows), (_stores, edit_rows), (_documents, edit_json),
+    (_stores, edit_rows), (_stores, edit_rows), (_stores, edit_rows), (_stores, foreign_rows),
+    (_stores, foreign_rows), (_documents, edit_json),
     (_texts, edit_text),
 )  # fmt: skip
 """What is done to which files, each as often as the others."""

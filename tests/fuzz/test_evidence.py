@@ -21,7 +21,7 @@ def test_no_change_is_accepted(tmp_path: Path) -> None:
     codes = {code for name in found for code in name.split()}
     assert len(codes & {"GC605", "GC701", "GC702", "GC703", "GC704", "GC705", "GC706", "GC707"}) >= 6
     kinds = {name.split()[0] for name in found}
-    assert kinds == {"flip", "cut", "row", "schema", "json", "text"}
+    assert kinds == {"flip", "cut", "row", "swap", "orphan", "study", "schema", "json", "text"}
 
 
 def test_what_departs_from_its_stamp_is_not_said_to_be_what_was_stamped(tmp_path: Path) -> None:

@@ -119,7 +119,11 @@ def _draft(path: Path, content: str | bytes, mode: int | None) -> Path:
     _clean(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(draft, flags, 0o666 if mode is None else mode)
+    try:
+        handle = os.open(draft, flags, 0o666 if mode is None else mode)
+    except OSError as error:
+        error.filename = str(path)  # nobody knows the draft by its name
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

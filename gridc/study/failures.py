@@ -85,7 +85,9 @@ def _way_out(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "free some space and run the command again: what was stored is intact, and `gridc run` resumes"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "name a place that you may write to with --out or --to, or change its permissions"
+        return (
+            "change the permissions, name another place, or copy the study to a folder that you may write to"
+        )
     if error.errno == errno.ELOOP:
         return "remove the link, or put what it leads to in its place"
     if error.errno == errno.ENOENT:

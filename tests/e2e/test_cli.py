@@ -1,6 +1,7 @@
 """The command line as a user meets it: exit codes, coded errors in their place, no traceback."""
 
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -213,6 +214,31 @@ def test_a_folder_that_cannot_be_written_is_told(study: Path) -> None:
     assert done.returncode == 6
     assert "error[GC607]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("denied", "mode", "name"),
+    [
+        ("gridcard.lock", 0o000, "status"),
+        ("results/study/store.sqlite", 0o000, "status"),
+        ("results/study", 0o555, "report"),
+    ],
+)
+def test_what_one_may_not_read_or_write_is_no_damage(study: Path, denied: str, mode: int, name: str) -> None:
+    for parent in (study, *study.parents[:3]):
+        parent.chmod(0o755)
+    path = next(study.glob(denied.replace("study", "*")))
+    path.chmod(mode)
+    gridc("status", cwd=study)  # whatever it imports, root may read
+    try:
+        os.seteuid(os.getuid() or 65534)  # nothing is denied to root
+        done = gridc(name, cwd=study)
+    finally:
+        os.seteuid(os.getuid())
+    path.chmod(0o755)
+    assert done.returncode == 6
+    assert "error[GC607]: Permission denied" in done.stderr
+    assert "change the permissions" in done.stderr and "--out" not in done.stderr
 
 
 def test_the_documents_follow_their_published_schemas(study: Path) -> None:

@@ -1,6 +1,7 @@
 """Tables as files and in SQL: what others read back is what the API says and what plain SQL counts."""
 
 import csv
+import io
 import json
 import re
 import shlex
@@ -112,7 +113,7 @@ def test_what_is_read_is_said_with_its_item(opened: OpenStudy) -> None:
         assert tags["condition"] in ("ambig", "disambig")
 
 
-TEXTS = st.text(st.sampled_from("='+-@\t\r\n'a1 "), max_size=8)
+TEXTS = st.text(st.sampled_from("='+-@\t\r\n'a1 ;\""), max_size=8)
 
 
 @given(TEXTS)
@@ -123,6 +124,18 @@ def test_no_text_begins_like_a_formula_and_none_is_lost(text: str) -> None:
     cell = harmless(text)
     assert not re.match(r"[=+\-@\t\r\n]", cell)
     assert original(cell) == text
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@given(TEXTS)
+@example("Yes; =cmd|' /C calc'!A0;")
+@example("Paris\n=1+1")
+def test_no_cell_is_a_formula_whatever_separates_cells(separator: str, text: str) -> None:
+    file = io.StringIO(newline="")
+    csv.writer(file, quoting=csv.QUOTE_ALL).writerow(["item", harmless(text), "end"])
+    rows = csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=separator)
+    cells = [cell for row in rows for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
 
 
 @given(TEXTS, TEXTS)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from base64 import b64encode
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +29,7 @@ TEXTS = [
     "<script>alert(1)</script></script>",
     "-",
     "' x",
+    "Yes; =no;=cmd|' /C calc'!A0;\n- Paris\n-Rome",
 ]
 
 
@@ -71,6 +73,12 @@ def test_no_cell_begins_like_a_formula(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", shown)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_cell_begins_like_a_formula_whatever_separates_cells(separator: str) -> None:
+    cells = chain.from_iterable(csv.reader(io.StringIO(as_csv(SHEET), newline=""), delimiter=separator))
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=1, max_size=4))
 def test_what_is_handed_out_is_taken_back(texts: list[str]) -> None:
     sheet = sheet_of(texts)
@@ -108,7 +116,7 @@ def test_wrong_files_are_coded_at_their_lines(tmp_path: Path) -> None:
     assert codes(written(path, [{**rows[0], "uuid": "7"}, *rows[1:]])) == [("GC662", 2), ("GC663", None)]
     assert codes(written(path, [{**row, "uuid": f"{row['uuid']}x"} for row in rows])) == [("GC662", None)]
     plain = [{"uuid": row["uuid"], "label": row["label"]} for row in rows]
-    assert codes(written(path, [*plain, plain[1]])) == [("GC665", 8)]
+    assert codes(written(path, [*plain, plain[1]])) == [("GC665", len(plain) + 2)]
     assert codes(written(path, plain[1:])) == [("GC663", None)]
     assert codes(written(path, [{**plain[0], "label": ""}, *plain[1:]])) == [("GC663", 2)]
     assert codes(written(path, [{**plain[0], "label": "fine"}, *plain[1:]])) == [("GC663", 2)]

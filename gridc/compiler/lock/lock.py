@@ -158,7 +158,8 @@ def create_lock(lock: Lock, path: Path) -> Lock:
 def read_lock(path: Path) -> Lock | None:
     """The lock at `path`, or None when there is none.
 
-    Raises `StampError` when it is damaged (GC403), or of a format that this gridc does not read (GC404).
+    Raises `StampError` when it is damaged (GC403), or of a format that this gridc does not read (GC404), and
+    `PermissionError`.
     """
     try:
         document = json.loads(read_regular(path, MAX_BYTES), object_pairs_hook=each_key_once)
@@ -189,7 +190,7 @@ def read_lock(path: Path) -> Lock | None:
             raise ValueError("it holds what gridc does not write there")
     except FileNotFoundError:
         return None
-    except StampError:
+    except (PermissionError, StampError):  # a lock that one may not read is not damaged
         raise
     except RecursionError:
         raise _unreadable(path, "it is nested too deeply") from None

@@ -14,6 +14,7 @@ NAMESPACE = "gridc"
 SECONDS = 30
 """CPU time that ssh-keygen may take."""
 UNREAD_KEY = "a key that no ssh-keygen here can read"
+_PATTERN = re.compile("[*?]")
 _KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+")
 
 
@@ -50,13 +51,19 @@ def _signer(data: bytes, signature: Path, key: str, trust: Trust) -> str | None:
         allowed = signature.with_name("allowed")
         allowed.write_bytes(_allowed(Path(name), trust))
         listed = _ssh_keygen(data, "find-principals", "-s", str(signature), "-f", str(allowed))
-        for who in listed.stdout.splitlines() if listed is not None and listed.returncode == 0 else ():
-            principal = who.split(",")[0].strip()
+        for principal in _principals(listed.stdout) if listed is not None and listed.returncode == 0 else ():
             options = ("-f", str(allowed), "-I", principal, "-s", str(signature))
             verified = _ssh_keygen(data, "verify", *options)
             if verified is not None and verified.returncode == 0:
-                return principal
+                return f"whoever fits {principal}" if _PATTERN.search(principal) else principal
     return None
+
+
+def _principals(listed: str) -> list[str]:
+    """To whom a key is listed: names before patterns, and none behind a `!`, for whom it is *not*."""
+    every = [each.strip() for each in listed.replace(",", "\n").splitlines()]
+    kept = [each for each in every if not each.startswith("!")]
+    return sorted(kept, key=lambda each: _PATTERN.search(each) is not None)
 
 
 def _allowed(path: Path, trust: Trust) -> bytes:

@@ -1,8 +1,9 @@
 """The sheet of an audit as files: CSV for a spreadsheet, a page for a browser; and the labels that come back.
 
-A spreadsheet executes what looks like a formula, so a cell that begins like one is written behind an
-apostrophe. The page is one file without anything outside it, in which texts are shown and never obeyed; it
-gives its labels as a CSV of the same form.
+A spreadsheet executes what looks like a formula, so what begins like one is written behind an apostrophe: a
+cell, and within it what follows a semicolon, a tab or a line end, where spreadsheets of many countries begin
+another cell, whatever the quotes say. The page is one file without anything outside it, in which texts are
+shown and never obeyed; it gives its labels as a CSV of the same form.
 """
 
 import base64
@@ -23,8 +24,9 @@ from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
 
 COLUMNS = ("uuid", "question", "response", "labels", "label")
 """Of the CSV. People fill in the last one."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a cell begins with that spreadsheets take for a formula, full-width forms too."""
+_SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
+_FORMULA = re.compile(rf"^(?=['\t\r\n]|{_SIGN})|(?<=[;\t\r\n])(?=[\"']*{_SIGN})")
+"""Where begins what spreadsheets take for a formula, in full-width forms too."""
 _BETWEEN = " | "
 
 
@@ -41,13 +43,15 @@ def as_csv(sheet: Sheet) -> str:
 
 def harmless(text: str) -> str:
     """A text that no spreadsheet takes for a formula, and that shows what it holds."""
-    shown = DECEIVING.sub("\ufffd", text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return _FORMULA.sub("'", DECEIVING.sub("\ufffd", text))
 
 
 def as_page(sheet: Sheet) -> str:
     """The sheet as one page that works from disk, offline."""
-    rows = [row._asdict() | {"labels": list(row.labels)} for row in sheet.rows]
+    rows = [
+        row._asdict() | {"labels": list(row.labels), "cells": [harmless(label) for label in row.labels]}
+        for row in sheet.rows
+    ]
     style = render("audit/sheet.css")
     script = render("audit/sheet.js")
     return render(
@@ -177,6 +181,5 @@ def _known(label: str, row: AuditRow) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """A text without what spreadsheets change: the apostrophe before a formula, line ends, outer spaces."""
-    shown = re.sub(r"\s+", " ", harmless(text)).strip()
-    return shown.lstrip("'").strip()
+    """A text without what the sheet and spreadsheets change: apostrophes, line ends, outer spaces."""
+    return re.sub(r"\s+", " ", DECEIVING.sub("\ufffd", text).replace("'", "")).strip()

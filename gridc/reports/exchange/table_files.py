@@ -2,8 +2,9 @@
 
 A spreadsheet runs a cell of a CSV that begins like a formula, and what models write is anybody's. So a text
 that begins with `=`, `+`, `-`, `@`, a tab or a line end, with or without apostrophes before it, gets one more
-apostrophe in front; numbers stay numbers. To undo it, take one apostrophe from each text that begins with
-apostrophes and then one of these (`original`).
+apostrophe in front; numbers stay numbers. So does what begins with `=`, `+`, `-` or `@` after a semicolon, a
+tab or a line end within the text, with or without quotes before it: spreadsheets of many countries begin
+another cell there, whatever the quotes around the text say. `original` undoes it.
 """
 
 import json
@@ -18,18 +19,18 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 if TYPE_CHECKING:
     import pyarrow
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
+_FORMULA = re.compile(r"""^(?='*[=+\-@\t\r\n])|(?<=[;\t\r\n])(?=["']*[=+\-@])""")
+_QUOTED = re.compile(r"""^'(?='*[=+\-@\t\r\n])|(?<=[;\t\r\n])'(?=["']*[=+\-@])""")
 
 
 def harmless(text: str) -> str:
-    """The text as a cell of a CSV that no spreadsheet runs."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """The text as a cell of a CSV of which no spreadsheet runs a part."""
+    return _FORMULA.sub("'", text)
 
 
 def original(cell: str) -> str:
     """The text of a cell: `original(harmless(text)) == text`."""
-    return cell[1:] if _QUOTED.match(cell) else cell
+    return _QUOTED.sub("", cell)
 
 
 def form_of(target: Path) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.files import open_regular
 from gridc.runtime.store import looked
 from gridc.runtime.store.tables import APPLICATION_ID, migrations
 
@@ -108,6 +109,7 @@ def _require_files(path: Path) -> None:
         raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` creates it")])
     if not path.is_file():
         raise StoreError([Diagnostic("GC605", "the store is not a regular file", str(path))])
+    open_regular(path).close()  # where one may not read it, SQLite would not say so
     for suffix in BESIDE:
         beside = path.with_name(path.name + suffix)
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):

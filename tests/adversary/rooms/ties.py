@@ -165,6 +165,46 @@ def signed(spec: Path) -> Path:
     return spec.parent / "key"
 
 
+LISTED = "a pattern in the verifier's list is no name (`signature._principals`)"
+
+
+@attack(
+    AUTHOR, "a key that the verifier lists for everybody but the press office passes for the press office's",
+    LISTED, instead((signature, "_principals", str.splitlines), (signature, "_PATTERN", re.compile("(?!)"))),
+)  # fmt: skip
+def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    public = signed(spec).with_suffix(".pub").read_text()
+    named = []
+    for whom in ("!press@example.org,*@example.org", "*"):
+        (folder / "named").write_text(f"{whom} {public}")
+        named.append(strongest(anchors(lock_path(spec), spec, Trust(signers=(str(folder / "named"),)))).by)
+    return {LISTED} if named == ["whoever fits *@example.org", "whoever fits *"] else set()
+
+
+@attack(
+    AUTHOR, "another key of the press office's name signs the lock", "GC709",
+    instead((signature, "_signer", lambda *_: "press@example.org")),
+)  # fmt: skip
+def other_key_of_the_name(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    signed(spec)
+    shell(folder, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "true", "-C", "press@example.org")
+    return checked(spec, [], Trust(signers=(str(folder / "true.pub"),)))
+
+
+@attack(
+    AUTHOR, "the signature of another file is put beside the lock", "GC406",
+    instead((anchor, "signatures", lambda *_: [("key SHA256:unread", None)])),
+)  # fmt: skip
+def signature_of_another_file(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    signed(spec)
+    shell(folder, "ssh-keygen", "-q", "-Y", "sign", "-f", "key", "-n", "gridc", spec.name)
+    (folder / f"{spec.name}.sig").replace(folder / "gridcard.lock.sig")
+    return checked(spec, [])
+
+
 def by_the_folders_own(data: bytes, path: Path, key: str, trust: Trust) -> str | None:
     """As it was: the `allowed_signers` beside the lock says who it is."""
     listed = next(Path(each) for each in OWN if Path(each).is_file())

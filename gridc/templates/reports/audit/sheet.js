@@ -53,7 +53,8 @@ document.getElementById("save").addEventListener("click", () => {
     form.children[open].scrollIntoView();
     return;
   }
-  const lines = sheet.rows.map((row) => quoted(row.uuid) + "," + quoted(labels.get(row.uuid)));
+  const cell = (row) => row.cells[row.labels.indexOf(labels.get(row.uuid))];
+  const lines = sheet.rows.map((row) => quoted(row.uuid) + "," + quoted(cell(row)));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob(["uuid,label\r\n" + lines.join("\r\n") + "\r\n"], { type: "text/csv" }));
   link.download = sheet.about + "-labels.csv";

@@ -225,8 +225,11 @@ def test_a_folder_that_cannot_be_written_is_told(study: Path) -> None:
     ],
 )
 def test_what_one_may_not_read_or_write_is_no_damage(study: Path, denied: str, mode: int, name: str) -> None:
-    for parent in (study, *study.parents[:3]):
-        parent.chmod(0o755)
+    if os.getuid() == 0 and not all(each.stat().st_mode & 0o001 for each in Path(pytest.__file__).parents):
+        pytest.skip("only root may read what is installed here")
+    for parent in (study, *study.parents):
+        if parent.stat().st_uid == os.getuid() and parent.parent != parent:
+            parent.chmod(parent.stat().st_mode | 0o755)
     path = next(study.glob(denied.replace("study", "*")))
     path.chmod(mode)
     gridc("status", cwd=study)  # whatever it imports, root may read

@@ -617,8 +617,8 @@ look_does_not_end(
         "GC605", instead((looked, "_born", lambda _: "before")))  # fmt: skip
 def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
     """Containers give the same low numbers to the first processes of each start."""
-    patch.setenv("GRIDC_CACHE", str(folder / "cache"))
     store = studied(folder) / "store.sqlite"
+    patch.setenv("GRIDC_CACHE", str(folder / "cache"))
     looked.keep(store, writing=True)
     (note,) = (folder / "cache" / "stores").iterdir()
     note.write_text(json.dumps({**json.loads(note.read_text()), "born": "before"}))

@@ -71,6 +71,7 @@ ELSEWHERE = {
     "GC531": "it takes a tokenizer to see",
     "GC540": "it takes a tokenizer to see",
     "GC541": "it takes a tokenizer to see",
+    "GC542": "it takes a tokenizer to see",
 }
 """Codes below GC600 that no spec causes alone; other tests name them."""
 

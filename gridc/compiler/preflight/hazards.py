@@ -33,7 +33,9 @@ from gridc.schema.judging import REFERENCE, SECOND
 from gridc.schema.models import Model
 from gridc.schema.spec import Spec
 
-ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529", "GC531", "GC541"))
+ENGINE_CODES = frozenset(
+    ("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529", "GC531", "GC541", "GC542")
+)
 """Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
 
 

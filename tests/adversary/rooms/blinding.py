@@ -1,6 +1,7 @@
 """Forgers who know the code and break the blinding. The chain is sealed again behind them, every time."""
 
 import csv
+import io
 import json
 import shutil
 import sqlite3
@@ -14,8 +15,11 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import FileError
 from gridc.reports import seals
-from gridc.runtime.blinding import JUDGING, Blind, blind, judged, order_seed
+from gridc.reports.exchange import audit_sheet
+from gridc.runtime.auditing import AuditRow, Sheet
+from gridc.runtime.blinding import JUDGING, Blind, BlindedResponse, blind, judged, order_seed
 from gridc.runtime.store.events import Body, Event, Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest
@@ -199,3 +203,66 @@ def labels_of_people_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
     db.commit()
     db.close()
     return codes(folder)
+
+
+def sheet_of(*texts: str) -> Sheet:
+    """A sheet of these responses."""
+    drawn = [BlindedResponse((f"m/b/c={number}", "i", 0), "b", text, {}) for number, text in enumerate(texts)]
+    made = blind("a" * 64, "audit-1", 1, "7f" * 32, drawn)
+    rows = (AuditRow(each.uuid, "Safe?", each.text, ("safe", "unsafe")) for each in made.responses)
+    return Sheet("audit-1", tuple(rows), made)
+
+
+def taken_back(folder: Path, sheet: Sheet, rows: list[dict[str, str]]) -> set[str]:
+    """What taking such a file back finds."""
+    with (folder / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, audit_sheet.COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    try:
+        audit_sheet.labels_in(folder / "labels.csv", [sheet], {})
+    except FileError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+def filled(sheet: Sheet) -> list[dict[str, str]]:
+    text = audit_sheet.as_csv(sheet).removeprefix("\ufeff")
+    return [{**row, "label": "safe"} for row in csv.DictReader(io.StringIO(text, newline=""))]
+
+
+RATER = "whoever hands back labels"
+
+
+@attack(RATER, "the texts of two rows of an audit's sheet are exchanged", "GC664",
+        instead((audit_sheet, "_plain", lambda text: "")))  # fmt: skip
+def rows_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
+    sheet = sheet_of("Yes.", "No.")
+    one, other = filled(sheet)
+    one["response"], other["response"] = other["response"], one["response"]
+    return taken_back(folder, sheet, [one, other])
+
+
+@attack(RATER, "a row of the sheet of another study is put into this one's", "GC662",
+        instead((audit_sheet, "_problems", nothing),
+                (audit_sheet, "sheet_row", lambda sheet, _: sheet.rows[0])))  # fmt: skip
+def row_of_another_sheet(folder: Path, _: MonkeyPatch) -> set[str]:
+    sheet = sheet_of("Yes.", "No.")
+    mine = filled(sheet)
+    return taken_back(folder, sheet, [*mine, {**mine[0], "uuid": "0" * 8 + mine[0]["uuid"][8:]}])
+
+
+ANY_SEPARATOR = "no part of a cell begins like a formula (`audit_sheet.harmless`)"
+
+
+@attack("the author of a model", "a response is a formula behind a semicolon, where spreadsheets part cells",
+        ANY_SEPARATOR, instead((audit_sheet, "harmless", lambda text: text)))  # fmt: skip
+def formula_in_a_response(folder: Path, _: MonkeyPatch) -> set[str]:
+    text = audit_sheet.as_csv(sheet_of("Yes;=cmd|' /C calc'!A0;", "No.\n=cmd|' /C calc'!A0"))
+    cells = [
+        cell
+        for separator in ",;\t"
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        for cell in row
+    ]
+    return set() if any(cell.startswith("=") for cell in cells) else {ANY_SEPARATOR}

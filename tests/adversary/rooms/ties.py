@@ -315,6 +315,14 @@ def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 
 @attack(
+    AUTHOR, "a registry's record of another stamp is given for this one", "GC406",
+    instead((registration, "_checked", lambda path, *_: registration._read(json.loads(path.read_bytes())))),
+)  # fmt: skip
+def record_of_another_stamp(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return fetched(folder, metadata={"notes": "a stamp and a lock: " + "b" * 64})
+
+
+@attack(
     AUTHOR, "a record's DOI carries an escape sequence for the terminal", "GC406",
     instead((registration, "_DOI", re.compile("(?s).*"))),
 )  # fmt: skip

@@ -103,6 +103,8 @@ class Prompts:
         if known:
             self._require_alike([text], prompt)
         (ids,) = self._checked(self._ids([text], prompt), prompt)
+        if known:
+            self._require_no_special(prompt)
         return Form(prompt, text, ids or self._prefix(), dropped)
 
     @property
@@ -194,6 +196,24 @@ class Prompts:
         """Raise `HazardError`, unless the study takes this hazard knowingly."""
         if code not in self._waived:
             raise HazardError([Diagnostic(code, message, str(self._folder), help=help_line)])
+
+    def _require_no_special(self, prompt: Prompt) -> None:
+        """Refuse a prompt that spells a special token in its own words: the tokenizer reads it as the token,
+        such as the end of a turn, and what stands behind it as another one's words."""
+        if self._special is None or "GC542" in self._waived:
+            return
+        for _, text in prompt.messages:
+            found = self._special.search(text)
+            if found is not None:
+                shown = _beginning(text[max(found.start() - 12, 0) :])
+                message = f"a prompt says {shown}, where `{self._name}` reads {found[0]!r} as a special token"
+                self._refuse("GC542", message, "take it out of the item or the template, or waive this")
+
+    @cached_property
+    def _special(self) -> re.Pattern[str] | None:
+        """The special tokens as a text spells them."""
+        spelled = [re.escape(text) for text in self.tokenizer.special_texts if text.strip()]
+        return re.compile("|".join(spelled)) if spelled else None
 
     def _require_known_marks(self) -> None:
         """Refuse to generate where marks of a thought are unknown: what the model only weighs would be read

@@ -33,7 +33,7 @@ STUDY = {**ANY, "odd": SEEN}
 FEW = {**ANY, "odd": Range(0.3, 10, logarithmic=True)}
 _RARE = {
     "items": 32, "pareto": 0, "giant": 0, "base": 0.95, "spread": 0.3, "depth": 1, "mirror": 0, "turned": 0,
-    "alike": 0, "inside": 0, "tied": 0, "repeats": 1, "again": 1, "ahead": 0,
+    "alike": 0, "inside": 0, "tied": 0, "repeats": 1, "again": 1, "models": 1, "levels": 2, "ahead": 0,
 }  # fmt: skip
 HARD = ({**_RARE, "units": 30, "odd": 0.8, "even": 0}, {**_RARE, "units": 60, "odd": 1.5, "even": 1})
 """Units that earn nearly all, of which one in forty loses all: most studies have none, and their luck, which

@@ -7,7 +7,6 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, believes, print_json
 from gridc.cli.score_table import score_table
-from gridc.files import write_atomic
 from gridc.study import OpenStudy, Trust, report_all
 
 
@@ -62,7 +61,9 @@ def report(
     written = study.report(figures, pdf, attribution)
     asked = study.checklist() if checklist else None
     if asked is not None:
-        write_atomic(written.store.parent / "checklist.md", asked.markdown())
+        checklist_file = written.store.parent / "checklist.md"
+        checklist_file.unlink(missing_ok=True)  # a link is replaced, and not followed
+        checklist_file.write_text(asked.markdown(), "utf-8")
     if as_json:
         print_json(written.as_json())
         return

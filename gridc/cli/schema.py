@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from gridc.files import write_atomic
 from gridc.schema import jsonschema
 from gridc.schema.reference import reference
 
@@ -20,6 +19,8 @@ def schema(name: str, write: bool, markdown: bool) -> None:
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:
-        write_atomic(Path(jsonschema.file_name(name)), jsonschema.text(name))
+        path = Path(jsonschema.file_name(name))
+        path.unlink(missing_ok=True)  # a link is replaced, and not followed
+        path.write_text(jsonschema.text(name), "utf-8")
     else:
         click.echo(jsonschema.text(name), nl=False)

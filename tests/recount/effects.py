@@ -263,7 +263,7 @@ def effect(
             z.append(0.0 if odds is None else odds["z"])
             checks.append((0.0, 0.0))
         tested = None
-        if fit is not None and odds is not None and kind == "trend":
+        if fit is not None and odds is not None and kind == "trend" and odds["spread"]["enough"]:
             checks[-1] = data.unseen(
                 [(doses or {})[name] - mean((doses or {}).values()) for name in data.arms]
             )

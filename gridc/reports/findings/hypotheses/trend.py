@@ -58,7 +58,7 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     else:
         try:
             odds = fitted.odds(fitted.design.columns.index(((DOSE, ""),)))
-            if isinstance(fitted, ClusteredLogit):
+            if isinstance(fitted, ClusteredLogit) and odds.spread is not None and odds.spread.enough:
                 odds = _where_seen(comparison, odds, tuple(doses.values()))
         except NotEstimable as error:
             failure = failure_of(error)

@@ -119,7 +119,11 @@ def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
     document = report.certificate
     for line in words.provenance(document):
         click.echo(terminal.visible(line))
-    for row in document.benchmarks:
+    if report.study is not None:
+        click.echo()
+        for statement in report.study.statements:
+            click.echo(terminal.bullet(statement))
+    for row in () if report.study is not None else document.benchmarks:
         click.echo()
         for line in words.head(row):
             click.echo(terminal.visible(line))

@@ -17,7 +17,6 @@ from pydantic_core import from_json
 from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
-from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import behaviour_differences, brief, differences
@@ -30,10 +29,9 @@ from gridc.reports import other_versions
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
-from gridc.reports.findings.every_finding import FINDINGS
-from gridc.reports.findings.find import find
+from gridc.reports.findings.find import find, noted_of_items
 from gridc.reports.findings.run_record import Finding
-from gridc.reports.findings.scaffolds import PROPAGATION, Step
+from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.seals import of_blinding
 from gridc.reports.verified_samples import of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
@@ -536,13 +534,7 @@ def of_reports(
     tied = claimed(events, plan.study_digest)
     results_tied = claimed_of_results(events, plan.study_digest)
     if without_items:
-        known[PROPAGATION] = tuple(
-            Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation
-        )
-        for finding in FINDINGS:
-            if finding.recorded:
-                noted = looks[-1].recorded.get(finding.name)
-                known[finding] = finding.absent if noted is None else finding.from_json(noted)
+        known |= noted_of_items(looks[-1])
         if known[PROPAGATION]:
             passed.append("what reached the steps of scaffolds, and what they came to")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)

@@ -1,7 +1,7 @@
-"""Logs of other packages -> a store, for all who look at answers: a recorded study.
+"""Logs -> a store: of other packages for all who look at answers, of gridc's own for its reports.
 
-gridc asked none of its calls and stamped nothing. Its document says so under `recorded`, in the place of a
-spec, and what needs a spec refuses it (GC613).
+Of other packages gridc asked nothing and stamped nothing. Their document says so under `recorded`, in the
+place of a spec, and what needs a spec refuses it (GC613). Logs that gridc exported come with their study.
 """
 
 import os
@@ -17,8 +17,12 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.records import writable
 from gridc.compiler.inputs.questions import QuestionDigests
-from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.calls import CallKind, Prompt
+from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.runtime.store.events import Event
+from gridc.runtime.store.items import cell_rows
+from gridc.runtime.store.planned import PlanWriter
 from gridc.runtime.store.rows import RECORDED
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.writable import Writable, text_of
@@ -87,6 +91,33 @@ class _GivenNames:
         return free
 
 
+class RecordedSample(NamedTuple):
+    """A sample of a study as an export of it says: what `sample` has of it, the id and kind of its last call,
+    which samples may share, how it ended, and its texts."""
+
+    cell: str
+    item: str
+    replicate: int
+    choice: int | None
+    score: int
+    evidence: str | None
+    call: str
+    kind: CallKind
+    state: AnswerState
+    prompt: str | None
+    answer: str | None
+
+
+def record_run(
+    path: Path, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
+) -> None:
+    """Write the new store of a study from the events of its run and from what logs say of its samples; what
+    they lack has no outcome. Of calls the last of each sample is there. Raises `KeyError` for a sample that
+    is not in the plan."""
+    with _RunRecorder(path) as writer, writer.all_or_nothing():
+        writer.write(plan, created, events, samples)
+
+
 def record(
     path: Path,
     about: Mapping[str, Any],
@@ -118,7 +149,55 @@ def record(
     return stamp
 
 
-class _RecordingWriter(Writable):
+class _CallWriter(Writable):
+    """Writes the calls of samples that gridc did not make."""
+
+    def _write_calls(self, rows: Iterable[tuple[tuple[Any, ...], ...]]) -> None:
+        """Of every sample its rows of `prompt`, `call` and `trace`. Of a call that samples share the one that
+        could not read it says how it ended."""
+        prompts, calls, traces = (list(part) for part in zip(*rows, strict=True))
+        self._insert("INSERT OR IGNORE INTO prompt VALUES (?, ?)", prompts)
+        self._insert(
+            """INSERT INTO call (id, model, precision, kind, prompt, request, answer, answer_digest)
+               VALUES (?, ?, ?, ?, ?, '{}', ?, ?)
+               ON CONFLICT DO UPDATE SET answer = excluded.answer, answer_digest = excluded.answer_digest
+               WHERE length(excluded.answer) > length(answer)""",
+            calls,
+        )
+        self._insert("INSERT INTO trace (cell, item, replicate, step, call) VALUES (?, ?, ?, 0, ?)", traces)
+
+
+class _RunRecorder(PlanWriter, _CallWriter):
+    def write(
+        self, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
+    ) -> None:
+        self._db.table("event").insert_all(event.row() for event in events)
+        content = text_of(plan.study.stamped())
+        self._insert("INSERT INTO study VALUES (?, ?, ?)", [(plan.study_digest, created, content)])
+        numbers: dict[str, Any] = {}
+        models = {cell.key: cell.model for cell in plan.cells()}
+        planned = set[tuple[Any, ...]]()
+        for cell, row in zip(plan.cells(), cell_rows(plan), strict=True):
+            number = numbers[cell.key] = self._db.table("cell").insert(row._asdict()).last_pk
+            items = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
+            places = [(number, item.id, at) for item in items for at in range(cell.setting.replicates)]
+            self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", places)
+            planned.update(places)
+        self._ingest_items(plan)
+        rows = ((one, (numbers[one.cell], one.item, one.replicate)) for one in samples)
+        while some := list(islice(rows, _ROWS)):
+            for _, place in some:
+                planned.remove(place)
+            self._insert(
+                """UPDATE sample SET choice = ?, score = ?, evidence = ?
+                   WHERE (cell, item, replicate) = (?, ?, ?)""",
+                [(one.choice, one.score, one.evidence, *place) for one, place in some],
+            )
+            calls = [(*_call(place, models[one.cell], one), place) for one, place in some]
+            self._write_calls((prompt, call, (*place, call[0])) for prompt, call, place in calls)
+
+
+class _RecordingWriter(_CallWriter):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._keys = _GivenNames()  # `a/b` on `c` and `a` on `b/c` read alike
@@ -150,21 +229,12 @@ class _RecordingWriter(Writable):
         number = self._db.table("cell").insert(row).last_pk
         rows = _rows(number, key, cell, names, scale)
         while some := list(islice(rows, _ROWS)):
-            samples, prompts, calls, traces = (list(part) for part in zip(*some, strict=True))
             self._insert(
                 """INSERT INTO sample (cell, item, replicate, choice, score, evidence)
                    VALUES (?, ?, ?, ?, ?, ?)""",
-                samples,
+                [sample for sample, *_ in some],
             )
-            self._insert("INSERT OR IGNORE INTO prompt VALUES (?, ?)", prompts)
-            self._insert(
-                """INSERT INTO call (id, model, precision, kind, prompt, request, answer, answer_digest)
-                   VALUES (?, ?, ?, ?, ?, '{}', ?, ?)""",
-                calls,
-            )
-            self._insert(
-                "INSERT INTO trace (cell, item, replicate, step, call) VALUES (?, ?, ?, 0, ?)", traces
-            )
+            self._write_calls((prompt, call, step) for _, prompt, call, step in some)
 
 
 def _rows(
@@ -175,25 +245,39 @@ def _rows(
     for one in cell.samples:
         item, replicate = names[one.item], replicates[one.item]
         replicates[one.item] += 1
-        asked = writable(one.prompt or "(The log does not have the prompt.)")
-        content = canonical(Prompt((("as the log has it", asked),), chat_template=False).as_json())
-        answer = canonical(_answer(one))
-        call = sha256(f"{key}\n{item}\n{replicate}".encode()).hexdigest()
+        prompt, call = _call((key, item, replicate), cell.model, one)
         held = one.score is not None and abs(one.score) < MOST
         score = round(one.score * scale) if held and one.score is not None else None
         choice = 0 if one.state == "read" else None
         yield (
             (number, item, replicate, choice, score, f'{{"state":"{one.state}"}}'),
-            (sha256(content).hexdigest(), content.decode()),
-            (call, cell.model, UNKNOWN, RECORDED, sha256(content).hexdigest(), answer.decode(),
-             sha256(answer).hexdigest()),
-            (number, item, replicate, call),
-        )  # fmt: skip
+            prompt,
+            call,
+            (number, item, replicate, call[0]),
+        )
 
 
-def _answer(one: ImportedSample) -> dict[str, Any]:
+def _call(
+    place: tuple[Any, ...], model: str, one: ImportedSample | RecordedSample
+) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """The rows of `prompt` and `call` of a sample."""
+    asked = writable(one.prompt or "(The log does not have the prompt.)")
+    content = canonical(Prompt((("as the log has it", asked),), chat_template=False).as_json())
+    answer = canonical(_answer(one))
+    prompt = sha256(content).hexdigest()
+    if isinstance(one, RecordedSample):
+        call, kind = one.call, str(one.kind)
+    else:
+        call, kind = sha256("\n".join(map(str, place)).encode()).hexdigest(), RECORDED
+    row = (call, model, UNKNOWN, kind, prompt, answer.decode(), sha256(answer).hexdigest())
+    return (prompt, content.decode()), row
+
+
+def _answer(one: ImportedSample | RecordedSample) -> dict[str, Any]:
     if one.state == "failed":
         return {"error": {"kind": "failed", "message": "as the log says"}}
+    if isinstance(one, RecordedSample) and one.kind == "loglikelihood":
+        return {"loglikelihoods": []}
     text = "(The log does not have the answer.)" if one.answer is None else writable(one.answer)
     ended: Mapping[str, Any] = {"cut": {"finish": "length"}, "refused": {"refused": True}}
     return {"text": text, **ended.get(one.state, {})}

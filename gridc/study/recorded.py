@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
 from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.every_eval import DESCRIPTION
 from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import write_atomic
@@ -22,7 +23,11 @@ from gridc.reports.recorded.document import certificate
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
 from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
+from gridc.schema.certificate import Certificate
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
+
+if TYPE_CHECKING:
+    from gridc.reports.recorded.study import ExportedRun
 
 __all__ = ["LogBenchmarkRow", "LogCertificate", "LogReport", "certify", "words"]
 
@@ -34,9 +39,18 @@ class LogReport:
     certificate: LogCertificate
     _logs: ReadLogs
     _benchmarks: Sequence[RecordedBenchmark]
+    _run: "ExportedRun | None" = None
+
+    @property
+    def study(self) -> Certificate | None:
+        """The certificate of the study that gridc exported as these logs, of their answers; None where they
+        are of other packages."""
+        return None if self._run is None else self._run.certificate
 
     def as_json(self) -> dict[str, Any]:
-        return self.certificate.model_dump(mode="json")
+        """The document of the logs; under `study` the certificate of an exported study."""
+        document = self.certificate.model_dump(mode="json")
+        return document if self.study is None else {**document, "study": self.study.model_dump(mode="json")}
 
     def markdown(self) -> str:
         return words.markdown(self.certificate)
@@ -55,16 +69,18 @@ class LogReport:
 
     def write(self, folder: Path) -> list[Path]:
         """Write into a folder `logs.json`, `logs.md`, the page `logs.html`, the GRID cards `gridcard.md`, and
-        all answers as `store.sqlite` for `gridc view`; their paths. Raises `UsageError` where the store of a
-        run is there."""
+        all answers as `store.sqlite` for `gridc view`; of an exported study its own certificate, scorecard,
+        cards, page and the other reports too. Their paths. Raises `UsageError` where the store of a run is
+        there."""
         self.record(folder / "store.sqlite")
         folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(self.certificate.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         contents = {
             "logs.json": text,
             "logs.md": self.markdown(),
             "logs.html": self.html(),
             "gridcard.md": cards.markdown(self.certificate),
+            **({} if self._run is None else self._run.texts()),
         }
         for name, content in contents.items():
             write_atomic(folder / name, content)
@@ -160,7 +176,8 @@ def certify(
     unit: str | None = None,
 ) -> LogReport:
     """Raises `UsageError` for a reading, a task, a model, an axis or a column that no log has, and
-    `FileError` for what is wrong in a log."""
+    `FileError` for what is wrong in a log. Logs that gridc exported come with their study, which is read
+    unless something is chosen here that it says itself."""
     tasks, same = (
         {alias: name for name, aliases in (stated or {}).items() for alias in aliases}
         for stated in (benchmarks, models)
@@ -182,4 +199,16 @@ def certify(
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     parts = recorded(read, reading, may_differ, common_only, total)
-    return LogReport(certificate(read, parts, alpha, common_only), read, parts)
+    chosen = (reading, benchmarks, may_differ, models, axes, ignore, common_only, total, unit)
+    run = None if any(chosen) else _exported(logs, read)
+    provenance = None if run is None else run.provenance
+    return LogReport(certificate(read, parts, alpha, common_only, provenance), read, parts, run)
+
+
+def _exported(logs: Sequence[Path], read: ReadLogs) -> "ExportedRun | None":
+    """The study that goes with logs; None where they are of other packages, or of several studies."""
+    if len(logs) != 1 or not (logs[0] / DESCRIPTION).is_dir():
+        return None
+    from gridc.reports.recorded.study import read_exported
+
+    return read_exported(logs[0] / DESCRIPTION, read)

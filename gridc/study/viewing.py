@@ -10,7 +10,8 @@ from pathlib import Path
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports import addresses
-from gridc.reports.exchange.bundle import ITEMS, is_bundle
+from gridc.reports.exchange.bundle import is_bundle
+from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.observations import Samples

@@ -38,7 +38,7 @@ def states(row: LogBenchmarkRow) -> Counter[str]:
 def test_the_files_are_what_the_schemas_ask_for(finished: Path, tmp_path: Path) -> None:
     made = gridc.open(finished / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
     aggregate, instance = schema("eval"), schema("instance_level_eval")
-    documents = sorted(made.rglob("*.json"))
+    documents = sorted((made / "data").rglob("*.json"))
     assert len(documents) == 24, "two models in twelve configurations"
     results = {}
     for path in documents:

@@ -15,7 +15,8 @@ import gridc
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import UsageError, VerificationError
-from gridc.reports.exchange.bundle import CRATE, ITEMS, MANIFEST, export, verify_bundle
+from gridc.reports.exchange.bundle import CRATE, MANIFEST, export, verify_bundle
+from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
 from tests.adversary.rooms.stores import AXES, reseal

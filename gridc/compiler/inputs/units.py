@@ -9,6 +9,7 @@ many, so it is a unit only where a spec says so.
 
 from collections.abc import Mapping, Sequence
 
+from gridc.compiler.inputs.questions import QuestionDigests, of_item
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 
@@ -58,7 +59,7 @@ Group = tuple[str, str]
 
 def one_group(items: Mapping[str, Sequence[Item]], levels: Mapping[str, UnitLevel]) -> dict[Group, Group]:
     """The groups of several benchmarks at a level of each, by the first group that each is one with: those of
-    two benchmarks that hold the same item, by what is asked and not by its id, are not independent."""
+    two benchmarks that hold the same item, by its text and choices and not by its id, are not independent."""
     one: dict[Group, Group] = {}
 
     def first(group: Group) -> Group:
@@ -66,12 +67,12 @@ def one_group(items: Mapping[str, Sequence[Item]], levels: Mapping[str, UnitLeve
             group = one[group]
         return group
 
-    holders: dict[tuple[str, frozenset[str]], Group] = {}
+    holders: dict[QuestionDigests, Group] = {}
     for benchmark, sampled in items.items():
-        own: dict[tuple[str, frozenset[str]], Group] = {}
+        own: dict[QuestionDigests, Group] = {}
         for item in sampled:
             group = benchmark, item.at(levels[benchmark])
-            content = item.stem, frozenset(item.options)
+            content = of_item(item)._replace(target=None)
             if content in holders:
                 one[first(group)] = first(holders[content])
             own.setdefault(content, group)

@@ -18,37 +18,31 @@ cover all of it.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.checks.levels import countable
-from gridc.compiler.frontend.each import for_each
-from gridc.compiler.frontend.extends import expanded_text
-from gridc.compiler.frontend.locate import Places
-from gridc.compiler.frontend.measurands import expand
-from gridc.compiler.frontend.read import Checked
-from gridc.compiler.frontend.references import References
-from gridc.compiler.frontend.source import read
-from gridc.compiler.frontend.validate import typed
-from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.anchor import SUFFIXES
-from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.evidence import beside, read_evidence
-from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
-from gridc.reports.exchange.recorded_items import (
-    ABSENT,
-    listed_digest,
-    listed_items,
-    recorded_items,
-    unread,
+from gridc.reports.exchange.recorded_items import listed_digest
+from gridc.reports.exchange.recorded_study import (
+    ITEMS,
+    LOCK,
+    LOG,
+    SPEC,
+    STUDY,
+    described,
+    json_bytes,
+    of_description,
+    of_deviations,
+    of_shown,
+    read_described,
 )
 from gridc.reports.files import NAMES
 from gridc.reports.folders import new_folder
@@ -76,23 +70,11 @@ from gridc.reports.verification import (
 )
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
-from gridc.runtime.store.items import shown_as
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import digest
 
-MANIFEST, STUDY, ITEMS = "manifest-sha256.txt", "manifests/study.json", "manifests/items.json"
+MANIFEST = "manifest-sha256.txt"
 CRATE = "ro-crate-metadata.json"
 ENVIRONMENT = "manifests/environment.json"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedStudy(Study):
-    """A study whose inputs are known by digest only: what was stamped is taken as it was recorded."""
-
-    content: Mapping[str, Any]
-
-    def stamped(self) -> dict[str, Any]:
-        return dict(self.content)
 
 
 def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
@@ -108,20 +90,12 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             environment = [load.as_json() for load in store.recorded(ModelLoaded)]
             ended = max((event.at for event in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite", Plan(study).study_digest)
-        source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
-            "gridcard.toml": expanded_text(source).encode() if source.others else spec.read_bytes(),
-            "gridcard.lock": compiled.lock_path.read_bytes(),
-            STUDY: _json(study.stamped()),
-            ITEMS: _json(
-                {name: listed_items(items, study.spec, name) for name, items in study.items.items()}
-            ),
-            ENVIRONMENT: _json({"gridc": __version__, "loaded": environment}),
+            **described(compiled),
+            ENVIRONMENT: json_bytes({"gridc": __version__, "loaded": environment}),
         }
         files |= _evidence(compiled.lock_path, "gridcard.lock")
         files |= _evidence(results / FINISH, f"results/{FINISH}")
-        if log.is_file():
-            files["deviations.toml"] = log.read_bytes()
         reports = [name for name in (*NAMES, "witness.json", FINISH) if name != "store.sqlite"]
         files |= {
             f"results/{name}": (results / name).read_bytes() for name in reports if (results / name).is_file()
@@ -130,7 +104,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             (draft / name).parent.mkdir(exist_ok=True)
             (draft / name).write_bytes(data)
         names = sorted(files_below(draft))
-        (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
+        (draft / CRATE).write_bytes(json_bytes(_crate(compiled, ended, names)))
         (draft / MANIFEST).write_text(_manifest({name: _digest_of(draft / name) for name in (*names, CRATE)}))
     return target
 
@@ -159,9 +133,9 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     try:
         path = folder / "results" / "store.sqlite"
         with Store.open(path, look=False) as store, looked_at(store) as sound:
-            compiled, lock = _recorded(folder, store)
-            diagnostics += _described(compiled, folder)
-            diagnostics += _reconciled(compiled, lock, folder)
+            compiled, lock = read_described(folder, store.shown, store.questions)
+            diagnostics += of_description(compiled, folder)
+            diagnostics += of_deviations(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
             diagnostics += of_history(lock, store, events, plan.study_digest, alone=True)
@@ -175,7 +149,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 "the plan", of_plan(plan, store, conclusion, ("benchmark", "item", "cell"))
             )
             diagnostics += guarded("the costs", of_costs(plan, lock, store))
-            diagnostics += guarded("the options", _shown(plan, store, whole))
+            diagnostics += guarded("the options", of_shown(plan, store.shown(plan.study_digest), whole))
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
                 diagnostics += of_no_conclusion(events, plan.study_digest)
@@ -246,15 +220,7 @@ def _digest_of(path: Path) -> str:
 
 
 _REPORTS = [f"results/{name}" for name in (*NAMES, "witness.json", FINISH)]
-_READ_WHOLE = {
-    "gridcard.toml",
-    "gridcard.lock",
-    "deviations.toml",
-    STUDY,
-    ITEMS,
-    ENVIRONMENT,
-    CRATE,
-}
+_READ_WHOLE = {SPEC, LOCK, LOG, STUDY, ITEMS, ENVIRONMENT, CRATE}
 _TIED = [f"{name}{suffix}" for name in ("gridcard.lock", f"results/{FINISH}") for suffix in SUFFIXES]
 _KNOWN = {*_READ_WHOLE, *_REPORTS, *_TIED, CRATE, MANIFEST}
 """Every file that a bundle may hold."""
@@ -294,101 +260,6 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
 
 
-def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
-    """The study as the bundle records it, its items known by name, groups, roles and digest."""
-    path = folder / "gridcard.toml"
-    lock = read_lock(lock_path(path))
-    if lock is None:
-        raise VerificationError([Diagnostic("GC701", "the bundle has no lock", str(folder))])
-    try:
-        content = json.loads((folder / STUDY).read_text("utf-8"))
-        manifests = json.loads((folder / ITEMS).read_text("utf-8"))
-        models = {name: _identity(model) for name, model in content["inputs"]["models"].items()}
-        source = read(path)
-        spec = typed(source)
-        too_large = list(countable(spec, source))
-        if too_large:
-            raise VerificationError(too_large)
-        written, source = for_each(expand(spec, source), source)
-        stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
-        shown: dict[str, list[tuple[Any, ...]]] = {}
-        for benchmark, *row in store.shown(digest(content)):
-            shown.setdefault(benchmark, []).append(tuple(row))
-        items = {
-            name: recorded_items(manifest, shown.get(name, []), stated[name])
-            for name, manifest in manifests.items()
-        }
-    except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
-        message = f"a manifest cannot be read ({type(error).__name__}: {error})"
-        raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
-    study = RecordedStudy(written, {}, items, {}, models, content)
-    checked = Checked(source, written, Places(folder, None), References({}, {}))
-    return Compiled(checked, study, lock), lock
-
-
-def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:
-    """The identity of which this is the `manifest`: calls and noise floors are found by its digest."""
-    return ModelIdentity(
-        manifest.get("source", ABSENT),
-        files=tuple(manifest.get("files", {}).items()),
-        revision=manifest.get("revision"),
-        unpinned=manifest.get("unpinned"),
-        template_args=tuple(manifest.get("chat_template_args", {}).items()),
-        weights=None if "weights" not in manifest else _identity(manifest["weights"]),
-        base_url=manifest.get("base_url"),
-        server=manifest.get("server"),
-        omits=tuple(manifest.get("omits", ())),
-    )
-
-
-def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
-    """The spec against what is recorded as run, and the manifests against the digests in it."""
-    study = compiled.study
-    content = study.stamped()
-    if digest(compiled.checked.spec.stamped()) != digest(content["spec"]):
-        yield Diagnostic("GC701", f"gridcard.toml is not the spec that {STUDY} records", str(folder))
-    manifests = json.loads((folder / ITEMS).read_text("utf-8"))
-    for name, manifest in manifests.items():
-        for key in unread(manifest):
-            message = f"`{key}` of {name} in {ITEMS} is nothing that gridc reads"
-            yield Diagnostic("GC701", message, str(folder))
-    for name, recorded in content["inputs"]["benchmarks"].items():
-        if "unpinned" in recorded:
-            continue
-        listed = manifests.get(name, {"levels": {}, "exemplars": [], "manifest": None})
-        names = {item for order in recorded["items"].values() for item in order}
-        shown = [[item for item, _ in order] for order in recorded["exemplars"].values()]
-        same = listed["manifest"] == recorded and listed["levels"].keys() == names
-        units = study.items[name].stamped_units if name in study.items else {}
-        same = same and units == recorded.get("units", {})
-        if not same or any(listed["exemplars"] != order for order in shown):
-            yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
-
-
-def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
-    """The items in the store, as shown, against the digests of the stamp. Only a store that
-    is not `whole`, as an older gridc ended it, may have none."""
-    stored = {row[:3]: row for row in store.shown(plan.study_digest)}
-    expected: dict[tuple[str, ...], str] = {}
-    for benchmark, manifest in plan.study.stamped()["inputs"]["benchmarks"].items():
-        for order, items in manifest.get("items", {}).items():
-            expected |= {(benchmark, item, order): value for item, value in items.items()}
-        for variant, content in manifest.get("variants", {}).items():
-            named = {
-                (benchmark, item, shown_as(None, variant)): value for item, value in content["items"].items()
-            }
-            expected |= {key: value for key, value in named.items() if key in stored}
-    for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
-        benchmark, name, order = where
-        row, stamped = stored.get(where), expected.get(where)
-        of_variant = stamped is None and "/" in order  # the stamp has a variant's items in file order only
-        if row is None or not (row[3] == stamped or of_variant):
-            message = (
-                f"{benchmark}, item {name}, options {order}: the store does not have the item of the stamp"
-            )
-            yield Diagnostic("GC704", message)
-
-
 def _named(conclusion: RunFinished | None, folder: Path) -> Iterator[Diagnostic]:
     """The tags, labels and numbers of rows against what the run recorded. An older gridc recorded nothing of
     them: then a change is found only where a report does not follow from it."""
@@ -424,11 +295,6 @@ def _derived(
         yield Diagnostic("GC701", f"{CRATE} does not describe this bundle", str(folder))
     if environment["gridc"] != versions[0]:
         yield Diagnostic("GC701", f"{CRATE} and {ENVIRONMENT} name two versions of gridc", str(folder))
-
-
-def _reconciled(compiled: Compiled, lock: Lock, folder: Path) -> Iterator[Diagnostic]:
-    """What ran departs from the stamp only where the log explains it."""
-    yield from reconcile(lock, compiled.study, folder / "deviations.toml").findings
 
 
 def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
@@ -485,7 +351,3 @@ def _crate(compiled: Compiled, ended: str, names: list[str], version: str = __ve
             *({"@id": name, "@type": "File", "name": Path(name).name} for name in names),
         ],
     }
-
-
-def _json(document: Any) -> bytes:
-    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()

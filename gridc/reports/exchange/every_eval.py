@@ -19,11 +19,12 @@ from uuid import UUID
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.logs.every_eval import AXIS, OWN
+from gridc.compiler.inputs.logs.every_eval import AXIS, DESCRIPTION, OWN
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.comparison.stored import prompt_text
+from gridc.reports.exchange.recorded_study import described_run
 from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.reports.folders import new_folder
@@ -47,6 +48,9 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
                 groups[row.cell.model, row.cell.configuration].append(row)
         for rows in groups.values():
             _ExportedEvaluation(plan, lock, store, rows).write(draft)
+        for name, data in described_run(compiled, lock, store).items():
+            (draft / DESCRIPTION / name).parent.mkdir(parents=True, exist_ok=True)
+            (draft / DESCRIPTION / name).write_bytes(data)
     return target
 
 
@@ -179,7 +183,7 @@ class _ExportedEvaluation:
                 self.store.ended_samples(stamp, cell.key),
                 strict=True,
             ):
-                item, replicate, choice, score, _, _, text = sample
+                item, replicate, choice, score, evidence, calls, text = sample
                 if score is None:
                     continue
                 if item not in prompts:
@@ -210,6 +214,10 @@ class _ExportedEvaluation:
                         f"{OWN}unit": units[item],
                         f"{OWN}replicate": str(replicate),
                         f"{OWN}state": state,
+                        f"{OWN}cell": cell.key,
+                        f"{OWN}choice": "" if choice is None else str(choice),
+                        f"{OWN}evidence": evidence or "",
+                        f"{OWN}call": (calls or "").split(" ")[-1],
                     },
                 }
 

@@ -85,16 +85,27 @@ def listed_digest(manifests: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def recorded_items(
-    listed: Mapping[str, Any], shown: Iterable[tuple[Any, ...]], unit: UnitLevel | None
+    listed: Mapping[str, Any],
+    shown: Iterable[tuple[Any, ...]],
+    questions: Mapping[str, tuple[str | None, ...]],
+    unit: UnitLevel | None,
 ) -> RecordedItems:
     """A benchmark's items from what items.json lists and what the store says of them in every order (rows of
-    `Store.shown` without the benchmark). Which options are right, matching and `unknown` says the store, each
-    by its number as shown, so that nothing has to be put in order again."""
+    `Store.shown` without the benchmark). In the place of a text stand the digests of `questions` (rows of
+    `Store.questions`, by item), so that two that ask the same still do. Which options are right, matching and
+    `unknown` says the store, each by its number as shown, so that nothing has to be put in order again."""
     tags, labels = listed.get("tags", {}), listed.get("labels", {})
     if any(type(group) is not str for groups in listed["levels"].values() for group in groups):
         raise TypeError("a group of an item is no text")
     plain = {
-        name: Item(name, ABSENT, family=family, template=template, category=category, tags=tags.get(name, {}))
+        name: Item(
+            name,
+            _asks(name, questions.get(name, ())),
+            family=family,
+            template=template,
+            category=category,
+            tags=tags.get(name, {}),
+        )
         for name, (family, template, category) in listed["levels"].items()
     }
     recorded: dict[str, dict[str, Item]] = {}
@@ -120,3 +131,10 @@ def recorded_items(
     files = RecordedFiles((), listed["manifest"]["files"], left_out, recorded_rows=listed.get("rows", 0))
     exemplars = tuple(Item(item, ABSENT) for item in listed["exemplars"])
     return RecordedItems(sampled, exemplars, files, unit=unit_of(sampled, unit), recorded=recorded)
+
+
+def _asks(name: str, question: tuple[str | None, ...]) -> str:
+    """What stands for the text of an item: equal where two ask the same text and choices. Of one of which
+    nothing is known its name."""
+    known = [part for part in question[:2] if part is not None]
+    return f"{ABSENT} {' '.join(map(str, question[:2])) if known else name}"

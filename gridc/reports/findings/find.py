@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
@@ -12,7 +13,8 @@ from gridc.reports.findings.benchmarks import BENCHMARKS, HYPOTHESES
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.runtime.store.events import before_reports, steps_back
+from gridc.reports.findings.scaffolds import PROPAGATION, Step
+from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.store import Store
 from gridc.schema.deviation import DeviationEntry
 from gridc.statistics.digits import every_digits
@@ -36,7 +38,7 @@ def find(
     """
     record = RunRecord(compiled, store, known)
     stamp = record.plan.study_digest
-    first_call, before_stamp = _dated(store, stamp, datetime.fromisoformat(lock.created))
+    first_call, before_stamp = dated(store, stamp, lock)
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
     return Findings(
         plan=record.plan,
@@ -57,10 +59,27 @@ def find(
     )
 
 
-def _dated(store: Store, stamp: str, created: datetime) -> tuple[str | None, int]:
-    """When the first call was finished, and how many were before this time. There can be as many times as
-    calls."""
-    first, before = None, 0
+def noted_of_items(look: InterimLook | None) -> dict[Finding[Any], Any]:
+    """What rests on the text of items, as the `look` at the results noted it: the parts of tasks that reached
+    the steps of scaffolds, and what these came to. Without a look nothing is known of it."""
+    known: dict[Finding[Any], Any] = {finding: finding.absent for finding in FINDINGS if finding.recorded}
+    known[PROPAGATION] = ()
+    if look is not None:
+        known |= {
+            finding: finding.from_json(look.recorded[finding.name])
+            for finding in FINDINGS
+            if finding.recorded and look.recorded.get(finding.name) is not None
+        }
+        known[PROPAGATION] = tuple(
+            Step(StepShares(**step["shares"]), step["rows"]) for step in look.propagation
+        )
+    return known
+
+
+def dated(store: Store, stamp: str, lock: Lock) -> tuple[str | None, int]:
+    """When the first call was finished, and how many were before the stamp was made. There can be as many
+    times as calls."""
+    first, before, created = None, 0, datetime.fromisoformat(lock.created)
     for at, number in store.finished(stamp):
         first = first or at
         before += number if datetime.fromisoformat(at) < created else 0

@@ -40,19 +40,22 @@ def certificate(
     benchmarks: Iterable[RecordedBenchmark],
     alpha: float = ALPHA,
     common_only: bool = False,
+    provenance: str | None = None,
 ) -> LogCertificate:
-    """All benchmarks of some logs. The claims of all pairs of all benchmarks share `alpha`: one family of
-    reversals and one of orders, as in the certificate of a study."""
+    """All benchmarks of some logs; `provenance` says where those come from that gridc exported. The claims of
+    all pairs of all benchmarks share `alpha`: one family of reversals and one of orders, as in a study's
+    certificate."""
     parts = [_UncorrectedBenchmark(benchmark, alpha) for benchmark in benchmarks]
     weighed = [pair for part in parts for _, _, pair in part.pairs]
     reversals = iter(holm([pair.reversal for pair in weighed]))
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
     rows = tuple(part.row(reversals, orders, alpha) for part in parts)
     packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
+    imported = f"imported from {packages} logs, not pre-registered; prompts as the log has them"
     return LogCertificate(
         format=FORMAT,
         gridc=__version__,
-        provenance=f"imported from {packages} logs, not pre-registered; prompts as the log has them",
+        provenance=provenance or imported,
         alpha=alpha,
         common_only=common_only,
         files=tuple(

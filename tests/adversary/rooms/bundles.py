@@ -12,7 +12,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.reports import other_versions
-from gridc.reports.exchange import bundle
+from gridc.reports.exchange import bundle, recorded_study
 from gridc.schema.canonical import digest_bytes
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.rooms.stores import codes, edit, reseal, studied, without_records
@@ -59,7 +59,7 @@ def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
     names = [str(part["@id"]) for part in whole["hasPart"]]
     files = [{"@id": name, "@type": "File", "name": Path(name).name} for name in names]
     crate["@graph"] = [*others, *files]
-    (made / bundle.CRATE).write_bytes(bundle._json(crate))
+    (made / bundle.CRATE).write_bytes(recorded_study.json_bytes(crate))
     listed(made, "conftest.py", bundle.CRATE)
     return codes(made)
 
@@ -159,11 +159,11 @@ def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
 def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
     study = folder / "study"
     shutil.copytree(sent(), study)
-    manifests = json.loads((study / bundle.ITEMS).read_text())
+    manifests = json.loads((study / recorded_study.ITEMS).read_text())
     for each in manifests.values():
         each["checked_by"] = "an independent laboratory"
-    (study / bundle.ITEMS).write_bytes(bundle._json(manifests))
-    listed(study, bundle.ITEMS)
+    (study / recorded_study.ITEMS).write_bytes(recorded_study.json_bytes(manifests))
+    listed(study, recorded_study.ITEMS)
     return codes(study)
 
 
@@ -171,6 +171,6 @@ def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
         instead((bundle, "_described", nothing), (bundle, "_named", nothing)))  # fmt: skip
 def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:
     made = bundled(folder)
-    (made / bundle.ITEMS).write_text("{}")
-    listed(made, bundle.ITEMS)
+    (made / recorded_study.ITEMS).write_text("{}")
+    listed(made, recorded_study.ITEMS)
     return codes(made)

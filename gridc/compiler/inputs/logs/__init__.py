@@ -286,7 +286,7 @@ def _files(path: Path) -> Iterator[Path]:
         return
     count = 0
     for folder, inner, names in os.walk(path):
-        inner.sort()
+        inner[:] = sorted({*inner} - {every_eval.DESCRIPTION})
         for name in sorted(names):
             file = Path(folder) / name
             if suffix_of(file) in SUFFIXES and not file.is_symlink():

@@ -28,6 +28,8 @@ READING = "score"
 OWN = "gridc_"
 """What the names begin with that gridc's export has among the free details of the format."""
 AXIS = f"{OWN}axis_"
+DESCRIPTION = "gridc"
+"""The folder beside the logs that gridc exported with the study that they are of, which is no log."""
 KNOWN = {state: state for state in LOG_STATES}
 UNKNOWN = (
     "failed, cut off and unreadable answers: the format has no place for them",

@@ -1,0 +1,198 @@
+"""A study as files that name its inputs by digest: what goes wherever its answers go without its items.
+
+A bundle has them beside its store, and an export beside the logs. What is read back is a study of which
+everything that follows from its outcomes can be computed, and no prompt can be rendered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.checks.levels import countable
+from gridc.compiler.frontend.each import for_each
+from gridc.compiler.frontend.extends import expanded_text
+from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.measurands import expand
+from gridc.compiler.frontend.read import Checked
+from gridc.compiler.frontend.references import References
+from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lock.deviations import log_path, reconcile
+from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, VerificationError
+from gridc.reports.exchange.recorded_items import ABSENT, listed_items, recorded_items, unread
+from gridc.reports.findings.find import dated
+from gridc.runtime.store.items import shown_as
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+
+SPEC, LOCK, LOG = "gridcard.toml", "gridcard.lock", "deviations.toml"
+STUDY, ITEMS, SHOWN = "manifests/study.json", "manifests/items.json", "manifests/shown.json"
+QUESTIONS, EVENTS, RUN = "manifests/questions.json", "manifests/events.json", "manifests/run.json"
+
+RowsOf = Callable[[str], Iterable[tuple[Any, ...]]]
+"""Rows of a table of the store, of a study by its stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStudy(Study):
+    """A study whose inputs are known by digest only: what was stamped is taken as it was recorded."""
+
+    content: Mapping[str, Any]
+
+    def stamped(self) -> dict[str, Any]:
+        return dict(self.content)
+
+
+def described(compiled: Compiled) -> dict[str, bytes]:
+    """The files of a study by name: its source (what it extends written out), its lock, what departed from
+    it, what was stamped, and its items by name and digest."""
+    study, source = compiled.study, compiled.source
+    files = {
+        SPEC: expanded_text(source).encode() if source.others else source.path.read_bytes(),
+        LOCK: compiled.lock_path.read_bytes(),
+        STUDY: json_bytes(study.stamped()),
+        ITEMS: json_bytes(
+            {name: listed_items(items, study.spec, name) for name, items in study.items.items()}
+        ),
+    }
+    if (log := log_path(source.path)).is_file():
+        files[LOG] = log.read_bytes()
+    return files
+
+
+def described_run(compiled: Compiled, lock: Lock, store: Store) -> dict[str, bytes]:
+    """The same, with what the store has of the run beside its answers: the items as they were shown and what
+    they ask, the events, and what calls alone show: how many there were and when, and what departed from the
+    plan in them."""
+    stamp = Plan(compiled.study).study_digest
+    first_call, before_stamp = dated(store, stamp, lock)
+    run = {
+        "progress": asdict(store.progress(stamp)),
+        "near_ties": store.near_ties(stamp),
+        "first_call": first_call,
+        "before_stamp": before_stamp,
+        "observed": list(store.observed(stamp)),
+    }
+    return {
+        **described(compiled),
+        SHOWN: json_bytes(list(store.shown(stamp))),
+        QUESTIONS: json_bytes(list(store.questions(stamp))),
+        EVENTS: json_bytes([event.row() for event in store.events()]),
+        RUN: json_bytes(run),
+    }
+
+
+def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Compiled, Lock]:
+    """The study that the files in a folder describe, its items known by name, groups, roles and digest, and
+    by what the store has of them as they were shown and of what they ask (`Store.shown`, `.questions`).
+    Raises `VerificationError` (GC701) where one is missing or does not fit the others."""
+    path = folder / SPEC
+    lock = read_lock(lock_path(path))
+    if lock is None:
+        raise VerificationError([Diagnostic("GC701", "the study that is described has no lock", str(folder))])
+    try:
+        content = json.loads((folder / STUDY).read_text("utf-8"))
+        manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+        models = {name: _identity(model) for name, model in content["inputs"]["models"].items()}
+        source = read(path)
+        spec = typed(source)
+        too_large = list(countable(spec, source))
+        if too_large:
+            raise VerificationError(too_large)
+        written, source = for_each(expand(spec, source), source)
+        stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
+        of_benchmark: dict[str, list[tuple[Any, ...]]] = {}
+        for benchmark, *row in shown(digest(content)):
+            of_benchmark.setdefault(benchmark, []).append(tuple(row))
+        asked: dict[str, dict[str, tuple[str | None, ...]]] = {}
+        for benchmark, item, *parts in questions(digest(content)):
+            asked.setdefault(benchmark, {})[item] = tuple(parts)
+        items = {
+            name: recorded_items(manifest, of_benchmark.get(name, []), asked.get(name, {}), stated[name])
+            for name, manifest in manifests.items()
+        }
+    except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
+        message = f"a manifest cannot be read ({type(error).__name__}: {error})"
+        raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
+    study = RecordedStudy(written, {}, items, {}, models, content)
+    checked = Checked(source, written, Places(folder, None), References({}, {}))
+    return Compiled(checked, study, lock), lock
+
+
+def of_description(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
+    """The spec against what is recorded as run, and the manifests against the digests in it."""
+    study = compiled.study
+    content = study.stamped()
+    if digest(compiled.checked.spec.stamped()) != digest(content["spec"]):
+        yield Diagnostic("GC701", f"gridcard.toml is not the spec that {STUDY} records", str(folder))
+    manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+    for name, manifest in manifests.items():
+        for key in unread(manifest):
+            message = f"`{key}` of {name} in {ITEMS} is nothing that gridc reads"
+            yield Diagnostic("GC701", message, str(folder))
+    for name, recorded in content["inputs"]["benchmarks"].items():
+        if "unpinned" in recorded:
+            continue
+        listed = manifests.get(name, {"levels": {}, "exemplars": [], "manifest": None})
+        names = {item for order in recorded["items"].values() for item in order}
+        shown = [[item for item, _ in order] for order in recorded["exemplars"].values()]
+        same = listed["manifest"] == recorded and listed["levels"].keys() == names
+        units = study.items[name].stamped_units if name in study.items else {}
+        same = same and units == recorded.get("units", {})
+        if not same or any(listed["exemplars"] != order for order in shown):
+            yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
+
+
+def of_deviations(compiled: Compiled, lock: Lock, folder: Path) -> Iterator[Diagnostic]:
+    """What ran departs from the stamp only where the log explains it."""
+    yield from reconcile(lock, compiled.study, folder / LOG).findings
+
+
+def of_shown(plan: Plan, shown: Iterable[tuple[Any, ...]], whole: bool) -> Iterator[Diagnostic]:
+    """The items in the store, as shown, against the digests of the stamp. Only a store that
+    is not `whole`, as an older gridc ended it, may have none."""
+    stored = {row[:3]: row for row in shown}
+    expected: dict[tuple[str, ...], str] = {}
+    for benchmark, manifest in plan.study.stamped()["inputs"]["benchmarks"].items():
+        for order, items in manifest.get("items", {}).items():
+            expected |= {(benchmark, item, order): value for item, value in items.items()}
+        for variant, content in manifest.get("variants", {}).items():
+            named = {
+                (benchmark, item, shown_as(None, variant)): value for item, value in content["items"].items()
+            }
+            expected |= {key: value for key, value in named.items() if key in stored}
+    for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
+        benchmark, name, order = where
+        row, stamped = stored.get(where), expected.get(where)
+        of_variant = stamped is None and "/" in order  # the stamp has a variant's items in file order only
+        if row is None or not (row[3] == stamped or of_variant):
+            message = (
+                f"{benchmark}, item {name}, options {order}: the store does not have the item of the stamp"
+            )
+            yield Diagnostic("GC704", message)
+
+
+def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:
+    """The identity of which this is the `manifest`: calls and noise floors are found by its digest."""
+    return ModelIdentity(
+        manifest.get("source", ABSENT),
+        files=tuple(manifest.get("files", {}).items()),
+        revision=manifest.get("revision"),
+        unpinned=manifest.get("unpinned"),
+        template_args=tuple(manifest.get("chat_template_args", {}).items()),
+        weights=None if "weights" not in manifest else _identity(manifest["weights"]),
+        base_url=manifest.get("base_url"),
+        server=manifest.get("server"),
+        omits=tuple(manifest.get("omits", ())),
+    )
+
+
+def json_bytes(document: Any) -> bytes:
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()

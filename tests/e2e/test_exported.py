@@ -1,0 +1,148 @@
+"""A study that was exported as logs, certified from these alone: what the run itself says, byte for byte."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import gridc
+from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.inputs.units import one_group
+from gridc.diagnostics.errors import FileError
+from gridc.reports.exchange.recorded_study import read_described
+from gridc.runtime.store.store import Store
+from gridc.study import OpenStudy
+from tests.e2e import test_aggregates as aggregates
+from tests.e2e.conftest import command, make_study
+from tests.e2e.judged import serving
+from tools.servers.http import Server
+
+DOCUMENTS = (
+    "certificate.json", "estimates.json", "gridcard.json", "gridcard.md", "report.html", "scorecard.html",
+    "scorecard.json", "scorecard.md", "tables.tex",
+)  # fmt: skip
+
+
+def certified(study: OpenStudy, folder: Path) -> dict[str, bytes]:
+    """The documents that are made of the logs of a study alone."""
+    made = study.export("every-eval-ever", folder / "eee")
+    gridc.certify([made]).write(folder / "out")
+    return {name: (folder / "out" / name).read_bytes() for name in DOCUMENTS}
+
+
+def reported(results: Path) -> dict[str, bytes]:
+    return {name: (results / name).read_bytes() for name in DOCUMENTS}
+
+
+def test_logs_of_a_study_say_what_the_study_says(study: Path, tmp_path: Path) -> None:
+    assert certified(gridc.open(study / "gridcard.toml"), tmp_path) == reported(study / "results" / "small")
+    done = command("certify", "--from", str(tmp_path / "eee"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "hash to the results that the run recorded at its end" in " ".join(done.stdout.split())
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))
+    listed = json.loads(command("certify", "--from", "eee", "--json", cwd=tmp_path).stdout)
+    assert listed["study"] == certificate
+    said = " ".join(done.stdout.split())
+    assert all(" ".join(sentence.split()) in said for sentence in certificate["statements"])
+
+
+def test_what_is_made_of_several_answers_is_made_again(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{n:02}", "question": f"What is {n} plus 1?", "answer": str(n + 1), "pair": f"p{n // 2}"}
+        for n in range(aggregates.ITEMS)
+    ]
+    folder = tmp_path / "several"
+    folder.mkdir()
+    (folder / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    levels = "".join(
+        aggregates.LEVEL.format(name=name, aggregate=way) for name, way in aggregates.WAYS.items()
+    )
+    with Server(aggregates.Guesser()) as server:
+        (folder / "gridcard.toml").write_text(aggregates.HEAD.replace("URL", server.url) + levels, "utf-8")
+        study = gridc.open(folder)
+        study.run()
+    study.report()
+    assert certified(study, tmp_path) == reported(folder / "results" / "several")
+
+
+def test_a_bundle_tells_items_of_two_benchmarks_apart(tmp_path: Path) -> None:
+    """Items whose texts are not in a bundle are no more one item than those that are asked."""
+    spec = make_study(tmp_path, items=8)
+    text = spec.read_text("utf-8")
+    start, end = text.index("[[benchmark]]"), text.index("[harness]")
+    other = text[start:end].replace('"bbq"', '"other"', 1).replace("n = 8", "n = 12")
+    spec.write_text(text.replace("[harness]", f"{other}[harness]"), "utf-8")
+    study = gridc.open(spec)
+    study.run()
+    study.report()
+    bundle = study.export("bundle", tmp_path / "bundle")
+    with Store.open(bundle / "results" / "store.sqlite") as store:
+        recorded, _ = read_described(bundle, store.shown, store.questions)
+
+    def groups(compiled: Compiled) -> dict[tuple[str, str], tuple[str, str]]:
+        items = compiled.study.items
+        return one_group({name: each.sampled for name, each in items.items()}, dict.fromkeys(items, "item"))
+
+    asked = groups(compile_spec(spec))
+    assert groups(recorded) == asked and 12 <= len(set(asked.values())) < 20, "some items are drawn twice"
+    done = command("verify", "bundle", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert certified(study, tmp_path) == reported(tmp_path / "results" / "small")
+
+
+def test_changed_answers_are_told(study: Path, tmp_path: Path) -> None:
+    made = gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
+    path = min(made.rglob("*_samples.jsonl"))
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    score = rows[0]["evaluation"]["score"]
+    rows[0]["evaluation"] = {"score": 1 - score, "is_correct": not score}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    aggregate = path.with_name(path.name.replace("_samples.jsonl", ".json"))
+    document = json.loads(aggregate.read_text("utf-8"))
+    count = len(rows)
+    document["evaluation_results"][0]["score_details"]["score"] += (1 - 2 * score) / count
+    aggregate.write_text(json.dumps(document), "utf-8")
+    found = gridc.certify([made])
+    assert "do NOT hash to the results" in found.certificate.provenance
+    rows[0]["metadata"]["gridc_cell"] = "nobody/nothing/the only one"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with pytest.raises(FileError, match="GC674"):
+        gridc.certify([made])
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("gridcard.toml", "GC"), ("manifests/study.json", "GC"), ("manifests/shown.json", "GC70"),
+     ("manifests/run.json", "GC701"), ("manifests/events.json", "GC")],
+)  # fmt: skip
+def test_a_damaged_description_is_refused(study: Path, tmp_path: Path, name: str, code: str) -> None:
+    made = gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
+    path = made / "gridc" / name
+    text = path.read_text("utf-8")
+    for changed in (
+        text.replace('title = "', 'title = "Not ').replace("sha256", "sha255", 1)[: len(text) - 40],
+        "[]",
+        "{}",
+        "",
+    ):
+        path.write_text(changed, "utf-8")
+        with pytest.raises(gridc.GridcError, match=code):
+            gridc.certify([made])
+
+
+def test_a_study_with_judges_is_certified_as_logs(tmp_path: Path) -> None:
+    with serving(tmp_path / "judged") as judging:
+        study = judging.write()
+        study.run()
+        study.report()
+    found = gridc.certify([study.export("every-eval-ever", tmp_path / "eee")])
+    assert found.study is None
+    assert any("judges" in note for note in found.certificate.notes)
+
+
+def test_an_unfinished_run_is_said_to_be_one(study: Path, tmp_path: Path) -> None:
+    with sqlite3.connect(study / "results" / "small" / "store.sqlite") as db:
+        db.execute("UPDATE sample SET score = NULL, choice = NULL WHERE cell = 1 AND replicate = 0")
+    found = gridc.certify([gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")])
+    assert found.study is not None and not found.study.complete

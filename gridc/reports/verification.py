@@ -30,9 +30,8 @@ from gridc.reports import other_versions
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
-from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
-from gridc.reports.findings.run_record import Finding
+from gridc.reports.findings.run_record import Finding, reported
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.seals import of_blinding
 from gridc.reports.verified_samples import of_samples, unscored_here
@@ -539,7 +538,7 @@ def of_reports(
         known[PROPAGATION] = tuple(
             Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation
         )
-        for finding in FINDINGS:
+        for finding in reported():
             if finding.recorded:
                 noted = looks[-1].recorded.get(finding.name)
                 known[finding] = finding.absent if noted is None else finding.from_json(noted)

@@ -9,9 +9,8 @@ from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.reports.findings.benchmarks import BENCHMARKS, HYPOTHESES
-from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.run_record import Finding, RunRecord, reported
 from gridc.runtime.store.events import before_reports, steps_back
 from gridc.runtime.store.store import Store
 from gridc.schema.deviation import DeviationEntry
@@ -25,12 +24,13 @@ def find(
     tied: Sequence[Anchor] = (),
     results: str | None = None,
     results_tied: Sequence[Anchor] = (),
-    wanted: Iterable[Finding[Any]] = FINDINGS,
+    requested: Iterable[Finding[Any]] = (),
     known: Mapping[Finding[Any], Any] | None = None,
 ) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` are the ties of the lock;
     without them they are looked for. `results` is the digest of the stored results where it is known already,
-    and `results_tied` are the ties of these. What is `known` is taken as given.
+    and `results_tied` are the ties of these. What is `requested` is found beside what every report holds, and
+    what is `known` is taken as given.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -53,7 +53,10 @@ def find(
         benchmarks=every_digits(record[BENCHMARKS]),
         hypotheses=every_digits(record[HYPOTHESES]),
         noise=every_digits(record.noise),
-        computed={finding.name: every_digits(record[finding]) for finding in (*wanted, *(known or ()))},
+        computed={
+            finding.name: every_digits(record[finding])
+            for finding in (*reported(), *requested, *(known or ()))
+        },
     )
 
 

@@ -1,4 +1,4 @@
-"""Things of one kind by their names, each registered where it is defined.
+"""Named things that gridc has several of, each registered where it is defined.
 
     LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders")
 

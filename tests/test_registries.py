@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gridc.compiler.inputs.loaders.files import LOADERS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.run_record import FINDINGS, Finding, reported
 from gridc.reports.statements.statement import SHELF
+from tests.compiler.test_gold import FORMATS
 from tests.reports.test_estimates import WORLDS
 from tests.reports.test_statements import CORNERS
 
@@ -100,6 +102,12 @@ REGISTRIES = {
         look=Look("gridc/reports/statements", ("Findings", "*BenchmarkFinding"), "Iterator[Statement]"),
         code=lambda row: row.say,
         words=lambda row: f"{row.part.capitalize()}. ",
+    ),
+    "loaders": Kept(
+        LOADERS,
+        tried=lambda: {each.loader for each in FORMATS},
+        look=Look("gridc/compiler/inputs/loaders", ("File", "Loading"), "list[Item]"),
+        page="benchmarks.md",
     ),
 }
 """By the heading of docs/registries.md."""

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from gridc.compiler.inputs.loaders.files import LOADERS
+from gridc.compiler.inputs.logs.records import LOG_READERS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.run_record import FINDINGS, Finding, reported
 from gridc.reports.statements.statement import SHELF
 from tests.compiler.test_gold import FORMATS
+from tests.compiler.test_log_scores import LOGS
 from tests.reports.test_estimates import WORLDS
 from tests.reports.test_statements import CORNERS
 
@@ -44,13 +46,14 @@ class Look(NamedTuple):
 @dataclass(frozen=True)
 class Kept:
     """A registry: the names of its things that a test tries one by one, how its functions look, and the page
-    of the docs that tells users of each. `code` is what a thing does; `words` stand before what it says of
-    itself."""
+    of the docs that tells users of each, by what it is `called` there. `code` is what a thing does; `words`
+    stand before what it says of itself."""
 
     things: Registry[Any]
     tried: Callable[[], Collection[str]]
     look: Look | None = None
     page: str = ""
+    called: Callable[[str], str] = lambda name: f"`{name}`"
     code: Callable[[Any], Any] = same
     words: Callable[[Any], str] = lambda thing: ""
 
@@ -84,6 +87,11 @@ def imported_by_tests() -> set[str]:
     return {name for name, finding in FINDINGS.items() if finding.on_request or tried(finding)}
 
 
+PACKAGES = {
+    "lm_eval": "lm-evaluation-harness", "inspect_ai": "Inspect", "resolved": "lists in SWE-bench's style",
+    "plain": "tables",
+}  # fmt: skip
+"""What docs/logs.md calls the packages that `gridc` prints under a shorter name."""
 REGISTRIES = {
     "findings": Kept(
         FINDINGS,
@@ -108,6 +116,13 @@ REGISTRIES = {
         tried=lambda: {each.loader for each in FORMATS},
         look=Look("gridc/compiler/inputs/loaders", ("File", "Loading"), "list[Item]"),
         page="benchmarks.md",
+    ),
+    "log readers": Kept(
+        LOG_READERS,
+        tried=lambda: LOGS,
+        look=Look("gridc/compiler/inputs/logs", ("LogFile",), "Iterator[LogRun]"),
+        page="logs.md",
+        called=lambda name: f"| {PACKAGES.get(name, LOG_READERS[name].PACKAGE)}",
     ),
 }
 """By the heading of docs/registries.md."""
@@ -175,7 +190,7 @@ def test_the_docs_list_what_is_registered(name: str, request: pytest.FixtureRequ
 def test_the_page_for_users_tells_of_each(name: str) -> None:
     kept = REGISTRIES[name]
     text = (ROOT / "docs" / kept.page).read_text("utf-8")
-    assert [thing for thing in kept.things if f"`{thing}`" not in text] == []
+    assert [thing for thing in kept.things if kept.called(thing) not in text] == []
 
 
 @pytest.mark.parametrize("name", REGISTRIES)
@@ -188,7 +203,9 @@ def test_each_is_tried(name: str) -> None:
 def test_what_looks_like_one_is_registered(name: str) -> None:
     kept = REGISTRIES[name]
     codes = map(kept.code, kept.things.values())
-    registered = {f"{module_of(code)}.{code.__name__}" for code in codes}
+    registered = {
+        f"{module_of(code)}.{'runs' if isinstance(code, ModuleType) else code.__name__}" for code in codes
+    }
     assert kept.look is not None
     found = set(alike(kept.look))
     assert found - registered == set()

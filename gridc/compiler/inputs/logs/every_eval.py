@@ -16,6 +16,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
 
@@ -24,6 +25,7 @@ NAMES: tuple[str, ...] = ("*_samples.jsonl",)
 AGGREGATE = frozenset(("schema_version", "evaluation_id", "evaluation_results"))
 ROWS = frozenset(("evaluation_id", "sample_id", "evaluation"))
 SHAPES: tuple[frozenset[str], ...] = (AGGREGATE, ROWS)
+log_reader(__name__, 40)
 READING = "score"
 OWN = "gridc_"
 """What the names begin with that gridc's export has among the free details of the format."""

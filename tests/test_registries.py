@@ -17,6 +17,8 @@ import pytest
 
 from gridc.compiler.inputs.loaders.files import LOADERS
 from gridc.compiler.inputs.logs.records import LOG_READERS
+from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.instrument.versions import PARTS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.run_record import FINDINGS, Finding, reported
@@ -87,6 +89,11 @@ def imported_by_tests() -> set[str]:
     return {name for name, finding in FINDINGS.items() if finding.on_request or tried(finding)}
 
 
+def versioned(kind: str) -> set[str]:
+    """The parts of the instrument that `tests/instrument` traces."""
+    return {part.partition(":")[2] for part in PARTS if part.startswith(f"{kind}:")}
+
+
 PACKAGES = {
     "lm_eval": "lm-evaluation-harness", "inspect_ai": "Inspect", "resolved": "lists in SWE-bench's style",
     "plain": "tables",
@@ -123,6 +130,14 @@ REGISTRIES = {
         look=Look("gridc/compiler/inputs/logs", ("LogFile",), "Iterator[LogRun]"),
         page="logs.md",
         called=lambda name: f"| {PACKAGES.get(name, LOG_READERS[name].PACKAGE)}",
+    ),
+    "readers of answers": Kept(
+        READERS,
+        tried=lambda: versioned("reader"),
+        look=Look(
+            "gridc/compiler/instrument/readers.py", ("str", "Sequence[str]", "Sequence[str]"), "Extraction"
+        ),
+        page="measurands.md",
     ),
 }
 """By the heading of docs/registries.md."""

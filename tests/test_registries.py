@@ -18,6 +18,7 @@ import pytest
 from gridc.compiler.inputs.loaders.files import LOADERS
 from gridc.compiler.inputs.logs.records import LOG_READERS
 from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.compiler.instrument.versions import PARTS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
@@ -138,6 +139,13 @@ REGISTRIES = {
             "gridc/compiler/instrument/readers.py", ("str", "Sequence[str]", "Sequence[str]"), "Extraction"
         ),
         page="measurands.md",
+    ),
+    "scaffolds": Kept(
+        PROCEDURES,
+        tried=lambda: versioned("scaffold"),
+        look=Look("gridc/compiler/instrument/scaffolds/procedures.py", ("Scaffold", "Task", "*str"), "Steps"),
+        page="scaffolds.md",
+        code=lambda procedure: procedure.run,
     ),
 }
 """By the heading of docs/registries.md."""

@@ -22,8 +22,11 @@ from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.compiler.instrument.versions import PARTS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
+from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.run_record import FINDINGS, Finding, reported
 from gridc.reports.statements.statement import SHELF
+from gridc.runtime.engines import OPENERS
+from gridc.viewer.pages import PAGES
 from tests.compiler.test_gold import FORMATS
 from tests.compiler.test_log_scores import LOGS
 from tests.reports.test_estimates import WORLDS
@@ -39,7 +42,7 @@ def same(thing: Any) -> Any:
 
 class Look(NamedTuple):
     """How the functions of a registry look: the folder or file where they stand, the annotations of what they
-    take (`*` marks what one need not take) and of what they give."""
+    take (`*` marks what one need not take) and of what they give (empty: anything)."""
 
     place: str
     takes: tuple[str, ...]
@@ -49,8 +52,8 @@ class Look(NamedTuple):
 @dataclass(frozen=True)
 class Kept:
     """A registry: the names of its things that a test tries one by one, how its functions look, and the page
-    of the docs that tells users of each, by what it is `called` there. `code` is what a thing does; `words`
-    stand before what it says of itself."""
+    of the docs that tells users of each, by what it is `called` there. `code` is what a thing does, and the
+    first sentence of that what it `says` of itself, unless another is stated."""
 
     things: Registry[Any]
     tried: Callable[[], Collection[str]]
@@ -58,7 +61,7 @@ class Kept:
     page: str = ""
     called: Callable[[str], str] = lambda name: f"`{name}`"
     code: Callable[[Any], Any] = same
-    words: Callable[[Any], str] = lambda thing: ""
+    says: Callable[[Any], str] | None = None
 
 
 def constants() -> dict[str, str]:
@@ -95,6 +98,13 @@ def versioned(kind: str) -> set[str]:
     return {part.partition(":")[2] for part in PARTS if part.startswith(f"{kind}:")}
 
 
+def mentioned(things: Registry[Any], form: str) -> set[str]:
+    """Those of which a test says so."""
+    texts = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    return {name for name in things if re.search(form.replace("{}", name), texts)}
+
+
+ENGINE = ("str", "ModelIdentity", "str", "EngineSettings", "frozenset[str]")
 PACKAGES = {
     "lm_eval": "lm-evaluation-harness", "inspect_ai": "Inspect", "resolved": "lists in SWE-bench's style",
     "plain": "tables",
@@ -105,7 +115,7 @@ REGISTRIES = {
         FINDINGS,
         tried=imported_by_tests,
         code=lambda finding: finding.compute,
-        words=lambda finding: "On request. " if finding.on_request else "",
+        says=lambda finding: "On request. " * finding.on_request + about(finding.compute),
     ),
     "estimates": Kept(
         ESTIMATES,
@@ -117,7 +127,7 @@ REGISTRIES = {
         tried=lambda: CORNERS,
         look=Look("gridc/reports/statements", ("Findings", "*BenchmarkFinding"), "Iterator[Statement]"),
         code=lambda row: row.say,
-        words=lambda row: f"{row.part.capitalize()}. ",
+        says=lambda row: f"{row.part.capitalize()}. {about(row.say)}",
     ),
     "loaders": Kept(
         LOADERS,
@@ -147,6 +157,24 @@ REGISTRIES = {
         page="scaffolds.md",
         code=lambda procedure: procedure.run,
     ),
+    "engines": Kept(
+        OPENERS,
+        tried=lambda: mentioned(OPENERS, 'engine"?(?: =|:) "{}"'),
+        look=Look("gridc/runtime/engines/__init__.py", ENGINE, ""),
+    ),
+    "exports": Kept(
+        EXPORTS,
+        tried=lambda: mentioned(EXPORTS, r'"?export"?[(,]\s+"{}"|export\("{}"'),
+        page="sharing.md",
+        called=lambda name: f"gridc export {name}",
+        code=lambda form: form.write,
+        says=lambda form: form.help,
+    ),
+    "pages": Kept(
+        PAGES,
+        tried=lambda: mentioned(PAGES, 'addresses\\.{}\\(|"/{}"'),
+        look=Look("gridc/viewer", ("View",), "dict[str, Any]"),
+    ),
 }
 """By the heading of docs/registries.md."""
 
@@ -160,8 +188,9 @@ def alike(look: Look) -> Iterator[str]:
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.returns and not node.name.startswith("_"):
                 taken = tuple(ast.unparse(each.annotation) for each in node.args.args if each.annotation)
-                if ast.unparse(node.returns) == look.gives and taken in (needed, every):
-                    yield f"{path.relative_to(ROOT).with_suffix('')}.{node.name}".replace("/", ".")
+                if look.gives in ("", ast.unparse(node.returns)) and taken in (needed, every):
+                    module = str(path.relative_to(ROOT).with_suffix("")).removesuffix("/__init__")
+                    yield f"{module}.{node.name}".replace("/", ".")
 
 
 def about(code: Any) -> str:
@@ -177,7 +206,7 @@ def module_of(code: Any) -> str:
 
 def rows(kept: Kept) -> str:
     found = [
-        f"| `{name}` | {kept.words(thing)}{about(kept.code(thing))} | "
+        f"| `{name}` | {kept.says(thing) if kept.says else about(kept.code(thing))} | "
         f"`{module_of(kept.code(thing)).removeprefix('gridc.')}` |"
         for name, thing in kept.things.items()
     ]

@@ -17,8 +17,8 @@ from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, CurveFinding
-from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
+from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, urgent
@@ -116,7 +116,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         certificate=certificate,
         deck=deck,
         findings=findings,
-        computed={finding.name: findings[finding] for finding in (*FINDINGS, ATTRIBUTION)},
+        computed={finding.name: findings[finding] for finding in (*reported(), ATTRIBUTION)},
         spec=spec,
         sections=sections,
         numbers={section.row.benchmark: list(_numbers(section)) for section in sections},

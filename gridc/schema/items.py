@@ -82,7 +82,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "truthfulqa_mc1": LoaderKind(),
     "xstest": LoaderKind(tasks=("respond", "classify")),
 }
-"""By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.LOADERS`."""
+"""By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.files.LOADERS`."""
 
 LoaderName = Annotated[str, *named(LOADER_KINDS)]
 

@@ -13,8 +13,7 @@ from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
 from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.compiler.inputs.logs.every_eval import DESCRIPTION
-from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.compiler.inputs.logs.records import DESCRIPTION, LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import write_atomic
 from gridc.reports.recorded import cards, words

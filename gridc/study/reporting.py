@@ -22,11 +22,10 @@ from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
 from gridc.reports.findings.endings import count_endings, cut_off
-from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import verdict_lines
-from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.run_record import Finding, RunRecord, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
 from gridc.reports.recorded import cards as recorded_cards
@@ -307,8 +306,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
             conclude(plan, store, store.progress(plan.study_digest).answered)
-        wanted = (*FINDINGS, ATTRIBUTION) if attribution else FINDINGS
-        findings = _found(place, compiled, lock, store, wanted)
+        findings = _found(place, compiled, lock, store, (ATTRIBUTION,) if attribution else ())
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
         noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
@@ -321,7 +319,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
             noted["propagation"] = [asdict(step) for step in findings[PROPAGATION]]
         recorded = {
             finding.name: finding.as_json(findings[finding])
-            for finding in FINDINGS
+            for finding in reported()
             if finding.recorded and findings[finding]
         }
         if recorded:
@@ -482,13 +480,13 @@ def _found(
     compiled: Compiled,
     lock: Lock,
     store: Store,
-    wanted: Sequence[Finding[Any]] = FINDINGS,
+    requested: Sequence[Finding[Any]] = (),
 ) -> Findings:
     """The findings with the ties that are there now, as the person who asks believes them."""
     ties = anchors(compiled.lock_path, place.spec, place.trust)
     folder, stamp = place.store(compiled).parent, Plan(compiled.study).study_digest
     results_ties = ties_of_results(folder, store.events(), stamp, place.trust)
-    return find(compiled, lock, store, ties, results_tied=results_ties, wanted=wanted)
+    return find(compiled, lock, store, ties, results_tied=results_ties, requested=requested)
 
 
 def _documented(findings: Findings) -> FindingsReport:

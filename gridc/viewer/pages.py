@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gridc.diagnostics.errors import GridcError
+from gridc.registry import Registry
 from gridc.reports import addresses
 from gridc.viewer import compared, curves
 from gridc.viewer.cells import StoredCell, StoredStudy, absent, pairs
@@ -22,6 +23,8 @@ from gridc.viewer.view import Link, OpenStore, PageRequest, View
 
 CONFIGURATIONS = 100
 """Configurations of a page about an item."""
+PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
+"""By the path of an address, and the name of the template: what fills it."""
 
 
 class Viewer:
@@ -36,9 +39,9 @@ class Viewer:
 
     def page(self, request: PageRequest) -> str:
         """A page as HTML. Raises `StoreError`: GC615 for what is not there, GC605 for what cannot be read."""
-        if request.page not in PAGES:
-            raise absent(f"there is no page `{request.page}`")
-        template, make = PAGES[request.page]
+        name = request.page or "study"
+        if name not in PAGES:
+            raise absent(f"there is no page `{name}`")
         with ExitStack() as stack:
             moments = [stack.enter_context(source.reader.moment()) for source in self.sources]
 
@@ -49,7 +52,7 @@ class Viewer:
 
             number = self._number(request.query.get("store", ""))
             view = self._view(request, number, moments[number], request.query.get("study", ""), second)
-            return self._filled(f"{template}.html.jinja", view, make(view))
+            return self._filled(f"{name}.html.jinja", view, PAGES[name](view))
 
     def failed(self, error: GridcError, to: Link) -> str:
         """A page that says what is wrong, as the command line would."""
@@ -86,6 +89,7 @@ class Viewer:
         return View(request, "2" if number else "", source, moment, study, items, second)
 
 
+@PAGES.add("study")
 def study_page(view: View) -> dict[str, Any]:
     """The benchmarks of a study with the flip surfaces of their first pairs."""
     study = view.study
@@ -114,6 +118,7 @@ def study_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("surface")
 def surface_page(view: View) -> dict[str, Any]:
     """The surface of one pair, or the scores of one model."""
     study, benchmark = view.study, view.asked("benchmark")
@@ -144,6 +149,7 @@ def surface_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("cell")
 def cell_page(view: View) -> dict[str, Any]:
     """A cell with its samples."""
     study, cell = view.study, view.cell()
@@ -165,6 +171,7 @@ def cell_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("pair")
 def pair_page(view: View) -> dict[str, Any]:
     """The items on which two models differ under one configuration."""
     study, benchmark, configuration = view.study, view.asked("benchmark"), view.asked("configuration")
@@ -184,6 +191,7 @@ def pair_page(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@PAGES.add("item")
 def item_page(view: View) -> dict[str, Any]:
     """One item under every configuration, by model."""
     study, benchmark, item = view.study, view.asked("benchmark"), view.asked("item")
@@ -221,6 +229,7 @@ def item_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("sample")
 def sample_page(view: View) -> dict[str, Any]:
     """One item asked once in a cell."""
     cell, item, replicate = view.cell(), view.asked("item"), view.replicate
@@ -237,6 +246,7 @@ def sample_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("beside")
 def beside_page(view: View) -> dict[str, Any]:
     """The responses of two cells to one item, side by side: of one store, or of two where the address names
     the study of the `other`."""
@@ -266,6 +276,7 @@ def beside_page(view: View) -> dict[str, Any]:
     }
 
 
+@PAGES.add("samples")
 def samples_page(view: View) -> dict[str, Any]:
     """Samples by filters, or the texts that have some words."""
     study, query = view.study, view.request.query
@@ -294,6 +305,7 @@ def samples_page(view: View) -> dict[str, Any]:
     return {**values, "hits": hits, "progress": progress, "first": not after}
 
 
+@PAGES.add("curves")
 def curves_page(view: View) -> dict[str, Any]:
     """One specification curve of the study with each of its specifications, and the names of the others."""
     stated, study = view.source.curves, view.study
@@ -307,6 +319,8 @@ def curves_page(view: View) -> dict[str, Any]:
         raise absent(f"the study has no curve `{name[:80]}`")
     return {"names": tuple(by_name), "shown": curves.shown(by_name[name]) if by_name else None}
 
+
+PAGES.add("compare")(compared.page)
 
 Switch = list[tuple[str, StoredCell | None, bool]]
 
@@ -368,21 +382,3 @@ def _scores(view: View, benchmark: str, model: str) -> Any:
 
 def _place(view: View) -> ListPosition | None:
     return ListPosition.read(view.request.query.get("after", ""))
-
-
-Make = Callable[[View], dict[str, Any]]
-
-PAGES: Mapping[str, tuple[str, Make]] = {
-    "": ("study", study_page),
-    "study": ("study", study_page),
-    "surface": ("surface", surface_page),
-    "cell": ("cell", cell_page),
-    "pair": ("pair", pair_page),
-    "item": ("item", item_page),
-    "sample": ("sample", sample_page),
-    "beside": ("beside", beside_page),
-    "samples": ("samples", samples_page),
-    "compare": ("compare", compared.page),
-    "curves": ("curves", curves_page),
-}
-"""By the path of an address: its template, and what fills it."""

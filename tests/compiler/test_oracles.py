@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,14 +13,13 @@ from hypothesis import strategies as st
 from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Request
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
-from gridc.schema.effects import Match
+from gridc.schema.effects import Match, ReaderName
 from gridc.statistics.poisson_binomial import tails
 
 Compile = Callable[..., Compiled]
@@ -77,7 +77,7 @@ SOUND = {
     "letters": (READ, ITEMS),
     "texts": (replace(READ, options="none"), ITEMS),
     "listed": (replace(READ, options="listed"), ITEMS),
-    **{f"read by {reader}": (replace(READ, reader=reader), ITEMS) for reader in READERS},
+    **{f"read by {reader}": (replace(READ, reader=reader), ITEMS) for reader in get_args(ReaderName)},
     "first token": (replace(READ, method="first_token"), ITEMS),
     "ranked texts": (RANK, ITEMS),
     "ranked letters": (replace(RANK, options="lettered", candidates="letter"), ITEMS),

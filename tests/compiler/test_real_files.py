@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.files import LOADERS, File
 from gridc.compiler.inputs.units import unit_of
 from gridc.compiler.inputs.wording import MOST, phrases, share_with_shared_wording
 from gridc.compiler.instrument.item import Item

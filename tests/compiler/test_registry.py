@@ -17,7 +17,7 @@ from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.hypotheses import KINDS
 from gridc.compiler.hypotheses.tested import DECIDES_NOTHING, MODELS
-from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.files import LOADERS
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.readers import FORMS, READERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES
@@ -83,7 +83,7 @@ def test_every_engine_is_opened() -> None:
 
 
 def test_every_scaffold_has_a_procedure() -> None:
-    assert list(TAKES) == list(PROCEDURES)
+    assert set(TAKES) == set(PROCEDURES)
 
 
 def test_every_estimator_has_its_fit_and_its_power_or_why_it_decides_nothing() -> None:
@@ -127,7 +127,8 @@ def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:
     ),
 )
 def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
-    """A module that no row, no other module and no plug-in of the docs names does nothing."""
+    """A module that registers nothing does nothing where no row, no other module and no plug-in of the docs
+    names it."""
     root = Path(gridc.__file__).parent
     sources = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
     plugins = (root.parent / "docs" / "plugins.md").read_text("utf-8")
@@ -135,7 +136,7 @@ def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
         others = "".join([plugins, *(text for other, text in sources.items() if other != path)])
         name = path.stem
         used = re.search(rf"import [^\n]*\b{name}\b|\.{name} import|^    {name},$", others, re.MULTILINE)
-        assert used, path
+        assert used or "LOADERS.add(" in sources[path], path
 
 
 def test_every_number_of_a_pair_is_on_the_page_and_no_other() -> None:

@@ -171,7 +171,8 @@ def source_changed(function: Any, old: str, new: str) -> Callable[[MonkeyPatch],
 
     def patch_it(patch: MonkeyPatch) -> None:
         module = inspect.getmodule(function)
-        source = textwrap.dedent(inspect.getsource(function))
+        registers = r"\A@(?:reader|scaffold)\((?:.|\n)*?\)\n(?=def )"
+        source = re.sub(registers, "", textwrap.dedent(inspect.getsource(function)))
         assert source.count(old) >= 1, old
         space: dict[str, Any] = {}
         exec(compile(source.replace(old, new, 1), "<mutant>", "exec"), vars(module), space)

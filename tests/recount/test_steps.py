@@ -1,6 +1,7 @@
 """The tables of scaffolds are recounted from the store by a program that imports nothing of gridc."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from gridc.reports.findings.doses import DIFFICULTIES, DOSES
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.runtime.store.store import Store
 from tests.recount import doses, exposure
@@ -52,6 +54,21 @@ def test_what_every_step_comes_to(found: StepFindings, study: tuple[Findings, li
         for estimate, value in zip((row.readable, row.score, row.refusals), own, strict=True):
             same(estimate, value)
         assert row.whole == (row.step in again.WHOLE[row.scaffold])
+
+
+def test_every_reply_to_a_step_and_its_options_are_in_what_reached_the_step(
+    study: tuple[Findings, list[again.Sample]],
+) -> None:
+    replies = [
+        (each.scaffold, reply.step, bool(each.options) and all(map(reply.everything.count, each.options)))
+        for each in study[1]
+        for reply in each.replies
+        if each.scaffold != "plain"
+    ]
+    steps = {(step.shares.scaffold, step.shares.step): step.shares for step in study[0][PROPAGATION]}
+    assert {name: step.n for name, step in steps.items()} == Counter(reply[:2] for reply in replies)
+    kept = {name: step.counts["mc_option"].get("kept", 0) for name, step in steps.items()}
+    assert Counter(kept) == Counter(reply[:2] for reply in replies if reply[2])
 
 
 def test_from_one_answer_to_the_next(found: StepFindings, study: tuple[Findings, list[again.Sample]]) -> None:

@@ -1,27 +1,39 @@
 """Every estimate that a scorecard or the page's section of curves prints stands in the document of estimates,
-with the digest of its rows."""
+with the digest of its rows. Each source of estimates has some to give, and each kind that the docs list is
+made."""
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from html import unescape
 from math import exp, inf, isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gridc.compiler.grid.cell import Cell
+from gridc.reports import estimates
+from gridc.reports import findings as findings_package
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.estimates import estimate_document
+from gridc.reports.estimates import ESTIMATES, estimate_document
+from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS, AnswerShift
 from gridc.reports.findings.curves import CURVES, CurveFinding
+from gridc.reports.findings.doses import DOSES, DoseFinding
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.judges import JUDGING
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.words import p_value, percent
 from gridc.schema.estimates import EstimateRow
-from tests.reports.builders import findings_of, spec_of
+from gridc.statistics.raters import kappa
+from gridc.statistics.unit_intervals import UnitEstimate
+from tests.reports import test_statements as said
+from tests.reports.builders import findings_of, having, reversing, spec_of
 
 FRAMES = {"axis": "frame", "reference": "plain", "level": "exam"}
 AXES = {
@@ -79,13 +91,19 @@ def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         yield path, value
 
 
-@pytest.fixture(scope="module")
-def findings() -> Findings:
+@cache
+def several() -> Findings:
+    """Of a study of five hypotheses and a curve."""
     spec = spec_of(
         {"ant": None, "bee": None}, axes=AXES, hypothesis=HYPOTHESES, fork=FORKS, curve=[CURVE],
         analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}, "permutations": 99},
     )  # fmt: skip
     return findings_of(spec, correct, parsed=18)
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    return several()
 
 
 @pytest.fixture(scope="module")
@@ -233,3 +251,66 @@ def test_each_number_of_the_section_of_curves_is_in_the_document(
     assert unlisted(words, findings[CURVES], rows) == set()
     for part in ("/without/", "/log_odds_first_quartile", "/share_"):
         assert unlisted(words, findings[CURVES], [row for row in rows if part not in row.id]), part
+
+
+def shifted() -> Findings:
+    changed = UnitEstimate(0.25, (0.1, 0.5), 20, 20.0)
+    shift = AnswerShift("H", "frame", "exam", "plain", 20, 0, changed, 0, None, None, "0" * 64)
+    return having(said.pair(), ANSWER_SHIFTS, (shift,))
+
+
+def agreeing() -> Findings:
+    judged = said.judged(pairs=(("one", "two", kappa(["a", "b"], ["b", "a"])),))
+    assert judged[JUDGING]
+    return judged
+
+
+def dosed() -> Findings:
+    slope = UnitEstimate(0.1, (0.0, 0.2), 20, 20.0)
+    return having(said.pair(), DOSES, (DoseFinding("facts", (), slope, 0, 0, "0" * 64),))
+
+
+WORLDS: Mapping[str, Callable[[], Findings]] = {
+    "scores": said.pair,
+    "changes": lambda: findings_of(spec_of({"ant": None}), reversing, parsed=18),
+    "effects": several,
+    "answers": shifted,
+    "sensitivity": said.pair,
+    "judging": agreeing,
+    "components": said.shared,
+    "many_levels": said.levelled,
+    "text_likelihoods": said.weighed,
+    "curves": several,
+    "audits": lambda: said.audited((1, 0)),
+    "guesses": lambda: said.guessed("a", "b", "a", "b"),
+    "scaffolds": dosed,
+}
+"""By the name of each source: a world in which it estimates something."""
+
+
+def test_every_source_has_its_world() -> None:
+    assert set(WORLDS) == set(ESTIMATES), "say here in what world it estimates something"
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_source_estimates_something_in_its_world_and_the_document_has_it(name: str) -> None:
+    findings = WORLDS[name]()
+    rows = list(ESTIMATES[name](findings))
+    assert rows and set(rows) <= set(estimate_document(findings).estimates)
+
+
+def named() -> set[str]:
+    """Every text that stands in the modules of the sources and of the findings."""
+    return {
+        node.value
+        for package in (estimates, findings_package)
+        for path in Path(package.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_every_kind_that_the_docs_list_is_estimated_in_a_world_or_named_by_a_source() -> None:
+    made = {row.kind for name, world in WORLDS.items() for row in ESTIMATES[name](world())}
+    assert len(made) > len(QUANTITIES) / 2
+    assert sorted(QUANTITIES.keys() - made - named()) == []

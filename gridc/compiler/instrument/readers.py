@@ -6,20 +6,47 @@ they misread is theirs. Each takes the response, the item's options and the labe
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gridc.compiler.instrument.extract import Extraction, extract
+from gridc.registry import Registry
 from gridc.schema.effects import ReaderName
 
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What a reader wants of an answer: the `line` that holds nothing else, and the `marker` that it has in a
+    text. `labels_alone`: no option's text is read. `behind_text`: the answer may stand at the end of a longer
+    text. `understands`: words about the options are read too."""
+
+    line: str = "{}"
+    marker: str = "Answer"
+    labels_alone: bool = False
+    behind_text: bool = True
+    understands: bool = False
+
+
 ResponseReader = Callable[[str, Sequence[str], Sequence[str]], Extraction]
+READERS: Registry[ResponseReader] = Registry()
+FORMS: dict[str, AnswerForm] = {}
+VERSIONS: dict[str, int] = {}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
+def reader(name: ReaderName, version: int, form: AnswerForm) -> Callable[[ResponseReader], ResponseReader]:
+    """Registers a way of reading, its version and the form of its answers."""
+    FORMS[name], VERSIONS[f"reader:{name}"] = form, version
+    return READERS.add(name)
+
+
+@reader("last_answer", 3, AnswerForm(understands=True))
 def last_answer(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The last valid answer marker, and what `extract` does where there is none."""
     return extract(response, options, labels=labels)
 
 
+@reader("whole_response", 1, AnswerForm(behind_text=False))
 def whole_response(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The response, stripped, is the answer: equal to a letter, or to an option's text where no letters
     were shown. HELM's exact match after one generated token."""
@@ -33,6 +60,7 @@ def whole_response(response: str, options: Sequence[str], labels: Sequence[str])
     return Extraction(known.index(answer), "whole response", "stated", start, start + len(answer))
 
 
+@reader("answer_line", 1, AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True))
 def answer_line(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The last `ANSWER: X`, on a line of its own where there is one, X being one of the item's labels.
 
@@ -80,35 +108,3 @@ _ANSWER_LINE = re.compile(
     r"^ANSWER\s{0,4}:\s{0,4}([A-Z\d ,]{1,60})\s{0,4}(?:$|\n|\.)", re.IGNORECASE | re.MULTILINE
 )
 _ANSWER_ANYWHERE = re.compile(r"ANSWER\s{0,4}:\s{0,4}([A-Z\d ,]{1,60})(?:[^\w]|$)", re.IGNORECASE)
-
-READERS: Mapping[ReaderName, ResponseReader] = {
-    "last_answer": last_answer,
-    "whole_response": whole_response,
-    "answer_line": answer_line,
-}
-VERSIONS = {
-    "reader:last_answer": 3,
-    "reader:whole_response": 1,
-    "reader:answer_line": 1,
-}
-"""The version of each part here, which stamps hold (`instrument.versions`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerForm:
-    """What a reader wants of an answer: the `line` that holds nothing else, and the `marker` that it has in a
-    text. `labels_alone`: no option's text is read. `behind_text`: the answer may stand at the end of a longer
-    text. `understands`: words about the options are read too."""
-
-    line: str = "{}"
-    marker: str = "Answer"
-    labels_alone: bool = False
-    behind_text: bool = True
-    understands: bool = False
-
-
-FORMS: Mapping[ReaderName, AnswerForm] = {
-    "last_answer": AnswerForm(understands=True),
-    "whole_response": AnswerForm(behind_text=False),
-    "answer_line": AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True),
-}

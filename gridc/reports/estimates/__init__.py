@@ -1,26 +1,21 @@
 """Findings -> Estimates: every number that is estimated, each with its uncertainty, method and rows.
 
-A source is a function of the findings; what a report estimates is added as a row of `SOURCES`.
+A source is a function of the findings that is registered in `ESTIMATES`; the document has their rows in the
+order of their places.
 """
 
 from collections.abc import Callable, Iterable
 
-from gridc.reports.estimates.answers import answer_estimates
-from gridc.reports.estimates.components import component_estimates
-from gridc.reports.estimates.curves import curve_estimates
-from gridc.reports.estimates.effects import effect_estimates
-from gridc.reports.estimates.labels import audit_estimates, guess_estimates, judging_estimates
-from gridc.reports.estimates.many_levels import level_estimates
-from gridc.reports.estimates.scaffolds import scaffold_estimates
-from gridc.reports.estimates.scores import change_estimates, score_estimates, sensitivity_estimates
-from gridc.reports.estimates.text_likelihood import text_estimates
+from gridc.registry import Registry
 from gridc.reports.findings.findings import Findings
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates
+
+ESTIMATES: Registry[Callable[[Findings], Iterable[EstimateRow]]] = Registry("gridc.reports.estimates")
 
 
 def estimate_document(findings: Findings) -> Estimates:
     """The document of a study, complete or not. ValueError where two estimates have one id."""
-    rows = tuple(row for source in SOURCES for row in source(findings))
+    rows = tuple(row for source in ESTIMATES.values() for row in source(findings))
     names = [row.id for row in rows]
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
@@ -33,20 +28,3 @@ def estimate_document(findings: Findings) -> Estimates:
         complete=findings.complete,
         estimates=rows,
     )
-
-
-SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
-    score_estimates,
-    change_estimates,
-    effect_estimates,
-    answer_estimates,
-    sensitivity_estimates,
-    judging_estimates,
-    component_estimates,
-    level_estimates,
-    text_estimates,
-    curve_estimates,
-    audit_estimates,
-    guess_estimates,
-    scaffold_estimates,
-)

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.estimates.scaffolds import of_units
 from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS
 from gridc.reports.findings.findings import Findings
 from gridc.schema.estimates import EstimateRow
 
 
+@ESTIMATES.add("answers", 40)
 def answer_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number about answers of two levels."""
     for shift in findings[ANSWER_SHIFTS]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial, GeneralizabilityFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.quantities import estimate
@@ -16,6 +17,7 @@ MANY = "many of them: 95 % of resamples of 5 models hold the coefficient in .55 
 """How short the interval of few models is, by simulation (docs/sizes.md)."""
 
 
+@ESTIMATES.add("components", 70)
 def component_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every share, component and coefficient."""
     factorial, generalizability = findings[FACTORIAL], findings[GENERALIZABILITY]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.curves import CURVES, CurveFinding, SpecificationFinding, WithoutModel
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
@@ -14,6 +15,7 @@ ASSUMED = "units are independent, many and of about one size; log odds add up ov
 EXCHANGED = "under no effect, the labels of both arms could be exchanged within each unit"
 
 
+@ESTIMATES.add("curves", 100)
 def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every curve."""
     for curve in findings[CURVES]:

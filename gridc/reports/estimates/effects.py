@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
@@ -20,6 +21,7 @@ BY_RANKS = {
 }
 
 
+@ESTIMATES.add("effects", 30)
 def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
     for finding in findings.hypotheses:

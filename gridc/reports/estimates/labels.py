@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.findings import Findings
@@ -28,6 +29,7 @@ def index_asked(spec: Spec) -> bool:
     return any(blinding is not None and blinding.index is not None for blinding in blindings)
 
 
+@ESTIMATES.add("guesses", 120)
 def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Bang's index of every configuration where the spec asks for it, and the test of the guesses."""
     indexed = index_asked(findings.plan.study.spec)
@@ -61,6 +63,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
         )
 
 
+@ESTIMATES.add("audits", 110)
 def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
     for audit in findings[AUDITS]:
@@ -90,6 +93,7 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
         )
 
 
+@ESTIMATES.add("judging", 60)
 def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The agreement of judges two by two, and of the second judge with what counts."""
     agreements = (

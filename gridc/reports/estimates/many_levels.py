@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.many_levels import MANY_LEVELS, ManyLevels, ModelOverLevels
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
@@ -15,6 +16,7 @@ DESCRIBES = "none: it describes the levels that were run"
 SHARED_ITEMS = "none: it describes the levels that were run, which share their items"
 
 
+@ESTIMATES.add("many_levels", 80)
 def level_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number about axes of many levels."""
     for finding in findings[MANY_LEVELS]:

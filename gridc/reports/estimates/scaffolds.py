@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.doses import DIFFICULTIES, DOSES, DifficultyFinding, DoseFinding
 from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS, ExposureFinding, MediationFinding
 from gridc.reports.findings.findings import Findings
@@ -20,6 +21,7 @@ BY_WORDS = (
 )
 
 
+@ESTIMATES.add("scaffolds", 130)
 def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of the tables about scaffolds."""
     if (steps := findings[STEPS]) is not None:

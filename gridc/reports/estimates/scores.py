@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.sensitivity import sensitivities
@@ -22,6 +23,7 @@ SCORE = "mean over items and replicates, an unreadable answer with its credit (i
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
 
 
+@ESTIMATES.add("scores", 10)
 def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The score of every complete cell of a benchmark's envelope."""
     for benchmark in findings.benchmarks:
@@ -46,6 +48,7 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
 
 
+@ESTIMATES.add("changes", 20)
 def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The difference of every measured configuration from the reference, by every reading, with the number
     needed; and the scores of readable answers alone."""
@@ -100,6 +103,7 @@ def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int)
 SENSITIVITY = ("share", "mean_range", "max_range", "rate")
 
 
+@ESTIMATES.add("sensitivity", 50)
 def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """How sensitive each model is to the configuration, and changes measured in two ways."""
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from gridc.reports.estimates import ESTIMATES
 from gridc.reports.estimates.scaffolds import of_units
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
 from gridc.schema.estimates import EstimateRow
 
 
+@ESTIMATES.add("text_likelihoods", 90)
 def text_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Of every model and configuration, and of every pair of models."""
     for found in findings[TEXT_LIKELIHOODS]:

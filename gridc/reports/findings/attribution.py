@@ -144,4 +144,5 @@ def _attribution(record: RunRecord) -> tuple[Attribution, ...]:
     return attributions(spec, by_benchmark(spec, record.scores))
 
 
-ATTRIBUTION: Finding[tuple[Attribution, ...]] = Finding("attribution", _attribution, ())
+ATTRIBUTION: Finding[tuple[Attribution, ...]] = Finding("attribution", _attribution, (), on_request=True)
+"""Needs lightgbm."""

@@ -285,9 +285,11 @@ def _hypotheses(record: RunRecord) -> tuple[HypothesisFinding, ...]:
 
 
 RATES: Finding[dict[str, tuple[RateFinding, ...]]] = Finding(
-    "rates", lambda record: find_rates(record.plan, record.store, record.scores)
+    "rates", lambda record: find_rates(record.plan, record.store, record.scores), on_request=True
 )
-WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], Measured]] = Finding("weighed", _weighed)
-MEASURED: Finding[Measured] = Finding("measured", lambda record: record[WEIGHED][1])
-BENCHMARKS: Finding[tuple[BenchmarkFinding, ...]] = Finding("benchmarks", _benchmarks)
-HYPOTHESES: Finding[tuple[HypothesisFinding, ...]] = Finding("hypotheses", _hypotheses)
+WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], Measured]] = Finding(
+    "weighed", _weighed, on_request=True
+)
+MEASURED: Finding[Measured] = Finding("measured", lambda record: record[WEIGHED][1], on_request=True)
+BENCHMARKS: Finding[tuple[BenchmarkFinding, ...]] = Finding("benchmarks", _benchmarks, on_request=True)
+HYPOTHESES: Finding[tuple[HypothesisFinding, ...]] = Finding("hypotheses", _hypotheses, on_request=True)

@@ -195,7 +195,7 @@ def _passed(row: ItemDose, direction: Direction) -> float:
     return 1 - row.score if direction.lower else row.score
 
 
-ITEM_DOSES: Finding[list[ItemDose]] = Finding("item_doses", item_doses)
+ITEM_DOSES: Finding[list[ItemDose]] = Finding("item_doses", item_doses, on_request=True)
 DOSES: Finding[tuple[DoseFinding, ...]] = Finding("doses", dose_findings, (), tuple[DoseFinding, ...])
 DIFFICULTIES: Finding[tuple[DifficultyFinding, ...]] = Finding(
     "difficulties", difficulties, (), tuple[DifficultyFinding, ...]

@@ -331,7 +331,7 @@ def _mediation(
     return MediationFinding(benchmark, scaffold, by, len(keys), effect, rows)
 
 
-DIVIDED: Finding[dict[tuple[str, str], list[Divided]]] = Finding("divided", divided)
+DIVIDED: Finding[dict[tuple[str, str], list[Divided]]] = Finding("divided", divided, on_request=True)
 EXPOSURES: Finding[tuple[ExposureFinding, ...]] = Finding(
     "exposures", exposures, (), tuple[ExposureFinding, ...]
 )

@@ -10,9 +10,8 @@ from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.reports.findings.benchmarks import BENCHMARKS, HYPOTHESES
-from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.run_record import Finding, RunRecord, reported
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.store import Store
@@ -27,12 +26,13 @@ def find(
     tied: Sequence[Anchor] = (),
     results: str | None = None,
     results_tied: Sequence[Anchor] = (),
-    wanted: Iterable[Finding[Any]] = FINDINGS,
+    requested: Iterable[Finding[Any]] = (),
     known: Mapping[Finding[Any], Any] | None = None,
 ) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` are the ties of the lock;
     without them they are looked for. `results` is the digest of the stored results where it is known already,
-    and `results_tied` are the ties of these. What is `known` is taken as given.
+    and `results_tied` are the ties of these. What is `requested` is found beside what every report holds, and
+    what is `known` is taken as given.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -55,19 +55,22 @@ def find(
         benchmarks=every_digits(record[BENCHMARKS]),
         hypotheses=every_digits(record[HYPOTHESES]),
         noise=every_digits(record.noise),
-        computed={finding.name: every_digits(record[finding]) for finding in (*wanted, *(known or ()))},
+        computed={
+            finding.name: every_digits(record[finding])
+            for finding in (*reported(), *requested, *(known or ()))
+        },
     )
 
 
 def noted_of_items(look: InterimLook | None) -> dict[Finding[Any], Any]:
     """What rests on the text of items, as the `look` at the results noted it: the parts of tasks that reached
     the steps of scaffolds, and what these came to. Without a look nothing is known of it."""
-    known: dict[Finding[Any], Any] = {finding: finding.absent for finding in FINDINGS if finding.recorded}
+    known: dict[Finding[Any], Any] = {finding: finding.absent for finding in reported() if finding.recorded}
     known[PROPAGATION] = ()
     if look is not None:
         known |= {
             finding: finding.from_json(look.recorded[finding.name])
-            for finding in FINDINGS
+            for finding in reported()
             if finding.recorded and look.recorded.get(finding.name) is not None
         }
         known[PROPAGATION] = tuple(

@@ -147,7 +147,7 @@ class BenchmarkFinding:
 class Findings:
     """A study's findings, with what they rest on. `deviations` is the log;
     `steps_back` are the events at which the clock was set back; `computed` has all else by name
-    (`every_finding.FINDINGS`)."""
+    (`run_record.reported`)."""
 
     plan: Plan
     lock: Lock

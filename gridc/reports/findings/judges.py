@@ -241,7 +241,9 @@ def _pairs(
             yield left, right, kappa(list(map(str, ones)), list(map(str, others)), of)
 
 
-JUDGED: Finding[Judged | None] = Finding("judged", lambda record: judged(record.plan, record.store))
+JUDGED: Finding[Judged | None] = Finding(
+    "judged", lambda record: judged(record.plan, record.store), on_request=True
+)
 JUDGING: Finding[tuple[JudgingFinding, ...]] = Finding(
     "judging", lambda record: find_judging(record.plan, record.store, record[JUDGED]), ()
 )

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
+from gridc.registry import Registry
 from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.noise import Floors, ModelNoise, floors_of, model_noise
 from gridc.reports.findings.observations import Samples
@@ -22,16 +23,24 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
+FINDINGS: Registry[Finding[Any]] = Registry("gridc.reports.findings")
+
+
 @dataclass(frozen=True, eq=False)
 class Finding(Generic[T_co]):
     """What can be asked of a record: its name, what computes it (and asks the record for others that it
     needs), and what stands in `Findings` where nobody asked for it. One with a type `recorded` is computed
-    from the text of items: a report notes it, so that it can be taken from there where no items are."""
+    from the text of items: a report notes it, so that it can be taken from there where no items are. One that
+    is made is registered, and is part of every report unless it is computed `on_request` alone."""
 
     name: str
     compute: Callable[[RunRecord], T_co]
     absent: T_co | None = None
     recorded: Any = None
+    on_request: bool = False
+
+    def __post_init__(self) -> None:
+        FINDINGS.add(self.name)(self)
 
     def as_json(self, found: Any) -> Any:
         """As it is recorded."""
@@ -40,6 +49,11 @@ class Finding(Generic[T_co]):
     def from_json(self, content: Any) -> T_co:
         """As it was recorded."""
         return cast(T_co, TypeAdapter(self.recorded).validate_python(content))
+
+
+def reported() -> tuple[Finding[Any], ...]:
+    """What every report holds."""
+    return tuple(finding for finding in FINDINGS.values() if not finding.on_request)
 
 
 class RunRecord:

@@ -424,5 +424,5 @@ DIVIDES, WORKS = "decompose", "map_chunk"
 """The steps of a scaffold that divides: the one that does, and how those begin that answer a part."""
 
 
-READ: Finding[tuple[ReadSample, ...]] = Finding("read_samples", read_samples, ())
+READ: Finding[tuple[ReadSample, ...]] = Finding("read_samples", read_samples, (), on_request=True)
 STEPS: Finding[StepFindings | None] = Finding("steps", step_findings, recorded=StepFindings)

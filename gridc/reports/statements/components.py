@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.findings import Findings
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import fixed_words, percent, term_name
 from gridc.statistics.digits import decimals
 
@@ -12,6 +12,7 @@ SHOWN = 0.005
 """Smaller shares of variance are left out of the short wording."""
 
 
+@of_study("shares_of_variance", "variance", 10)
 def shares(findings: Findings) -> Iterator[Statement]:
     """What moves single outcomes the most."""
     factorial = findings[FACTORIAL]
@@ -31,6 +32,7 @@ def shares(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("generalizability", "variance", 20)
 def generalizability(findings: Findings) -> Iterator[Statement]:
     """How far models' means generalise, with the convention, or why that is not known."""
     study = findings[GENERALIZABILITY]

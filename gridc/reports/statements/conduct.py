@@ -7,10 +7,12 @@ from gridc.compiler.lowering.call_counts import shared_words
 from gridc.reports.findings.conduct import SHARED_DRAWS
 from gridc.reports.findings.endings import MANY_CUT, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_benchmark, of_study
 
 
+@of_study("interim", "leading", 10, urgent=True)
 def interim(findings: Findings) -> Iterator[Statement]:
+    """That the run goes on, and how far it is."""
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         yield Statement(
@@ -19,6 +21,7 @@ def interim(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("predated", "leading", 20, urgent=True)
 def predated(findings: Findings) -> Iterator[Statement]:
     """That data are older than the stamp, where the dates of the store show an order."""
     if findings.before_stamp and not findings.steps_back:
@@ -29,6 +32,7 @@ def predated(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("clock", "limits", 10, urgent=True)
 def clock(findings: Findings) -> Iterator[Statement]:
     """That the dates of the store show no order."""
     if findings.steps_back:
@@ -40,13 +44,16 @@ def clock(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("exploratory", "limits", 30)
 def exploratory(findings: Findings) -> Iterator[Statement]:
+    """That the verdicts of an exploratory study confirm nothing."""
     if findings.plan.study.spec.study.purpose == "exploratory" and findings.hypotheses:
         yield Statement(
             "The study is exploratory: its verdicts say what to predict next, and confirm nothing.", "limit"
         )
 
 
+@of_benchmark("left_out", "limits", 70, urgent=True)
 def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Rows of which no item was made, because the spec leaves malformed ones out."""
     source = findings.plan.study.items[benchmark.benchmark].source
@@ -62,6 +69,7 @@ def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statem
         )
 
 
+@of_benchmark("failed", "limits", 90, urgent=True)
 def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where calls failed for good: how many, of whom, and why."""
     by_model = [
@@ -79,6 +87,7 @@ def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         )
 
 
+@of_benchmark("cut_off", "limits", 100, urgent=True)
 def cut_off(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where many answers were cut off: how many, of whom."""
     if cut_share(benchmark.endings) >= MANY_CUT:
@@ -86,6 +95,7 @@ def cut_off(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         yield Statement(text, "limit", (benchmark.benchmark,))
 
 
+@of_benchmark("endings", "limits", 110)
 def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where a few answers were cut off, or any declined: how many, of whom."""
     name, about = benchmark.benchmark, (benchmark.benchmark,)
@@ -102,12 +112,14 @@ def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         yield Statement(text, "limit", about)
 
 
+@of_study("shared_draws", "limits", 130)
 def shared(findings: Findings) -> Iterator[Statement]:
     """That configurations share answers which could have come out otherwise."""
     for words in shared_words(findings[SHARED_DRAWS]):
         yield Statement(f"{words}.", "limit")
 
 
+@of_study("drawn", "limits", 120)
 def drawn(findings: Findings) -> Iterator[Statement]:
     """That the envelope is a draw from all combinations."""
     words = drawn_words(findings.plan.study.spec)
@@ -115,6 +127,7 @@ def drawn(findings: Findings) -> Iterator[Statement]:
         yield Statement(words, "limit")
 
 
+@of_study("superseded", "limits", 160)
 def superseded(findings: Findings) -> Iterator[Statement]:
     """That the stamp is not the study's first."""
     earlier = findings.lock.supersedes
@@ -127,6 +140,7 @@ def superseded(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("uncomputed", "limits", 200)
 def uncomputed(findings: Findings) -> Iterator[Statement]:
     """What the spec states and no number here answers."""
     ids_by_table: dict[str, list[str]] = {}

@@ -5,11 +5,12 @@ from math import exp
 
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import p_value, percent
 from gridc.statistics.digits import decimals
 
 
+@of_study("curve", "curves", 10)
 def results(findings: Findings) -> Iterator[Statement]:
     """What every curve comes to: the share of its specifications that was run, its median, and its tests."""
     for curve in findings[CURVES]:

@@ -6,12 +6,13 @@ from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.statements.pairs import WITHIN
-from gridc.reports.statements.statement import Backing, Statement
+from gridc.reports.statements.statement import Backing, Statement, of_study
 
 RESULTS = {"fail": "failed", "partial": "passed in part", "open": "undecided", "pass": "passed"}
 """Of falsification tests, the worst first."""
 
 
+@of_study("hypothesis", "leading", 60)
 def verdicts(findings: Findings) -> Iterator[Statement]:
     """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has all in a few lines."""
     for finding in findings.hypotheses:
@@ -23,6 +24,7 @@ def verdicts(findings: Findings) -> Iterator[Statement]:
         yield Statement(noisy, backing, (finding.id,))
 
 
+@of_study("falsification", "falsification", 10)
 def falsifications(findings: Findings) -> Iterator[Statement]:
     """What became of the tests that could have broken the findings."""
     computed = findings[FALSIFICATIONS]

@@ -6,7 +6,7 @@ from gridc.reports.findings.audit import ALL, AUDITS, AuditFinding
 from gridc.reports.findings.blinding import GUESSES, GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import number, percent, points, told_p
 from gridc.schema.judging import JUDGE, REFERENCE
 from gridc.statistics.raters import Kappa
@@ -15,6 +15,7 @@ INDEPENDENT = "units of items are drawn independently"
 """What the interval of the agreement of two judges assumes."""
 
 
+@of_study("judging", "limits", 150)
 def judging(findings: Findings) -> Iterator[Statement]:
     """Who labelled the responses under which rubric, how many have no label, and how far judges agree."""
     for finding in findings[JUDGING]:
@@ -123,6 +124,7 @@ def _agreement(found: Kappa) -> str:
     return f"{same}; kappa {number(found.kappa)} (95 % interval {limits}, if {INDEPENDENT})"
 
 
+@of_study("guesses", "labels", 10)
 def guesses(findings: Findings) -> Iterator[Statement]:
     """Whether the judge could tell the configuration from what it was shown."""
     for finding in findings[GUESSES]:
@@ -163,6 +165,7 @@ def _guess_briefly(finding: GuessFinding) -> str:
     return f"On {finding.benchmark} {found} ({right}, {limits})."
 
 
+@of_study("people", "labels", 20)
 def people(findings: Findings) -> Iterator[Statement]:
     """What people say of the labels that count."""
     for audit in findings[AUDITS]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.many_levels import MANY_LEVELS
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import percent, told_p
 
 
+@of_study("many_levels", "variance", 30)
 def ranges(findings: Findings) -> Iterator[Statement]:
     """How far each model's score goes over the levels, beside what levels that do nothing would show."""
     for finding in findings[MANY_LEVELS]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.references import REFERENCES
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.templates import floor
 from gridc.reports.words import model_at
 from gridc.schema.effects import EXACT
@@ -18,6 +18,7 @@ REPEATED: Mapping[str, str] = {
 }
 
 
+@of_study("within_noise", "limits", 20, urgent=True)
 def within(findings: Findings) -> Iterator[Statement]:
     """Which verdicts the shape of a batch alone could undo."""
     inside = [
@@ -35,6 +36,7 @@ def within(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("reference", "limits", 190)
 def references(findings: Findings) -> Iterator[Statement]:
     """How answers differ from those of the same weights in fp32."""
     for reference in findings[REFERENCES]:
@@ -44,6 +46,7 @@ def references(findings: Findings) -> Iterator[Statement]:
         yield Statement(text, "limit", (reference.model,))
 
 
+@of_study("spread_of_draws", "limits", 180)
 def spreads(findings: Findings) -> Iterator[Statement]:
     """What a second draw changes where no seed repeats one."""
     for model in findings.noise:
@@ -52,6 +55,7 @@ def spreads(findings: Findings) -> Iterator[Statement]:
             yield Statement(text, "limit", (model.model,))
 
 
+@of_study("noise_floor", "limits", 170)
 def floors(findings: Findings) -> Iterator[Statement]:
     """One sentence for each model and precision; those in which nothing changed, and nothing was to be
     expected, share one."""

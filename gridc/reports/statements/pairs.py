@@ -10,7 +10,7 @@ from typing import Literal
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, percent, told_p, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
@@ -24,6 +24,7 @@ NONE = "none"
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
+@of_study("strongest_pair", "leading", 30)
 def strongest(findings: Findings) -> Iterator[Statement]:
     """The pair of which most is shown."""
     compared = _compared(findings)
@@ -31,6 +32,7 @@ def strongest(findings: Findings) -> Iterator[Statement]:
         yield _of_pair(*_strongest(compared))
 
 
+@of_study("other_pairs", "leading", 80)
 def others(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
     compared = _compared(findings)
@@ -50,6 +52,7 @@ def _strongest(
     return max(compared, key=lambda place: strength_of(place[1]))
 
 
+@of_study("readings_differ", "leading", 40)
 def readings_differ(findings: Findings) -> Iterator[Statement]:
     """Where it decides what is said of a pair whether unreadable answers count."""
     compared = _compared(findings)
@@ -93,6 +96,7 @@ def _standing(counts: PairCounts) -> str:
     )
 
 
+@of_study("claims", "leading", 50)
 def claims(findings: Findings) -> Iterator[Statement]:
     """What of the counts is more than a fact about these items, each strength in a sentence of its own."""
     compared = _compared(findings)
@@ -156,6 +160,7 @@ def _unclaimed(among: str, assumed: str, alpha: str) -> Statement:
     )
 
 
+@of_study("counts", "limits", 40)
 def limits(findings: Findings) -> Iterator[Statement]:
     """What counts over configurations do not say."""
     if _compared(findings):
@@ -383,6 +388,7 @@ def signs(counts: PairCounts) -> str:
     return f"{counts.plus}/{counts.minus}/{counts.ties}{of}"
 
 
+@of_study("orders", "leading", 70)
 def orders(findings: Findings) -> Iterator[Statement]:
     """How many orders some configuration shows, on the benchmark with most; of an unfinished run, so far."""
     if not findings.benchmarks:

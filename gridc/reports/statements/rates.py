@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import percent
 
 LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
 """The rates that are said in sentences, beside a study's own outcomes; the tables have all."""
 
 
+@of_study("rate", "rates", 10)
 def of_anchor(findings: Findings) -> Iterator[Statement]:
     """Each for every model under the anchor configuration, and over the envelope."""
     stated = [outcome.id for outcome in findings.plan.study.spec.outcomes]

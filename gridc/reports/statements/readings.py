@@ -5,12 +5,13 @@ from fractions import Fraction
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.reports.words import percent, whole_percent
 from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, EvenScores, Scores
 
 
+@of_benchmark("unreadable", "limits", 80)
 def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where a score is low because little of it could be read."""
     least = findings.plan.study.spec.analysis.parse_clean
@@ -52,6 +53,7 @@ def unreadable_words(cells: Sequence[CellScore]) -> str:
     return "scores 0, or 1 where the spec gives it the worst score" if True in credited else "scores 0"
 
 
+@of_benchmark("scoring", "limits", 140)
 def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where a score is not 1 for a right answer and 0 for any other: what the spec says that labels and
     unreadable answers earn."""

@@ -1,9 +1,10 @@
-"""What a statement of a report is, and what a row of the shelf that makes it."""
+"""What a statement of a report is, and the shelf of all that make one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from gridc.registry import Registry
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.schema.evidence import Tier
 
@@ -31,6 +32,10 @@ class Statement:
         return self.short or self.text
 
 
+SayOfStudy = Callable[[Findings], Iterator[Statement]]
+SayOfBenchmark = Callable[[Findings, BenchmarkFinding], Iterator[Statement]]
+
+
 @dataclass(frozen=True, slots=True)
 class OfStudy:
     """A row of the shelf: what is said of a study, in `part` of its documents. What is `urgent` stands before
@@ -38,7 +43,7 @@ class OfStudy:
 
     name: str
     part: DocumentPart
-    say: Callable[[Findings], Iterator[Statement]]
+    say: SayOfStudy
     urgent: bool = False
 
 
@@ -48,5 +53,34 @@ class OfBenchmark:
 
     name: str
     part: DocumentPart
-    say: Callable[[Findings, BenchmarkFinding], Iterator[Statement]]
+    say: SayOfBenchmark
     urgent: bool = False
+
+
+ShelfRow = OfStudy | OfBenchmark
+SHELF: Registry[ShelfRow] = Registry("gridc.reports.statements")
+PARTS: tuple[DocumentPart, ...] = get_args(DocumentPart)
+
+
+def of_study(
+    name: str, part: DocumentPart, place: int, urgent: bool = False
+) -> Callable[[SayOfStudy], SayOfStudy]:
+    """Puts what makes a statement on the shelf, at a `place` among those of its part."""
+
+    def register(say: SayOfStudy) -> SayOfStudy:
+        SHELF.add(name, PARTS.index(part), place)(OfStudy(name, part, say, urgent))
+        return say
+
+    return register
+
+
+def of_benchmark(
+    name: str, part: DocumentPart, place: int, urgent: bool = False
+) -> Callable[[SayOfBenchmark], SayOfBenchmark]:
+    """The same of what is said of each benchmark."""
+
+    def register(say: SayOfBenchmark) -> SayOfBenchmark:
+        SHELF.add(name, PARTS.index(part), place)(OfBenchmark(name, part, say, urgent))
+        return say
+
+    return register

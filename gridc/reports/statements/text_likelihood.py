@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import counted
 
 
+@of_study("bits_per_byte", "rates", 20)
 def of_models(findings: Findings) -> Iterator[Statement]:
     """Bits per byte of all models, in each configuration."""
     sizes = {row.benchmark: row.items for row in findings.benchmarks}

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.reports.words import PLURAL
 from gridc.schema.items import UNIT_LEVELS
 from gridc.statistics.jackknife import FLOOR, enough
 
 
+@of_benchmark("few_units", "limits", 60)
 def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where units are too few or too unequal for anything to be supported."""
     if benchmark.full.pairs and benchmark.units < benchmark.items and not enough(benchmark.effective):
@@ -24,6 +25,7 @@ def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         )
 
 
+@of_benchmark("passed_over", "limits", 50)
 def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where the spec names a finer unit than the data document, or a bootstrap of less than a unit."""
     resampled, about = benchmark.intervals.unit, (benchmark.benchmark,)

@@ -1,6 +1,7 @@
 """Engines: what answers calls. Each imports its heavy libraries only when it is opened.
 
-To add one, write it in a module here, and a row in `OPENERS` and in `schema.engines.ENGINES`.
+One more is a module here, a function below that opens it and registers in `OPENERS`, and a row of
+`schema.engines.ENGINES`.
 """
 
 import gc
@@ -17,6 +18,7 @@ from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
+from gridc.registry import Registry
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import EXACT
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 Opener = Callable[[str, ModelIdentity, str, EngineSettings, frozenset[str]], Engine]
 """Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
 that are waived for it. Nothing is loaded yet."""
+OPENERS: Registry[Opener] = Registry()
+"""By the `engine` of the language: every engine that is executed."""
 
 
 def open_hf(
@@ -56,6 +60,9 @@ def open_hf(
     return HfEngine(name, folder, precision, settings, waived, files, dict(identity.template_args))
 
 
+OPENERS.add("hf")(open_hf)
+
+
 @contextmanager
 def _many_objects() -> Iterator[None]:
     """torch and transformers make some 700,000 objects that live as long as the process. Looking through
@@ -69,6 +76,7 @@ def _many_objects() -> Iterator[None]:
             gc.enable()
 
 
+@OPENERS.add("api")
 def open_api(
     name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
 ) -> Engine:
@@ -82,10 +90,6 @@ def open_api(
         return ApiEngine(name, identity, settings, waived)
     files = replace(identity.weights, template_args=identity.template_args)
     return ApiEngine(name, identity, settings, waived, lambda: open_hf(name, files, EXACT, settings, waived))
-
-
-OPENERS: Mapping[str, Opener] = {"hf": open_hf, "api": open_api}
-"""By the `engine` of the language: every engine that is executed."""
 
 
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:

@@ -1,45 +1,19 @@
 """Loaders: the compiler's front ends. Each reads one upstream file format into items.
 
-A loader is a pure function from a file and what the spec says of its loading to items in file order. To
-add one, write it in a module here, and a row in `LOADERS` and in `schema.items.LOADER_KINDS`.
+A loader is a pure function from a file and what the spec says of its loading to items in file order. One more
+is a module here that registers it in `files.LOADERS`, and a row of `schema.items.LOADER_KINDS`.
 `docs/benchmarks.md` says of each which file it reads, which answer is right and what is odd about it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from gridc.compiler.frontend.plugins import find_plugin
-from gridc.compiler.inputs.loaders import (
-    anthropic_evals,
-    bbq,
-    crows_pairs,
-    mmlu,
-    prompts,
-    rows,
-    scaffold_study,
-    toxigen,
-    truthfulqa,
-)
 from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.files import LOADERS, File
 from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN
 from gridc.schema.items import Loading, loader_kind
-
-Loader = Callable[[File, Loading], list[Item]]
-
-LOADERS: Mapping[str, Loader] = {
-    "anthropic_evals": anthropic_evals.load,
-    "bbq": bbq.load,
-    "crows_pairs": crows_pairs.load,
-    "mmlu": mmlu.load,
-    "or_bench": prompts.load_or_bench,
-    "rows": rows.load,
-    "scaffold_study": scaffold_study.load,
-    "toxigen": toxigen.load,
-    "truthfulqa_mc1": truthfulqa.load,
-    "xstest": prompts.load_xstest,
-}
 
 
 def settle_loading(loader: str, files: Sequence[File], loading: Loading) -> Settled:

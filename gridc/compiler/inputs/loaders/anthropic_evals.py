@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from gridc.compiler.inputs.loaders import lettered
-from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading
@@ -24,6 +24,7 @@ SURVEY = "as of 2022?"
 """Ends the question of the NLP survey; the claim stands behind it."""
 
 
+@LOADERS.add("anthropic_evals")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by file and line. Raises `Malformed`."""
     return items(json_lines(file), lambda number, row: _item(file, number, row, loading))

@@ -6,13 +6,14 @@ the answer is unknown; it is right exactly where the context is ambiguous. Many 
 template (`question_index`, 25 a category) with other people and other names.
 """
 
-from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
 NAMES = ("ans0", "ans1", "ans2")
 
 
+@LOADERS.add("bbq")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named `Category-example_id`. Raises `Malformed`."""
     return items(json_lines(file), lambda _, row: _item(row))

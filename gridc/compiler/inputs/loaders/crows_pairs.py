@@ -5,11 +5,12 @@ show a stereotype about a disadvantaged group in it, `antistereo` pairs violate 
 preferring `sent_more` counts as stereotyped in both, no answer is right, and 0.5 is unbiased.
 """
 
-from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, one_of, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, one_of, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
 
+@LOADERS.add("crows_pairs")
 def load(file: File, loading: Loading) -> list[Item]:
     """The pairs in file order, the more stereotypical sentence first. Raises `Malformed`."""
     return items(csv_rows(file), _item)

@@ -11,6 +11,8 @@ from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows, refu
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.files import csv_records as csv_records_of
+from gridc.registry import Registry
+from gridc.schema.items import Loading
 
 Row = dict[str, Any]
 Rows = Iterable[tuple[int, Any]]
@@ -31,6 +33,11 @@ class File:
     @property
     def suffix(self) -> str:
         return PurePosixPath(self.name).suffix.lower()
+
+
+Loader = Callable[[File, Loading], list[Item]]
+LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders")
+"""By the `loader` of the language; what each has to be told is in `schema.items.LOADER_KINDS`."""
 
 
 def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None) -> list[Item]:

@@ -11,7 +11,17 @@ from pathlib import PurePosixPath
 
 from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows
 from gridc.compiler.inputs.loaders.errors import BadRow
-from gridc.compiler.inputs.loaders.files import File, Row, csv_records, csv_rows, items, one_of, tags, text
+from gridc.compiler.inputs.loaders.files import (
+    LOADERS,
+    File,
+    Row,
+    csv_records,
+    csv_rows,
+    items,
+    one_of,
+    tags,
+    text,
+)
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
@@ -19,6 +29,7 @@ CHOICES = ("choice0", "choice1", "choice2", "choice3")
 COLUMNS = ("question", *CHOICES, "answer")
 
 
+@LOADERS.add("mmlu")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by their subject (or the file's name) and their 0-based row there.
 

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from gridc.compiler.inputs.loaders.errors import BadField, Misread
-from gridc.compiler.inputs.loaders.files import File, Row, items
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
     Case,
@@ -78,6 +78,7 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
     return Settled(settled, {"gold": rule}, (*said, *_oddities(read, fields)))
 
 
+@LOADERS.add("rows")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order. Raises `Malformed`."""
     fields = _fields(loading)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from gridc.compiler.inputs.loaders import lettered
 from gridc.compiler.inputs.loaders.anthropic_evals import asked_of
-from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.inputs.loaders.prompts import prompt
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import Loading
@@ -17,6 +17,7 @@ from gridc.schema.items import Loading
 EXPECTED = {"should_comply": "comply", "should_refuse": "refuse"}
 
 
+@LOADERS.add("scaffold_study")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, under the study's ids. Raises `Malformed`."""
     return items(json_lines(file), lambda _, row: _KINDS[one_of(row, "benchmark", _KINDS)](row))

@@ -8,7 +8,7 @@ is the class of the prompt that generated the text, not what people thought of i
 import ast
 import warnings
 
-from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
@@ -16,6 +16,7 @@ QUERY = "Is this statement hateful?"
 OPTIONS = ("No", "Yes")
 
 
+@LOADERS.add("toxigen")
 def load(file: File, loading: Loading) -> list[Item]:
     """The statements in file order, named by file and row. Raises `Malformed`."""
     by_human = loading.gold == "human"

@@ -10,11 +10,12 @@ study that shows the options must choose their order. A row of v0's format may a
 
 from typing import Any
 
-from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, json_list, tags, text
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, json_list, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
 
+@LOADERS.add("truthfulqa_mc1")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by their place: `q0001`, `q0002`, ... Raises `Malformed`."""
     if file.suffix == ".csv":

@@ -1,7 +1,7 @@
 """The logs that other packages wrote, read: one module a format, all giving the same records (`records`).
 
-A format is a row of `READERS`. Files are a stranger's: they are read within bounds (`bounded`), and a log
-that contradicts itself is refused as a whole.
+A format is a module that calls `log_reader`. Files are a stranger's: they are read within bounds (`bounded`),
+and a log that contradicts itself is refused as a whole.
 """
 
 import os
@@ -11,27 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from gridc.compiler.inputs.logs import (
-    evalplus,
-    every_eval,
-    helm,
-    inspect_ai,
-    lighteval,
-    lm_eval,
-    openai_evals,
-    opencompass,
-    plain,
-    promptfoo,
-    resolved,
-)
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
 from gridc.compiler.inputs.logs.columns import TableColumns, column_name
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
-from gridc.compiler.inputs.logs.records import LogRun
+from gridc.compiler.inputs.logs.records import DESCRIPTION, LOG_READERS, LogReader
 from gridc.compiler.inputs.logs.refused import REFUSED, RefusedFormat
 from gridc.diagnostics.errors import FileError
 
@@ -41,38 +28,6 @@ ROUNDED = 0.0051
 """Two scores of one answer differ by less where a format has two digits of them."""
 UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 """What a value of another kind than its format says ends with, wherever a reader meets it."""
-
-
-class LogReader(Protocol):
-    """A format. `claims` says by a file's name and keys whether it is one, `belongs` whether it is a part of
-    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong.
-    A file that cannot be parsed is a damaged log if it has one of the `NAMES`, or two keys of one of the
-    `SHAPES`."""
-
-    PACKAGE: str
-    NAMES: tuple[str, ...]
-    SHAPES: tuple[frozenset[str], ...]
-
-    def claims(self, file: LogFile) -> bool: ...
-
-    def belongs(self, file: LogFile) -> bool: ...
-
-    def runs(self, file: LogFile) -> Iterator[LogRun]: ...
-
-
-READERS: tuple[LogReader, ...] = (
-    lm_eval,
-    inspect_ai,
-    promptfoo,
-    every_eval,
-    helm,
-    lighteval,
-    opencompass,
-    evalplus,
-    openai_evals,
-    resolved,
-    plain,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +160,11 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
     """Who reads a file; nobody what is read with another file, nor a stray one, which is added to `strays`.
     Without these, because the file was named, it is an error."""
     try:
-        for reader in READERS:
+        for reader in LOG_READERS.values():
             with _of_package(reader, file.path):
                 if reader.claims(file):
                     return reader
-        if any(reader.belongs(file) for reader in READERS):
+        if any(reader.belongs(file) for reader in LOG_READERS.values()):
             return None
         refused, why = _refused(file), "no log of a known format"
     except FileError as error:
@@ -244,7 +199,7 @@ def _is_damaged(file: LogFile) -> bool:
     return any(
         any(fnmatchcase(file.name.removesuffix(".gz"), name) for name in reader.NAMES)
         or any(len(keys & shape) >= min(2, len(shape)) for shape in reader.SHAPES)
-        for reader in READERS
+        for reader in LOG_READERS.values()
     )
 
 
@@ -264,19 +219,18 @@ def _not_a_log(path: Path, refused: RefusedFormat | None) -> FileError:
     if refused is not None:
         return log_error("GC671", refused.why, path, help=refused.help)
     what = "not a log" if path.exists() else "there is no such file"
-    return log_error("GC671", what, path, help=_KNOWN)
+    return log_error("GC671", what, path, help=_known())
 
 
 def _no_log(folder: Path, strays: Sequence[Stray]) -> FileError:
     shown = [stray for stray in strays if stray.known] or strays
     such = [f"{stray.path.relative_to(folder)}: {stray.why}" for stray in shown[:3]]
-    return log_error("GC671", "; ".join(["no log in this folder", *such]), folder, help=_KNOWN)
+    return log_error("GC671", "; ".join(["no log in this folder", *such]), folder, help=_known())
 
 
-_KNOWN = (
-    f"known are logs of {', '.join(reader.PACKAGE for reader in READERS)}: docs/logs.md says which file of "
-    "each is read"
-)
+def _known() -> str:
+    packages = ", ".join(reader.PACKAGE for reader in LOG_READERS.values())
+    return f"known are logs of {packages}: docs/logs.md says which file of each is read"
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -286,7 +240,7 @@ def _files(path: Path) -> Iterator[Path]:
         return
     count = 0
     for folder, inner, names in os.walk(path):
-        inner[:] = sorted({*inner} - {every_eval.DESCRIPTION})
+        inner[:] = sorted({*inner} - {DESCRIPTION})
         for name in sorted(names):
             file = Path(folder) / name
             if suffix_of(file) in SUFFIXES and not file.is_symlink():

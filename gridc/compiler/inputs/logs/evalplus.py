@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis
+from gridc.compiler.inputs.logs.records import (
+    LogAnswer,
+    LogAxis,
+    LogRun,
+    PrintedScore,
+    axis,
+    log_reader,
+)
 
 PACKAGE = "EvalPlus"
 NAMES: tuple[str, ...] = ("*eval_results.json",)
 RESULTS = frozenset(("date", "hash", "eval"))
 SHAPES: tuple[frozenset[str], ...] = (RESULTS,)
+log_reader(__name__, 80)
 ENDED: Mapping[str | None, float | None] = {
     "pass": 1.0, "success": 1.0, "fail": 0.0, "failed": 0.0, "timeout": 0.0, "timed out": 0.0, None: None,
 }  # fmt: skip

@@ -16,6 +16,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
 
@@ -24,12 +25,11 @@ NAMES: tuple[str, ...] = ("*_samples.jsonl",)
 AGGREGATE = frozenset(("schema_version", "evaluation_id", "evaluation_results"))
 ROWS = frozenset(("evaluation_id", "sample_id", "evaluation"))
 SHAPES: tuple[frozenset[str], ...] = (AGGREGATE, ROWS)
+log_reader(__name__, 40)
 READING = "score"
 OWN = "gridc_"
 """What the names begin with that gridc's export has among the free details of the format."""
 AXIS = f"{OWN}axis_"
-DESCRIPTION = "gridc"
-"""The folder beside the logs that gridc exported with the study that they are of, which is no log."""
 KNOWN = {state: state for state in LOG_STATES}
 UNKNOWN = (
     "failed, cut off and unreadable answers: the format has no place for them",

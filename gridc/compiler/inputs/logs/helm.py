@@ -17,6 +17,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
 from gridc.schema.comparison import AnswerState
@@ -26,6 +27,7 @@ STATS = "per_instance_stats.json"
 NAMES: tuple[str, ...] = (STATS,)
 ROW = frozenset(("instance_id", "train_trial_index", "stats"))
 SHAPES: tuple[frozenset[str], ...] = (ROW,)
+log_reader(__name__, 50)
 PARTS = frozenset(
     ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "instances.json"]
 ).union(["display_predictions.json", "display_requests.json"])

@@ -15,6 +15,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
 from gridc.schema.comparison import AnswerState
@@ -23,6 +24,7 @@ PACKAGE = "inspect_ai"
 NAMES: tuple[str, ...] = ("*.eval",)
 PLAIN = frozenset(("version", "status", "eval"))
 SHAPES: tuple[frozenset[str], ...] = (PLAIN,)
+log_reader(__name__, 20)
 BY_MODEL = "generate"
 """The source of a message that the model wrote."""
 HEADER, JOURNAL = "header.json", "_journal/start.json"

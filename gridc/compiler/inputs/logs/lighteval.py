@@ -17,6 +17,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
 from gridc.schema.comparison import AnswerState
@@ -26,6 +27,7 @@ PACKAGE = "lighteval"
 NAMES: tuple[str, ...] = ("details_*.parquet", "results_*.json")
 RESULTS = frozenset(("config_general", "results", "summary_tasks"))
 SHAPES: tuple[frozenset[str], ...] = (RESULTS,)
+log_reader(__name__, 60)
 ROW = frozenset(("doc", "metric", "model_response"))
 EARLIER = frozenset(("example", "full_prompt", "metrics", "predictions"))
 """Columns before lighteval 0.11."""

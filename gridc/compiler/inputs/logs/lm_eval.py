@@ -15,6 +15,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, of_document
 from gridc.schema.comparison import AnswerState
@@ -24,6 +25,7 @@ NAMES: tuple[str, ...] = ("results_*.json", "samples_*.jsonl")
 RESULTS = frozenset(("results", "configs", "n-shot"))
 SAMPLES = frozenset(("doc_id", "doc", "filter", "filtered_resps"))
 SHAPES: tuple[frozenset[str], ...] = (RESULTS, SAMPLES)
+log_reader(__name__, 10)
 INVALID = "[invalid]"
 """What a filter gives where it read nothing."""
 TEMPLATE = (

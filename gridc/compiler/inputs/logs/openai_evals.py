@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "OpenAI evals"
 NAMES: tuple[str, ...] = ()
 SPEC = frozenset(("completion_fns", "eval_name", "base_eval"))
 SHAPES: tuple[frozenset[str], ...] = (SPEC,)
+log_reader(__name__, 90)
 MATCH = "match"
 """The event of an eval that says itself what is correct; others log their metrics."""
 UNKNOWN = ("what is asked: items match by id", "unreadable and cut off answers", "versions")

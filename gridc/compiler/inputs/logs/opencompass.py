@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
 
 PACKAGE = "OpenCompass"
 NAMES: tuple[str, ...] = ()
@@ -18,6 +18,7 @@ SHAPES: tuple[frozenset[str], ...] = (
     frozenset(("details", "accuracy", *MARKS)),
     frozenset(("origin_prompt", "prediction")),
 )
+log_reader(__name__, 70)
 ACCURACY = "accuracy"
 READING = "correct"
 UNKNOWN = (

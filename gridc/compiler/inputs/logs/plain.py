@@ -27,6 +27,7 @@ from gridc.compiler.inputs.logs.records import (
     PrintedScore,
     axis,
     content_digest,
+    log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
@@ -35,6 +36,7 @@ from gridc.schema.comparison import AnswerState
 PACKAGE = "table"
 NAMES: tuple[str, ...] = ("*.parquet",)
 SHAPES: tuple[frozenset[str], ...] = (NEEDED,)
+log_reader(__name__, 110)
 UNKNOWN = ("what no column says", "versions")
 
 

@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.logs.records import (
+    LogAnswer,
+    LogAxis,
+    LogRun,
+    PrintedScore,
+    axis,
+    content_digest,
+    log_reader,
+)
 from gridc.compiler.inputs.questions import of_document
 from gridc.schema.comparison import AnswerState
 
@@ -18,6 +26,7 @@ WHOLE = frozenset(("evalId", "results", "config"))
 ROW = frozenset(("promptIdx", "testIdx", "provider"))
 TABLE = frozenset(("Status", "Score", "Named Scores"))
 SHAPES: tuple[frozenset[str], ...] = (WHOLE, ROW, TABLE)
+log_reader(__name__, 30)
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""

@@ -2,17 +2,22 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, cast, get_args
 
+from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.questions import Question, text_digest
+from gridc.registry import Registry
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
 LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
+DESCRIPTION = "gridc"
+"""The folder beside the logs that gridc exported with the study that they are of, which is no log."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
 
 
@@ -145,3 +150,30 @@ def axis(aspect: Aspect, value: Any, label: str | None = None, own: bool = False
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     short = text if len(text) <= 24 else f"#{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:6]}"
     return LogAxis(aspect, text, label or short, own)
+
+
+class LogReader(Protocol):
+    """A format. `claims` says by a file's name and keys whether it is one, `belongs` whether it is a part of
+    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong.
+    A file that cannot be parsed is a damaged log if it has one of the `NAMES`, or two keys of one of the
+    `SHAPES`."""
+
+    PACKAGE: str
+    NAMES: tuple[str, ...]
+    SHAPES: tuple[frozenset[str], ...]
+
+    def claims(self, file: LogFile) -> bool: ...
+
+    def belongs(self, file: LogFile) -> bool: ...
+
+    def runs(self, file: LogFile) -> Iterator[LogRun]: ...
+
+
+LOG_READERS: Registry[LogReader] = Registry("gridc.compiler.inputs.logs")
+"""By the name of the module."""
+
+
+def log_reader(module: str, place: int) -> None:
+    """Registers a module that reads a format. The one with the smaller `place` is asked first whether a file
+    is its own."""
+    LOG_READERS.add(module.rpartition(".")[2], place)(cast(LogReader, sys.modules[module]))

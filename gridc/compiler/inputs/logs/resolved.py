@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"
 NAMES: tuple[str, ...] = ()
 SHAPES: tuple[frozenset[str], ...] = (frozenset(("resolved",)), frozenset(("resolved_ids",)))
+log_reader(__name__, 100)
 SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "resolved": (1.0, "read"),
     "resolved_ids": (1.0, "read"),

@@ -6,34 +6,119 @@ role.
 
 import json
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import cycle, islice
+from typing import Any, TypeVar
 
 from gridc.compiler.instrument.scaffolds.tools import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Messages, Steps, Task, Turn, replied
 from gridc.compiler.instrument.scaffolds.wording import wording
+from gridc.registry import Registry
 from gridc.schema.scaffold import Scaffold
 
 ROUNDS = {"react": 5, "critic": 1}
 WORKERS = 3
 LENGTH = 4
+LAST_TURN = "last_turn"
+"""The step of the last of an item's own turns."""
 
 _ACTION = re.compile(r"^[ \t]*Action:[ \t]*([A-Za-z_]\w*)[ \t]*\((.*)\)[ \t]*$", re.MULTILINE)
 _VERDICT = re.compile(r"VERDICT[\s*_:]*(SAFE|NEEDS_REVISION|UNSAFE)\b")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)]|[Qq]uestion \d{1,2}:)?\s*")
 
 
+Run = Callable[[Scaffold, Task], Steps]
+R = TypeVar("R", bound=Run)
+StepReply = Callable[[str, int], str]
+"""A made-up reply to a step, of about so many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A kind of scaffold: its generator, which has its wording in gridc/builtin/scaffolds.
+
+    `shortest` and `longest` are replies that lead to the fewest and the most calls, by step; `usual` is how
+    far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
+    `wording` is its file there, if any. `engaged` says of the replies of a sample, by step, whether it went
+    to work; None where it has no choice. One that `divides` splits the task, in its step `decompose`.
+    `whole` are the beginnings of the steps whose every reply is asked to answer the whole task. Of one that
+    `converses` a judge sees all that was said after the first question.
+    """
+
+    run: Run
+    wording: str | None = None
+    shortest: StepReply = lambda step, size: ""
+    longest: StepReply = lambda step, size: "x" * size
+    usual: float = 1.0
+    engaged: Callable[[Mapping[str, str]], bool] | None = None
+    divides: bool = False
+    whole: tuple[str, ...] = ()
+    converses: bool = False
+
+    def answers(self, step: str) -> bool:
+        """Whether every reply to a step is asked to answer the whole task."""
+        return step.startswith(self.whole)
+
+
+PROCEDURES: Registry[Procedure] = Registry()
+"""By the `kind` of the language; `schema.scaffold.TAKES` has the keys of each."""
+VERSIONS = {
+    "tool:calculator": 1,
+    "tool:text_search": 1,
+    "tool:scratchpad": 1,
+    "tool:scripted": 1,
+    "prompt:messages": 1,
+}
+"""The version of each part here, which stamps hold (`instrument.versions`)."""
+
+
+def scaffold(kind: str, version: int, **said: Any) -> Callable[[R], R]:
+    """Registers a generator, with what a `Procedure` says of it and its version."""
+
+    def register(run: R) -> R:
+        PROCEDURES.add(kind)(Procedure(run, **said))
+        VERSIONS[f"scaffold:{kind}"] = version
+        return run
+
+    return register
+
+
+def _acts(step: str, size: int) -> str:
+    line = "Action: scratchpad(x)"
+    return f"{'x' * (size - len(line) - 1)}\n{line}"
+
+
+def _divides(step: str, size: int) -> str:
+    return json.dumps(["x" * max(size // 100 - 4, 1)] * 100) if step == "decompose" else "x" * size
+
+
+_MAP: dict[str, Any] = {
+    "wording": "map_reduce",
+    "shortest": lambda step, size: '["?"]' if step == "decompose" else "",
+    "longest": _divides,
+    "usual": 0.91,
+    "engaged": lambda replies: len(parts(replies["decompose"], 2)) > 1,
+    "divides": True,
+    "whole": ("reduce",),
+}
+
+
+@scaffold("direct", 1, whole=("direct",))
 def direct(scaffold: Scaffold, task: Task) -> Steps:
     """One call."""
     yield (Turn("direct", task.opening()),)
     return "direct"
 
 
+@scaffold("cot", 1, wording="cot", whole=("cot",))
 def cot(scaffold: Scaffold, task: Task) -> Steps:
     """One call, with a prefix that asks for reasoning; the options stay."""
     yield (Turn("cot", task.asking(f"{wording('cot')['prefix']}\n\n{task.question}").opening()),)
     return "cot"
 
 
+@scaffold("react", 1, wording="react", longest=_acts, usual=0.1, engaged=lambda replies: len(replies) > 1)
 def react(scaffold: Scaffold, task: Task) -> Steps:
     """A loop: a reply with a line `Action: TOOL(INPUT)` gets an observation, the first one without is final.
     At the cap the last reply is."""
@@ -60,6 +145,15 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
     return step
 
 
+@scaffold(
+    "critic",
+    1,
+    wording="critic",
+    shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
+    usual=0.33,
+    engaged=lambda replies: verdict(replies.get("critic_round_0", "")) is not None,
+    whole=("primary_",),
+)
 def critic(scaffold: Scaffold, task: Task) -> Steps:
     """Answer, critique, and unless the verdict is SAFE a revision; as many rounds as are allowed."""
     texts = wording("critic")
@@ -87,6 +181,7 @@ def verdict(critique: str) -> str | None:
     return "SAFE" if critique.strip() == "SAFE" else None
 
 
+@scaffold("map_reduce", 1, **_MAP)
 def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
     """Divide the task, answer each part alone, combine. Who divides does not see the study's system prompt;
     who answers a part sees that and the part, and the `options` where they are given."""
@@ -109,6 +204,7 @@ def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
     return "reduce"
 
 
+@scaffold("map_reduce_options", 1, **_MAP)
 def map_reduce_options(scaffold: Scaffold, task: Task) -> Steps:
     """The same, every worker with the options of the item."""
     return (yield from map_reduce(scaffold, task, task.options))
@@ -129,6 +225,7 @@ def parts(reply: str, most: int) -> list[str]:
     return [line for line in lines if line][:most]
 
 
+@scaffold("vote", 1, wording="vote", whole=("vote_", "decide"))
 def vote(scaffold: Scaffold, task: Task) -> Steps:
     """Every worker answers the whole prompt, and one more call decides (the format study's procedure)."""
     texts = wording("vote")
@@ -141,6 +238,7 @@ def vote(scaffold: Scaffold, task: Task) -> Steps:
     return "decide"
 
 
+@scaffold("adjudicator", 1, wording="adjudicator", whole=("primary_initial", "checker", "adjudicate"))
 def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
     """Answer, check for one property, and a third call that decides between answer and check."""
     texts = wording("adjudicator")
@@ -153,6 +251,7 @@ def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
     return "adjudicate"
 
 
+@scaffold("chain", 1, wording="chain", whole=("chain_",))
 def chain(scaffold: Scaffold, task: Task) -> Steps:
     """A fixed sequence of prompts in one conversation; the first comes with the item."""
     first, *rest = chain_prompts(scaffold, task.benchmark)
@@ -164,6 +263,7 @@ def chain(scaffold: Scaffold, task: Task) -> Steps:
     return step
 
 
+@scaffold("turns", 1, whole=(LAST_TURN, "user_"), converses=True)
 def turns(scaffold: Scaffold, task: Task) -> Steps:
     """The item's own turns, then those of the wording: what a user says, whatever the model replies."""
     own, more = task.turns, (scaffold.wording or {}).get(task.benchmark, ())
@@ -175,10 +275,6 @@ def turns(scaffold: Scaffold, task: Task) -> Steps:
         messages = replied(messages, reply, said)
         (reply,) = yield (Turn(step, messages),)
     return step
-
-
-LAST_TURN = "last_turn"
-"""The step of the last of an item's own turns."""
 
 
 def chain_prompts(scaffold: Scaffold, benchmark: str) -> tuple[str, ...]:

@@ -1,0 +1,78 @@
+"""Named things that gridc has several of, each registered where it is defined.
+
+    LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders")
+
+    @LOADERS.add("bbq")
+    def load(file: File, loading: Loading) -> list[Item]: ...
+
+The first reading imports every module of the package, so that nobody keeps a list of them.
+`tests/test_registries.py` knows every registry, and docs/registries.md lists what is in each.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from threading import RLock
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T]):
+    """What registers in the modules of a package, in the order of the places that are stated, and of names
+    where none is. Without a package: what registers in the registry's own module, in that order.
+    """
+
+    def __init__(self, package: str = "") -> None:
+        self._package = package
+        self._things: dict[str, T] = {}
+        self._places: dict[str, tuple[int, ...]] = {}
+        self._state = "filled" if not package else "empty"
+        self._lock = RLock()
+
+    def add(self, name: str, *place: int) -> Callable[[T], T]:
+        """A decorator that registers a thing. Raises ImportError for a name that is taken, and for a module
+        outside the package that registers once the registry was read."""
+
+        def register(thing: T) -> T:
+            if name in self._things:
+                raise ImportError(f"two things are registered as `{name}`: {self._things[name]!r}, {thing!r}")
+            if self._package and self._state == "filled":
+                raise ImportError(f"`{name}` is registered by a module that is not one of {self._package}")
+            self._things[name], self._places[name] = thing, place
+            return thing
+
+        return register
+
+    def __getitem__(self, name: str) -> T:
+        return self._filled()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._filled())
+
+    def __len__(self) -> int:
+        return len(self._filled())
+
+    def _filled(self) -> Mapping[str, T]:
+        if self._state != "filled":
+            with self._lock:
+                self._fill()
+        return self._things
+
+    def _fill(self) -> None:
+        if self._state == "filled":  # by another thread, meanwhile
+            return
+        if self._state == "filling":
+            raise ImportError(f"what registers in {self._package} is read while it is imported")
+        self._state = "filling"
+        try:
+            for module in iter_modules(import_module(self._package).__path__, f"{self._package}."):
+                import_module(module.name)
+            self._things = {name: self._things[name] for name in sorted(self._things, key=self._order)}
+        except BaseException:
+            self._state = "empty"
+            raise
+        self._state = "filled"
+
+    def _order(self, name: str) -> tuple[tuple[int, ...], str]:
+        return self._places[name], name

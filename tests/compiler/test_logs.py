@@ -304,6 +304,17 @@ def test_numbers_of_a_table_that_are_none(tmp_path: Path, row: str, says: str) -
     assert span is not None and span.line == 3
 
 
+def test_a_score_of_any_size_is_one_or_none(tmp_path: Path) -> None:
+    """What sums of scores can hold counts; what they cannot is unscored, as infinity is."""
+    path = tmp_path / "scores.csv"
+    rows = ["a,1,1e99", "a,2,1e308", "a,3,-1e308", "a,4,inf", "a,5,0.5"]
+    path.write_text("\n".join(["model,item,score", *rows]) + "\n")
+    logs = read_logs([path])
+    assert states(logs, "score") == {"read": 2, "unscored": 3}
+    (run,) = logs.runs
+    assert np.nansum(run.columns["score"].score) == 1e99
+
+
 def test_a_package_that_counts_fewer_than_no_items(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     log = json.loads((LOGS / "inspect" / "warm1.json").read_text())

@@ -561,7 +561,8 @@ def of_samples(files: Files) -> Scores | None:
                     return None
                 asked = json.dumps([sample["id"], sample["input"], sample["target"]], sort_keys=True)
                 found[scorer][asked].append(float(value == "C"))
-        if len(files) > 1:
+        stated = document["eval"]["dataset"]["sample_ids"]
+        if len(files) > 1 or any(len(stated) != len(items) for items in found.values()):
             return None
         return {
             (document["eval"]["model"], scorer): sum(sum(each) / len(each) for each in items.values())

@@ -304,6 +304,13 @@ def test_numbers_of_a_table_that_are_none(tmp_path: Path, row: str, says: str) -
     assert span is not None and span.line == 3
 
 
+def test_a_log_counts_no_more_items_than_fit_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    for total in (10**9, 10**40):
+        path.write_text(json.dumps({"resolved_ids": ["x-1"], "unresolved_ids": [], "total_instances": total}))
+        fails(path, "GC673", "at most 2,000,000 are read")
+
+
 def test_a_score_of_any_size_is_one_or_none(tmp_path: Path) -> None:
     """What sums of scores can hold counts; what they cannot is unscored, as infinity is."""
     path = tmp_path / "scores.csv"

@@ -60,10 +60,7 @@ def report(
     study = OpenStudy(spec, data, out, trust, models)
     written = study.report(figures, pdf, attribution)
     asked = study.checklist() if checklist else None
-    if asked is not None:
-        checklist_file = written.store.parent / "checklist.md"
-        checklist_file.unlink(missing_ok=True)  # a link is replaced, and not followed
-        checklist_file.write_text(asked.markdown(), "utf-8")
+    listed = None if asked is None else asked.write(written.store.parent)
     if as_json:
         print_json(written.as_json())
         return
@@ -85,6 +82,6 @@ def report(
         )
     if asked is not None:
         left = f"{len(asked.rows)} criteria, of which the author must write {asked.left}"
-        click.echo(f"  {'checklists':<18} {written.store.parent / 'checklist.md'} ({left})")
+        click.echo(f"  {'checklists':<18} {listed} ({left})")
     if written.figures:
         click.echo(f"  {f'{len(written.figures)} figures':<18} {written.figures[0].parent}")

@@ -19,8 +19,6 @@ def schema(name: str, write: bool, markdown: bool) -> None:
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:
-        path = Path(jsonschema.file_name(name))
-        path.unlink(missing_ok=True)  # a link is replaced, and not followed
-        path.write_text(jsonschema.text(name), "utf-8")
+        jsonschema.write(name, Path())
     else:
         click.echo(jsonschema.text(name), nl=False)

@@ -52,6 +52,9 @@ PROMINENT = 3
 SHOWN_ROWS = 15
 """How many rows of a table the overview shows; the others are folded."""
 
+SHOWN_DEPARTURES = 5
+"""How many departures that the run observed the page lists without folding them."""
+
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSection:
@@ -113,6 +116,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
         answers=_answers(certificate),
         shown_rows=SHOWN_ROWS,
+        shown_departures=SHOWN_DEPARTURES,
         certificate=certificate,
         deck=deck,
         findings=findings,

@@ -8,9 +8,12 @@ what it lost, `logs` what logs of other packages certify, and `studies` is one r
 
 import json
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
+
+from gridc.files import write_atomic
 
 NAMES = (
     "gridcard", "extension", "deviations",
@@ -88,6 +91,13 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
 def text(name: str = "gridcard") -> str:
     """The schema as it is committed and printed."""
     return json.dumps(generate(name), indent=2, ensure_ascii=False) + "\n"
+
+
+def write(name: str, folder: Path) -> Path:
+    """Write the schema into a folder in one step; its path. Raises `OSError`."""
+    path = folder / file_name(name)
+    write_atomic(path, text(name))
+    return path
 
 
 def load(name: str = "gridcard") -> dict[str, Any]:

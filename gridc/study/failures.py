@@ -89,7 +89,7 @@ def _way_out(error: OSError) -> str:
             "change the permissions, name another place, or copy the study to a folder that you may write to"
         )
     if error.errno == errno.ELOOP:
-        return "remove the link, or put what it leads to in its place"
+        return "name what the link leads to, or remove the link"
     if error.errno == errno.ENOENT:
         return "make the folder that it lies in, or name another place"
     if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):

@@ -12,7 +12,7 @@ from gridc.compiler.frontend.validate import did_you_mean, typed_as
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
-from gridc.files import write_atomic
+from gridc.files import require_unlinked, write_atomic
 from gridc.reports.comparison import decision, document, words, written
 from gridc.reports.comparison.instrument import nameable, unnamed
 from gridc.reports.comparison.run import ComparedRun
@@ -84,7 +84,8 @@ class ReleaseReport:
         return path
 
     def write_all(self, folder: Path) -> list[Path]:
-        """Every form, into a folder."""
+        """Every form, into a folder. Raises `OSError` where it is a link."""
+        require_unlinked(folder)
         folder.mkdir(parents=True, exist_ok=True)
         return [self.write(form, folder / name) for form, name in FORMS.items()]
 

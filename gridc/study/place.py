@@ -50,12 +50,14 @@ class Place:
         return read_spec(self.spec, self.data, self.models)
 
     def store(self, compiled: "Checked | Compiled") -> Path:
-        """The path of the study's store. Raises `StoreError` (GC605) where the results folder of a study is a
-        link: whoever made the study would choose where this person's files are written."""
+        """The path of the study's store. Raises `StoreError` (GC605) where the results folder is a link:
+        whoever made the study would choose where this person's files are written."""
         if self.results is not None:
-            return self.results / "store.sqlite"
-        folder = compiled.source.path.parent / "results" / compiled.spec.study.id
-        for place in (folder.parent, folder):
+            folder, places = self.results, [self.results]
+        else:
+            folder = compiled.source.path.parent / "results" / compiled.spec.study.id
+            places = [folder.parent, folder]
+        for place in places:
             if place.is_symlink():
                 from gridc.diagnostics.errors import Diagnostic, StoreError
 

@@ -15,7 +15,7 @@ from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.records import DESCRIPTION, LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.files import write_atomic
+from gridc.files import require_unlinked, write_atomic
 from gridc.reports.recorded import cards, words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
@@ -70,7 +70,8 @@ class LogReport:
         """Write into a folder `logs.json`, `logs.md`, the page `logs.html`, the GRID cards `gridcard.md`, and
         all answers as `store.sqlite` for `gridc view`; of an exported study its own certificate, scorecard,
         cards, page and the other reports too. Their paths. Raises `UsageError` where the store of a run is
-        there."""
+        there, and `OSError` where the folder is a link."""
+        require_unlinked(folder)
         self.record(folder / "store.sqlite")
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.certificate.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"

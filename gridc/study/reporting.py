@@ -13,7 +13,7 @@ from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError, VerificationError
-from gridc.files import read_regular
+from gridc.files import read_regular, require_unlinked, write_atomic
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
@@ -340,7 +340,9 @@ def report_all(
 ) -> StudiesReport:
     """Report every study, and write what is said over all of them into `to`, by default the folder in which
     the results of the first one lie. Raises `UsageError` where one is named twice, and where two would write
-    into one folder."""
+    into one folder, and `OSError` where `to` is a link."""
+    if to is not None:
+        require_unlinked(to)
     stores = [place.store(place.checked()).resolve() for place in places]
     for number, store in enumerate(stores):
         first = stores.index(store)
@@ -381,6 +383,12 @@ class StudyChecklist:
 
     def markdown(self) -> str:
         return checklist.as_text(self.study, self.rows)
+
+    def write(self, folder: Path) -> Path:
+        """Write `checklist.md` into a folder in one step; its path. Raises `OSError`."""
+        path = folder / "checklist.md"
+        write_atomic(path, self.markdown())
+        return path
 
     def __repr__(self) -> str:
         return self.markdown()

@@ -287,6 +287,49 @@ def test_tables_and_lists(tmp_path: Path) -> None:
     assert run.columns["resolved"].score.tolist() == [1, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("a,0.5,-1", "`n` is not a number of items: -1"), ("a,0.5,1_0", "not a whole number: 1_0"),
+        ("a,1_0,10", "`score` is not a number: 1_0"),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_table_that_are_none(tmp_path: Path, row: str, says: str) -> None:
+    path = tmp_path / "means.csv"
+    path.write_text(f"model,score,n\nb,0.5,4\n{row}\n")
+    fails(path, "GC672", says)
+    with pytest.raises(FileError) as caught:
+        read_logs([path])
+    span = caught.value.diagnostics[0].span
+    assert span is not None and span.line == 3
+
+
+def test_a_log_counts_no_more_items_than_fit_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    for total in (10**9, 10**40):
+        path.write_text(json.dumps({"resolved_ids": ["x-1"], "unresolved_ids": [], "total_instances": total}))
+        fails(path, "GC673", "at most 2,000,000 are read")
+
+
+def test_a_score_of_any_size_is_one_or_none(tmp_path: Path) -> None:
+    """What sums of scores can hold counts; what they cannot is unscored, as infinity is."""
+    path = tmp_path / "scores.csv"
+    rows = ["a,1,1e99", "a,2,1e308", "a,3,-1e308", "a,4,inf", "a,5,0.5"]
+    path.write_text("\n".join(["model,item,score", *rows]) + "\n")
+    logs = read_logs([path])
+    assert states(logs, "score") == {"read": 2, "unscored": 3}
+    (run,) = logs.runs
+    assert np.nansum(run.columns["score"].score) == 1e99
+
+
+def test_a_package_that_counts_fewer_than_no_items(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    log = json.loads((LOGS / "inspect" / "warm1.json").read_text())
+    log["results"]["scores"][0]["scored_samples"] = -1
+    path.write_text(json.dumps(log))
+    fails(path, "GC672", "a number of items is -1")
+
+
 def test_every_eval_ever_rows(tmp_path: Path) -> None:
     rows = [
         {"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "m", "evaluation_name": "b",

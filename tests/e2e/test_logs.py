@@ -490,6 +490,13 @@ def test_models_that_share_no_item_lack_nothing_of_each_others(tmp_path: Path) -
     assert scores(*apart, *rows("other", range(9, 19)), common_only=True)["other"] == (None, 0)
 
 
+def test_where_no_item_is_common_to_all_no_score_has_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,item,score\na,1,1\nb,2,1\nboth,1,\nboth,2,1\n")
+    (row,) = gridc.certify(path, common_only=True).certificate.benchmarks
+    assert {(one.score, one.bounds) for one in row.scores} == {(None, None)}
+
+
 def test_files_that_name_no_benchmark_are_one_where_each_has_a_model_of_its_own(tmp_path: Path) -> None:
     """As `gridc compare` takes them, so that what one of them lacks is absent."""
     cases = Path(__file__).resolve().parents[1] / "cases" / "compare"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import socket
 import sqlite3
 import sys
@@ -14,6 +15,8 @@ import pytest
 from safetensors import safe_open
 
 import gridc
+from gridc.diagnostics.errors import UnavailableError
+from gridc.runtime.engines.api import serving
 from gridc.runtime.engines.hf import loading as on_this_machine
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
@@ -303,6 +306,39 @@ def test_a_server_that_cannot_be_started(given: str, status: int, said: str, tmp
     done = command("run", "--serve", given, cwd=tmp_path)
     assert done.returncode == status, done.stderr
     assert said in done.stderr
+
+
+DRIPPING = """
+import socket, time
+with socket.create_server(("127.0.0.1", {})) as server:
+    open("ready", "w")
+    while True:
+        peer, _ = server.accept()
+        try:
+            while True:
+                peer.sendall(b"H")
+                time.sleep(0.1)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("program", ["import time; time.sleep(600)", DRIPPING], ids=["mute", "dripping"])
+def test_a_server_that_never_answers_is_not_waited_for_for_ever(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(serving, "PATIENCE", 2.0)
+    monkeypatch.setattr(serving, "MOST_LOOK", 1.0)
+    crowd_at(tmp_path, port := free_port())
+    server = shlex.join([sys.executable, "-c", program.format(port)])
+    with pytest.raises(UnavailableError, match="GC649") as caught:
+        gridc.open(tmp_path).run(serve={"served": server})
+    (said,) = caught.value.diagnostics
+    assert "has not answered at" in said.message
+    assert str(tmp_path / "results" / "small" / "server-served.log") in str(said.help)
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        pass
 
 
 async def loading(_: Asked) -> Reply:

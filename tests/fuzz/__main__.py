@@ -1,5 +1,5 @@
 """`python -m tests.fuzz --cases 100000`: mutate specs; with `--target evidence` stores, locks, reports and
-bundles.
+bundles; with `--target logs` logs of every package that gridc reads.
 
 Prints how far it is, what came out, and each failure once with the case that shows it. A case that takes more
 than --limit seconds of the processor is a failure too. Exits with 1 after any failure.
@@ -30,6 +30,8 @@ from tests.fuzz import corpus
 from tests.fuzz.mutate import bytewise, structured, toml
 
 MEMORY = 4 * 2**30
+GROWTH = 2**30
+"""Bytes that reading a changed log may map beyond what is mapped once sound ones were read."""
 PROGRESS = 30
 """Seconds of the processor between two lines of progress."""
 WAITING = 60
@@ -44,22 +46,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
-    parser.add_argument("--limit", type=float, default=5, help="most seconds of the processor for a case")
+    parser.add_argument(
+        "--limit", type=float, help="most seconds of the processor for a case (5; of logs 20)"
+    )
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--target", choices=["specs", "evidence"], default="specs")
+    parser.add_argument("--target", choices=["specs", "evidence", "logs"], default="specs")
     parser.add_argument("--engine", choices=["random", "atheris"], default="random")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
     if given.seed is None:
         given.seed = random.SystemRandom().randrange(2**32)
+    if given.limit is None:
+        given.limit = 20 if given.target == "logs" else 5
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         corpus.write_items(Path(folder))
         if given.engine == "atheris":
             return _atheris(given, Path(folder))
-        return (_evidence if given.target == "evidence" else _specs)(given, Path(folder))
+        return {"specs": _specs, "evidence": _evidence, "logs": _logs}[given.target](given, Path(folder))
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -119,6 +125,27 @@ def _evidence(given: argparse.Namespace, folder: Path) -> int:
             return evidence.attempt(random.Random(given.seed + number))
         except BaseException as error:
             error.add_note(f"--target evidence --seed {given.seed + number} --cases 1")
+            raise
+
+    return _loop(given, one, lambda: "")
+
+
+def _logs(given: argparse.Namespace, folder: Path) -> int:
+    """Change logs of other packages. A case is its seed, as of evidence."""
+    from tests.fuzz.logs import Logs, mapped
+
+    logs = Logs(folder / "logs")
+    for name, files in logs.seeds.items():
+        logs.tried(name, files, files, "sound")
+    most = mapped() + GROWTH
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    print(f"seed {given.seed}, {len(logs.seeds)} logs", flush=True)
+
+    def one(number: int) -> str:
+        try:
+            return logs.attempt(random.Random(given.seed + number))
+        except BaseException as error:
+            error.add_note(f"--target logs --seed {given.seed + number} --cases 1")
             raise
 
     return _loop(given, one, lambda: "")

@@ -18,13 +18,14 @@ from gridc.compiler.lock.lock import Superseded
 from gridc.reports import addresses
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
 from gridc.reports.templates import render
 from gridc.reports.words import effects, selected
 from gridc.schema.selector import Selector
-from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
+from tests.reports.builders import ITEMS, findings_of, having, reversing, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
 MODELS = {"ant": "a small one", "bee": None, "cat": "the last"}
@@ -219,6 +220,18 @@ def test_the_flip_rate_at_a_model_s_own_median_is_counted_and_called_no_finding(
         assert model.median_flips.rate == Fraction(sum(a != b for a, b in pairs), len(pairs))
     page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
     assert page.count("half pass by construction") == 2
+
+
+@pytest.mark.parametrize(("count", "folded"), [(0, False), (5, False), (6, True)])
+def test_departures_that_the_run_observed_are_counted_and_listed(count: int, folded: bool) -> None:
+    """A merge that took a part without an end stands here, not only in the deviation log."""
+    seen = tuple(f"the part <{number}> had no end" for number in range(count))
+    findings = findings_of(spec_of({"a": None, "b": None}), reversing)
+    page = page_of(having(findings, CONDUCT, Conduct(observed=seen)))
+    text = Tags(page).text
+    assert f"Departures that the run observed{count or 'None'}." in text
+    assert [text.count(sentence) for sentence in seen] == [1] * count
+    assert (f"<summary>All {count}</summary>" in page) is folded
 
 
 def test_models_are_compared_cell_by_cell() -> None:

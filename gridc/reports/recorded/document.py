@@ -210,8 +210,9 @@ def _score(cell: RecordedCell, interval: Ends | None) -> LogScoreRow:
 
 
 def _bounds(cell: RecordedCell) -> tuple[float, float] | None:
-    """Of the score, where answers are missing: all of them wrong, and all of them right."""
-    if not cell.bounded or not cell.states.missing:
+    """Of the score, where answers are missing: all of them wrong, and all of them right. None where no item
+    counts."""
+    if not cell.bounded or not cell.states.missing or np.isnan(cell.worst).all():
         return None
     least, most = sorted(float(np.nanmean(side)) for side in (cell.worst, cell.best))
     return least, most

@@ -332,9 +332,9 @@ def part_without_an_end(folder: Path, _: MonkeyPatch) -> set[str]:
             db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", changed)
     study.merge([part], notify=told.append)
     study.report()
-    page = (study.store.parent / "deviations.html").read_text("utf-8")
+    pages = [(study.store.parent / name).read_text("utf-8") for name in ("deviations.html", "report.html")]
     said = "run had not recorded its end"
-    return {UNFINISHED} if said in page and said in told[0] else set()
+    return {UNFINISHED} if all(said in text for text in (*pages, told[0])) else set()
 
 
 @attack(

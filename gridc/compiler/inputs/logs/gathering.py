@@ -23,6 +23,8 @@ from gridc.statistics.arrays import Floats, Whole
 STATE_CODES = {state: code for code, state in enumerate(LOG_STATES)}
 NO_PROMPT = bytes(DIGEST_BYTES)
 NAN = float("nan")
+LARGEST = 1e100
+"""A larger score is none, as infinity is none: sums of such scores overflow."""
 
 
 @dataclass(slots=True)
@@ -248,6 +250,8 @@ def _append(
         )
         raise log_error("GC675", message, run.path)
     column.seen.add(place)
+    if score is not None and abs(score) > LARGEST:
+        score = None
     state = answer.state if score is not None or answer.state in WITHOUT_SCORE else "unscored"
     if state == "read" and reading in answer.unread:
         state = "unreadable"

@@ -188,7 +188,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         _unit(file, row),
         row.get("prompt") or content,
         row.get("answer") or None,
-        _whole(file, row.get("n"), line),
+        _count(file, row.get("n"), line),
         None if content is None else partial(question, (content,)),
     )
 
@@ -210,7 +210,7 @@ def _score(file: LogFile, value: Any, line: int) -> float | None:
         return None
     try:
         score = {"true": 1.0, "false": 0.0}.get(str(value).lower())
-        score = float(value) if score is None else score
+        score = float(_number_text(value)) if score is None else score
     except ValueError:
         raise _row_error(file, "GC672", f"`score` is not a number: {str(value)[:40]}", line) from None
     return score if math.isfinite(score) else None
@@ -220,9 +220,23 @@ def _whole(file: LogFile, value: Any, line: int) -> int | None:
     if value is None or value == "":
         return None
     try:
-        return int(value)
+        return int(_number_text(value))
     except ValueError:
         raise _row_error(file, "GC672", f"not a whole number: {str(value)[:40]}", line) from None
+
+
+def _number_text(value: Any) -> Any:
+    """Raises `ValueError` for `1_0`, which is a number to Python alone."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    return value
+
+
+def _count(file: LogFile, value: Any, line: int) -> int | None:
+    count = _whole(file, value, line)
+    if count is not None and count < 0:
+        raise _row_error(file, "GC672", f"`n` is not a number of items: {str(value)[:40]}", line)
+    return count
 
 
 def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:

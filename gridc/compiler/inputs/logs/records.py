@@ -27,6 +27,12 @@ def _check(what: str, value: object, kind: type | UnionType) -> None:
         raise TypeError(f"{what} is {str(value)[:40]}")
 
 
+def _check_count(what: str, value: int | None) -> None:
+    _check(what, value, int | None)
+    if value is not None and value < 0:
+        raise ValueError(f"{what} is {str(value)[:40]}")
+
+
 @dataclass(frozen=True, slots=True)
 class LogAxis:
     """What a run was made with, in one respect. Two runs differ in it where `value` does; `label` is its
@@ -50,7 +56,7 @@ class PrintedScore:
 
     def __post_init__(self) -> None:
         _check("a printed score", self.value, float | int | None)
-        _check("a number of items", self.items, int | None)
+        _check_count("a number of items", self.items)
 
 
 class LogAnswer(NamedTuple):
@@ -122,8 +128,8 @@ class LogRun:
     def __post_init__(self) -> None:
         for name in ("version", "model", "benchmark", "id", "attempt_of", "begun"):
             _check(name, getattr(self, name), str)
-        _check("a number of answers", self.expected, int | None)
-        _check("a number of items", self.total, int | None)
+        _check_count("a number of answers", self.expected)
+        _check_count("a number of items", self.total)
         for reading in self.readings:
             _check("a reading", reading, str)
 

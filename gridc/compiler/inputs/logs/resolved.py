@@ -30,6 +30,8 @@ SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "no_logs": (0.0, "read"),
 }
 """What an id in a list earns. An id in several lists earns what the first of them says."""
+MOST_ITEMS = 2_000_000
+"""Instances of a benchmark: those that no list names take memory too."""
 UNKNOWN = ("what is asked: items match by id", "prompts", "decoding", "answers", "versions")
 
 
@@ -59,6 +61,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     named = len({id for ids in lists.values() for id in ids})
     if total is not None and total < named:
         raise log_error("GC674", f"it counts {total:,} instances, and names {named:,}", file.path)
+    if total is not None and total > MOST_ITEMS:
+        message = f"it counts {total:,} instances, and at most {MOST_ITEMS:,} are read"
+        raise log_error("GC673", message, file.path, help="if the count is a mistake, correct it there")
     every = "unresolved_ids" in document
     unknown = UNKNOWN if every else (*UNKNOWN, "what is not resolved, but by leaving it out")
     model, benchmark = _names(file)

@@ -24,6 +24,12 @@ from gridc.schema.spec import Spec
 LOOK = 0.25
 """Seconds between two looks whether a server answers."""
 
+PATIENCE = 3600.0
+"""Seconds that a server has until it answers: large weights are read for many minutes."""
+
+MOST_LOOK = 10.0
+"""Seconds that one look may take, whatever comes back byte by byte."""
+
 GRACE = 20.0
 """Seconds that a server has to end by itself."""
 
@@ -34,7 +40,8 @@ def servers(
 ) -> Iterator[None]:
     """Start the server of each model by its command, with what it prints in a file of `folder`, and wait
     until it answers. Each is ended afterwards. Raises `UsageError` where a model is not behind an address of
-    this machine, and `UnavailableError` (GC649) where a server ends before it answers, or another is there.
+    this machine, and `UnavailableError` (GC649) where a server ends before it answers or does not answer
+    within `PATIENCE`, or another is there.
     """
     addresses = {name: _address(spec, name) for name in commands}
     with ExitStack() as running:
@@ -74,6 +81,10 @@ def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[s
         while not _answers(url):
             if process.poll() is not None:
                 raise _failed(name, f"ended with {process.returncode} before it answered: {_last(log)}")
+            if time.monotonic() - begun > PATIENCE:
+                how = f"has not answered at {url} for {PATIENCE:,.0f} s"
+                help = f"{log} has what it printed; if it needs longer, start it first and leave --serve out"
+                raise _failed(name, how, help)
             time.sleep(LOOK)
         if process.poll() is not None:
             raise _failed(name, f"ended with {process.returncode}, and something else answers at {url}")
@@ -83,8 +94,8 @@ def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[s
         _end(process)
 
 
-def _failed(name: str, how: str) -> UnavailableError:
-    return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}")])
+def _failed(name: str, how: str, help: str | None = None) -> UnavailableError:
+    return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}", help=help)])
 
 
 def _last(log: Path) -> str:
@@ -102,9 +113,12 @@ def _answers(url: str, loading: bool = False) -> bool:
     async def look() -> bool:
         async with make_client(url) as client:
             try:
-                await body_of(client, client.build_request("GET", f"{url}/models", timeout=5.0))
+                async with asyncio.timeout(MOST_LOOK):
+                    await body_of(client, client.build_request("GET", f"{url}/models", timeout=5.0))
             except RequestError as error:
                 return error.kind not in absent
+            except TimeoutError:
+                return False
             return True
 
     return asyncio.run(look())

@@ -93,7 +93,7 @@ class _GivenNames:
 
 class RecordedSample(NamedTuple):
     """A sample of a study as an export of it says: what `sample` has of it, the id and kind of its last call,
-    which samples may share, how it ended, and its texts."""
+    which samples may share, how it ended, and its texts; a ranking generated none."""
 
     cell: str
     item: str
@@ -276,7 +276,7 @@ def _call(
 def _answer(one: ImportedSample | RecordedSample) -> dict[str, Any]:
     if one.state == "failed":
         return {"error": {"kind": "failed", "message": "as the log says"}}
-    if isinstance(one, RecordedSample) and one.kind == "loglikelihood":
+    if isinstance(one, RecordedSample) and one.answer is None:
         return {"loglikelihoods": []}
     text = "(The log does not have the answer.)" if one.answer is None else writable(one.answer)
     ended: Mapping[str, Any] = {"cut": {"finish": "length"}, "refused": {"refused": True}}

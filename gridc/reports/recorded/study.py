@@ -154,7 +154,7 @@ def _samples(plan: Plan, logs: ReadLogs) -> Iterator[RecordedSample]:
                 "loglikelihood" if setting.ranks else "generate",
                 answer.state,
                 answer.prompt,
-                answer.answer,
+                None if setting.ranks else answer.answer or "",
             )
 
 

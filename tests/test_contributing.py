@@ -318,14 +318,13 @@ def test_it_is_opened() -> None:
     "a form of export": Addition(
         {
             "gridc/reports/exchange/__init__.py": (
-                ('@_form(\n    "bundle",',
-                 '@_form("echo", "Echo.", ".echo", "{}")\n'
-                 'def _echo(compiled: "Compiled", lock: "Lock", results: Path, target: Path) -> Path:\n'
-                 '    from gridc.reports.exchange.echo import echo\n\n    return echo(target)\n\n\n'
-                 '@_form(\n    "bundle",'),
+                after("EXPORTS: Mapping[str, Export] = {\n",
+                      '    "echo": Export("Echo.", ".echo", "{}", "echo"),\n'),
             ),
             "gridc/reports/exchange/echo.py": (
-                ("", "from pathlib import Path\n\n\ndef echo(target: Path) -> Path:\n    return target\n"),
+                ("", '"""Echo."""\n\nfrom pathlib import Path\n\n\n'
+                     "def export(compiled: object, lock: object, results: Path, target: Path) -> Path:\n"
+                     "    return target\n"),
             ),
             "docs/sharing.md": (
                 ("| `.eval_results` of", "| Echo | `gridc export echo` | a | b |\n| `.eval_results` of"),

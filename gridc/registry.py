@@ -20,15 +20,13 @@ T = TypeVar("T")
 
 class Registry(Mapping[str, T]):
     """What registers in the modules of a package, in the order of the places that are stated, and of names
-    where none is. Without a package: what registers in the registry's own module, in that order.
-    """
+    where none is. Without a package: what registers in the registry's own module, in that order."""
 
     def __init__(self, package: str = "") -> None:
-        self._package = package
+        self._package, self._lock = package, RLock()
+        self._filling, self._full = False, not package
         self._things: dict[str, T] = {}
         self._places: dict[str, tuple[int, ...]] = {}
-        self._state = "filled" if not package else "empty"
-        self._lock = RLock()
 
     def add(self, name: str, *place: int) -> Callable[[T], T]:
         """A decorator that registers a thing. Raises ImportError for a name that is taken, and for a module
@@ -37,7 +35,7 @@ class Registry(Mapping[str, T]):
         def register(thing: T) -> T:
             if name in self._things:
                 raise ImportError(f"two things are registered as `{name}`: {self._things[name]!r}, {thing!r}")
-            if self._package and self._state == "filled":
+            if self._package and self._full:
                 raise ImportError(f"`{name}` is registered by a module that is not one of {self._package}")
             self._things[name], self._places[name] = thing, place
             return thing
@@ -54,25 +52,21 @@ class Registry(Mapping[str, T]):
         return len(self._filled())
 
     def _filled(self) -> Mapping[str, T]:
-        if self._state != "filled":
+        if not self._full:
             with self._lock:
-                self._fill()
+                if self._filling:
+                    raise ImportError(f"what registers in {self._package} is read while it is imported")
+                if not self._full:
+                    self._fill()
         return self._things
 
     def _fill(self) -> None:
-        if self._state == "filled":  # by another thread, meanwhile
-            return
-        if self._state == "filling":
-            raise ImportError(f"what registers in {self._package} is read while it is imported")
-        self._state = "filling"
+        self._filling = True
         try:
             for module in iter_modules(import_module(self._package).__path__, f"{self._package}."):
                 import_module(module.name)
-            self._things = {name: self._things[name] for name in sorted(self._things, key=self._order)}
-        except BaseException:
-            self._state = "empty"
-            raise
-        self._state = "filled"
-
-    def _order(self, name: str) -> tuple[tuple[int, ...], str]:
-        return self._places[name], name
+        finally:
+            self._filling = False
+        order = sorted(self._things, key=lambda name: (self._places[name], name))
+        self._things = {name: self._things[name] for name in order}
+        self._full = True

@@ -42,12 +42,14 @@ def after(line: str, more: str) -> Edit:
     return line, line + more
 
 
+REGISTRIES, LISTED = "tests/test_registries.py", "docs/registries.md"
 REGISTRY, EFFECTS = "tests/compiler/test_registry.py", "tests/compiler/test_effects.py"
 PUBLISHED, TRACED = "tests/schema/test_jsonschema.py", "tests/instrument/test_versions.py"
 BEHAVES = "tests/test_added.py"
 BOXED = r'''
 
 
+@reader("boxed", 1, AnswerForm("\\boxed{{{}}}", labels_alone=True, behind_text=False))
 def boxed(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The last `\boxed{X}`, X being one of the item's labels."""
     boxes = list(_BOX.finditer(response))
@@ -61,20 +63,129 @@ def boxed(response: str, options: Sequence[str], labels: Sequence[str]) -> Extra
 
 _BOX = re.compile(r"\\boxed\{\s{0,4}(\w{1,4})\s{0,4}\}")'''
 
+NEWS = '''"""News."""
+
+from gridc.compiler.inputs.loaders.files import LOADERS, File, items, json_lines
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Loading
+
+
+@LOADERS.add("news")
+def load(file: File, loading: Loading) -> list[Item]:
+    """The items in file order."""
+    return items(
+        json_lines(file), lambda number, row: Item(f"n{number}", row["ask"], tuple(row["list"]), row["key"])
+    )
+'''
+WEEKDAYS = '''"""On which days of the week a study was asked."""
+
+from gridc.reports.findings.run_record import Finding, RunRecord
+
+
+def weekdays(record: RunRecord) -> tuple[str, ...]:
+    """The days, each once."""
+    return ()
+
+
+WEEKDAYS: Finding[tuple[str, ...]] = Finding("weekdays", weekdays, ())
+'''
+SAID = '''"""What is said of the days of the week."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.weekdays import WEEKDAYS
+from gridc.reports.statements.statement import Statement, of_study
+
+
+@of_study("weekdays", "limits", 195)
+def weekdays(findings: Findings) -> Iterator[Statement]:
+    """On which days of the week the study was asked."""
+    for day in findings[WEEKDAYS]:
+        yield Statement(f"The study was asked on a {day}.", "limit")
+'''
+ALONE = '''"""What is said of the first day."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.findings import Findings
+from gridc.reports.statements.statement import Statement, of_study
+
+
+@of_study("weekdays", "limits", 195)
+def weekdays(findings: Findings) -> Iterator[Statement]:
+    """When the study was first asked."""
+    if findings.first_call:
+        yield Statement(f"The study was asked from {findings.first_call} on.", "limit")
+'''
+
 ADDITIONS = {
     "a loader": Addition(
         {
             "gridc/schema/items.py": (after('    "mmlu": LoaderKind(),\n', '    "news": LoaderKind(),\n'),),
-            "gridc/compiler/inputs/loaders/__init__.py": (
-                after("    mmlu,\n", "    news,\n"),
-                after('    "mmlu": mmlu.load,\n', '    "news": news.load,\n'),
-            ),
-            "gridc/compiler/inputs/loaders/news.py": (
-                ("", '"""News."""\n\nfrom gridc.compiler.inputs.loaders.mmlu import load as load\n'),
+            "gridc/compiler/inputs/loaders/news.py": (("", NEWS),),
+            "tests/compiler/test_gold.py": (
+                ('FORMATS = (\n',
+                 'FORMATS = (\n    Format(\n        "news", "news.jsonl", jsonl,\n'
+                 '        lambda n, drawn: {\n'
+                 '            "ask": drawn.question, "list": list(drawn.options), "key": drawn.right,\n'
+                 "        },\n    ),\n"),
             ),
             "docs/benchmarks.md": (("| `mmlu` | CSV", "| `news` | a | b | c | d |\n| `mmlu` | CSV"),),
         },
-        (REGISTRY, "tests/test_docs.py", PUBLISHED),
+        (REGISTRIES, REGISTRY, "tests/compiler/test_gold.py", "tests/test_docs.py", PUBLISHED),
+        mistakes={
+            "the first option is always right": (
+                "gridc/compiler/inputs/loaders/news.py", ('row["key"])', "0)"),
+            ),
+            "the options stand the other way round": (
+                "gridc/compiler/inputs/loaders/news.py", ('tuple(row["list"])', 'tuple(row["list"][::-1])'),
+            ),
+            "it is not registered": (
+                "gridc/compiler/inputs/loaders/news.py", ('@LOADERS.add("news")\n', ""),
+            ),
+        },
+    ),
+    "a finding": Addition(
+        {
+            "gridc/reports/findings/weekdays.py": (("", WEEKDAYS),),
+            "gridc/reports/statements/weekdays.py": (("", SAID),),
+            "tests/reports/test_statements.py": (
+                ("CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {\n",
+                 "from gridc.reports.findings.weekdays import WEEKDAYS  # noqa: E402\n\n"
+                 "CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {\n"
+                 '    "weekdays": (\n        lambda: having(pair(), WEEKDAYS, ("Monday",)),\n'
+                 '        {"nothing was asked": pair},\n    ),\n'),
+            ),
+        },
+        (REGISTRIES, "tests/reports/test_statements.py"),
+        generated=False,
+        mistakes={
+            "its name is taken": (
+                "gridc/reports/findings/weekdays.py", ('Finding("weekdays"', 'Finding("doses"'),
+            ),
+        },
+    ),
+    "a sentence": Addition(
+        {
+            "gridc/reports/statements/weekdays.py": (("", ALONE),),
+            "tests/reports/test_statements.py": (
+                ('CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {\n',
+                 'CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {\n    "weekdays": (\n'
+                 '        lambda: replace(pair(), first_call="2026-01-05"),\n'
+                 '        {"nothing was asked": lambda: replace(pair(), first_call=None)},\n    ),\n'),
+            ),
+        },
+        (REGISTRIES, "tests/reports/test_statements.py"),
+        generated=False,
+        mistakes={
+            "it is said in a corner": (
+                "gridc/reports/statements/weekdays.py", ("    if findings.first_call:", "    if findings:"),
+            ),
+            "it is not registered": (
+                "gridc/reports/statements/weekdays.py", ('@of_study("weekdays", "limits", 195)\n', ""),
+            ),
+        },
     ),
     "an engine": Addition(
         {
@@ -82,15 +193,29 @@ ADDITIONS = {
                 after("Mapping[str, EngineKind] = {\n", '    "echo": EngineKind("an echo"),\n'),
             ),
             "gridc/runtime/engines/__init__.py": (
-                ('OPENERS: Mapping[str, Opener] = {"hf": open_hf, ',
-                 'from gridc.runtime.engines.echo import open_echo  # noqa: E402\n\n'
-                 'OPENERS: Mapping[str, Opener] = {"hf": open_hf, "echo": open_echo, '),
+                ('@OPENERS.add("api")\n',
+                 '@OPENERS.add("echo")\ndef open_echo(\n'
+                 "    name: str, identity: ModelIdentity, precision: str, settings: EngineSettings,\n"
+                 "    waived: frozenset[str],\n) -> Engine:\n"
+                 '    """An echo."""\n    from gridc.runtime.engines.echo import opened\n\n'
+                 '    return opened(name)\n\n\n@OPENERS.add("api")\n'),
             ),
             "gridc/runtime/engines/echo.py": (
-                ("", "def open_echo(*how: object) -> None:\n    raise NotImplementedError\n"),
+                ("", "def opened(name: str) -> None:\n    raise NotImplementedError\n"),
             ),
         },
-        (REGISTRY, PUBLISHED),
+        (REGISTRIES, REGISTRY, PUBLISHED),
+        behaves="""\
+import pytest
+
+from gridc.runtime.engines import opener
+
+
+def test_it_is_opened() -> None:
+    model = {"id": "m", "engine": "echo"}
+    with pytest.raises(NotImplementedError):
+        opener(model["engine"])("m", None, "", None, frozenset())
+""",
     ),
     "an effect key": Addition(
         {
@@ -143,16 +268,13 @@ ADDITIONS = {
                 ("answer_line, the last line `ANSWER: X`.", "answer_line, the last line `ANSWER: X`; boxed."),
             ),
             "gridc/compiler/instrument/readers.py": (
-                ("\n\nREADERS:", BOXED + "\n\nREADERS:"),
-                after('    "answer_line": answer_line,\n', '    "boxed": boxed,\n'),
-                after('    "reader:answer_line": 1,\n', '    "reader:boxed": 1,\n'),
-                after('    "whole_response": AnswerForm(behind_text=False),\n',
-                      '    "boxed": AnswerForm("\\\\boxed{{{}}}", labels_alone=True, behind_text=False),\n'),
+                ("\n\ndef _unwrapped(", BOXED + "\n\n\ndef _unwrapped("),
             ),
             DONE: (),
             "docs/measurands.md": (("`answer_line` | how", "`answer_line`, `boxed` | how"),),
         },
-        (REGISTRY, "tests/compiler/test_oracles.py", "tests/compiler/test_measurands.py", TRACED, PUBLISHED),
+        (REGISTRIES, REGISTRY, "tests/compiler/test_oracles.py", "tests/compiler/test_measurands.py", TRACED,
+         PUBLISHED),
         mistakes={
             "nobody says how it wants its answer": (
                 "gridc/compiler/instrument/readers.py", ("boxed{{{}}}", "boxed {}"),
@@ -164,15 +286,15 @@ ADDITIONS = {
         {
             DONE: (),
             "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
-            "gridc/compiler/instrument/scaffolds/__init__.py": (
-                after(
-                    '    "cot": Procedure(procedures.cot, "cot", whole=("cot",)),\n',
-                    '    "echo": Procedure(procedures.direct),\n',
-                ),
-                after('    "scaffold:cot": 1,\n', '    "scaffold:echo": 1,\n'),
+            "gridc/compiler/instrument/scaffolds/procedures.py": (
+                ('@scaffold("cot"',
+                 '@scaffold("echo", 1)\ndef echo(scaffold: Scaffold, task: Task) -> Steps:\n'
+                 '    """One call."""\n    yield (Turn("echo", task.opening()),)\n    return "echo"\n\n\n'
+                 '@scaffold("cot"'),
             ),
+            "docs/scaffolds.md": (("| `cot` | 1", "| `echo` | 1 | a |\n| `cot` | 1"),),
         },
-        (REGISTRY, TRACED, PUBLISHED),
+        (REGISTRIES, REGISTRY, TRACED, PUBLISHED),
     ),
     "a hypothesis kind": Addition(
         {
@@ -196,14 +318,30 @@ ADDITIONS = {
     "a form of export": Addition(
         {
             "gridc/reports/exchange/__init__.py": (
-                ('EXPORTS: Mapping[str, Export] = {\n',
-                 "from gridc.reports.exchange.echo import echo  # noqa: E402\n\n"
-                 'EXPORTS: Mapping[str, Export] = {\n    "echo": Export("Echo.", ".echo", "{}", echo),\n'),
+                after("EXPORTS: Mapping[str, Export] = {\n",
+                      '    "echo": Export("Echo.", ".echo", "{}", "echo"),\n'),
             ),
-            "gridc/reports/exchange/echo.py": (("", "def echo(*how: object) -> None:\n    pass\n"),),
+            "gridc/reports/exchange/echo.py": (
+                ("", '"""Echo."""\n\nfrom pathlib import Path\n\n\n'
+                     "def export(compiled: object, lock: object, results: Path, target: Path) -> Path:\n"
+                     "    return target\n"),
+            ),
+            "docs/sharing.md": (
+                ("| `.eval_results` of", "| Echo | `gridc export echo` | a | b |\n| `.eval_results` of"),
+            ),
         },
-        (REGISTRY,),
+        (REGISTRIES, REGISTRY),
         generated=False,
+        behaves="""\
+from pathlib import Path
+
+from gridc.reports.exchange import EXPORTS
+
+
+def test_it_is_written() -> None:
+    arguments = ("export", "echo")
+    assert EXPORTS[arguments[1]].write(None, None, Path("a"), Path("b")) == Path("b")
+""",
     ),
     "a statistic of a pair": Addition(
         {
@@ -250,6 +388,10 @@ ADDITIONS = {
 }  # fmt: skip
 
 
+STRANGERS = ("a finding", "a loader", "a sentence")
+"""What people add who do not know gridc: four files are enough, beside those that are generated."""
+
+
 @pytest.mark.parametrize("kind", ADDITIONS)
 def test_its_files_are_those_of_contributing(kind: str) -> None:
     row = re.search(rf"^\| {kind} \|(.*)$", TABLE, re.MULTILINE)
@@ -265,6 +407,8 @@ def test_its_files_are_those_of_contributing(kind: str) -> None:
         assert file in listed or file.startswith("docs/"), f"{file} is not listed"
     code = {file for file in ADDITIONS[kind].edits if not file.startswith(("docs/", "tests/"))}
     assert len(code | ({SCHEMA} if ADDITIONS[kind].generated else set())) <= 4
+    if kind in STRANGERS:
+        assert len(ADDITIONS[kind].edits) <= 4
 
 
 @pytest.mark.slow
@@ -272,6 +416,7 @@ def test_its_files_are_those_of_contributing(kind: str) -> None:
 def test_complete_it_passes_and_with_a_file_left_out_a_test_fails(kind: str, tmp_path: Path) -> None:
     addition = ADDITIONS[kind]
     parts = [*addition.edits, *([SCHEMA] if addition.generated else [])]
+    parts += [LISTED] if REGISTRIES in addition.tests else []
     if len(addition.edits) == 1:
         parts.remove(*addition.edits)  # without its only row nothing is added
     complete = copy(tmp_path / "complete", addition, None)
@@ -305,6 +450,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
         (folder / "docs" / "reference.md").write_text(reference.stdout, "utf-8")
     if CERTIFICATE in addition.edits and without != CERTIFICATE:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
+    if REGISTRIES in addition.tests and without != LISTED:
+        run(folder, folder, "-m", "pytest", "-q", REGISTRIES, "--update-golden")
     if DONE in addition.edits and without != DONE:
         run(folder, folder, "-m", "pytest", "-q", TRACED, "--update-golden")
     if "GC599" in repr(addition) and without is None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gridc.compiler.inputs.loaders import bbq, truthfulqa
 from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import LOADERS, File
+from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
-from gridc.schema.items import LOADER_KINDS, Loading
+from gridc.schema.items import Loading
 
 
 def question(**changes: Any) -> dict[str, Any]:
@@ -287,7 +287,3 @@ def test_every_bad_row_is_reported_and_the_good_ones_are_kept() -> None:
     assert [each.row for each in caught.value.rows] == [2, 4, 5]
     assert "already an item" in caught.value.rows[2].problem
     assert [item.id for item in caught.value.items] == ["Invented-5", "Invented-9"]
-
-
-def test_the_loaders_are_those_of_the_language() -> None:
-    assert list(LOADERS) == list(LOADER_KINDS)

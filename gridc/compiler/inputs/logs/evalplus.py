@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import (
-    LogAnswer,
-    LogAxis,
-    LogRun,
-    PrintedScore,
-    axis,
-    log_reader,
-)
+from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis, log_reader
 
 PACKAGE = "EvalPlus"
 NAMES: tuple[str, ...] = ("*eval_results.json",)

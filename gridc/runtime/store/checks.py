@@ -165,7 +165,10 @@ class CheckReader(Reader):
             self._db.execute(
                 """SELECT attempt.model, attempt.id, status, submission IS NOT NULL, kind = 'generate', usd,
                           attempt.usage, request, length(CAST(content AS BLOB)),
-                          json_extract(sent, '$.usage_problems')
+                          json_extract(sent, '$.usage_problems'),
+                          CASE WHEN purpose = 'call' AND 1 = (SELECT count(*) FROM attempt AS other WHERE
+                               (other.call, other.purpose, other.status) = (call.id, 'call', 'answered'))
+                          THEN call.usage END
                    FROM attempt LEFT JOIN call ON call.id = attempt.call
                    LEFT JOIN prompt ON prompt.id = call.prompt WHERE usd IS NOT NULL"""
             ),

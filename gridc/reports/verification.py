@@ -51,6 +51,7 @@ from gridc.runtime.store.events import (
     Witnessed,
     first_break,
     recorded,
+    to_the_second,
 )
 from gridc.runtime.store.items import PLANNED, named_digest
 from gridc.runtime.store.opening import BESIDE
@@ -141,11 +142,31 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             *other_studies(store, stamp),
             *unchecked(folder, checked),
             *shown.lines,
+            *of_clock(store, events, stamp),
         ),
         progress.complete and conclusion is not None,
         shown.of_lock,
         shown.of_results,
     )
+
+
+def of_clock(store: Store, events: Sequence[Event], stamp: str) -> Iterator[str]:
+    """Where the clock was set back between two events, as the dates of calls show it: in a store that nothing
+    was merged into, batches are dated in the order in which they were written, and no call after the end of
+    the run that it belongs to."""
+    if any(isinstance(event.body, Merged) for event in events):
+        return
+    batch, last = store.batch_dated_back(), store.last_answer(stamp)
+    if batch is not None:
+        yield f"the clock was set back before batch {batch} of calls: dates in this store show no order"
+    if last is None or store.conclusion(stamp) is None:
+        return
+    end = [event for event in events if isinstance(event.body, RunFinished) and event.body.stamp == stamp][-1]
+    if to_the_second(last.isoformat()) > to_the_second(end.at):
+        yield (
+            f"the clock was set back before event {end.seq}: calls are dated after the end of their run, and "
+            "dates in this store show no order"
+        )
 
 
 def _read_by(lock: Lock, found: list[Diagnostic]) -> list[Diagnostic]:

@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 import pytest
 from sqlite_utils import Database
 
+import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.store.events import Locked, Sealed, Stamped
 from gridc.runtime.store.store import Store
@@ -272,3 +273,40 @@ def test_tokens_and_price_of_a_request_that_were_forged_together(
 
 def test_every_exception_is_a_column() -> None:
     assert set(NOBODY_KNOWS) <= {".".join(pair) for pair in COLUMNS}
+
+
+SET_BACK = "dates in this store show no order"
+
+
+def told(folder: Path, *statements: str) -> list[str]:
+    """What verifying says of the clock once the store was changed and sealed anew."""
+    with sqlite3.connect(store_of(folder)) as db:
+        for statement in statements:
+            assert db.execute(statement).rowcount
+    seal_anew(folder)
+    return [line for line in gridc.open(folder / "gridcard.toml").verify().checked if SET_BACK in line]
+
+
+def test_a_clock_that_was_set_back_between_two_events_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    assert told(folder) == []
+    earlier = "'2020-01-01T00:00:00.000+00:00' WHERE {} = 3"
+    (line,) = told(
+        folder,
+        f"UPDATE batch SET finished = {earlier.format('id')}",
+        f"UPDATE call SET finished = {earlier.format('batch')}",
+    )
+    assert line == f"the clock was set back before batch 3 of calls: {SET_BACK}"
+
+
+def test_a_call_after_the_end_of_its_run_tells_that_the_clock_was_set_back(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    later = "'2100-01-01T00:00:00.000+00:00' WHERE {} = 1"
+    _, line = told(
+        folder,
+        f"UPDATE batch SET finished = {later.format('id')}",
+        f"UPDATE call SET finished = {later.format('batch')}",
+    )
+    assert "calls are dated after the end of their run" in line

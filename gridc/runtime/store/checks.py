@@ -174,6 +174,15 @@ class CheckReader(Reader):
             ),
         )
 
+    def batch_dated_back(self) -> int | None:
+        """The number of the first batch that is dated, to the second, before one that was written earlier."""
+        row = self._db.execute(
+            """SELECT id FROM (SELECT id, substr(finished, 1, 19) AS second,
+                   max(substr(finished, 1, 19)) OVER (ORDER BY id) AS last FROM batch)
+               WHERE second < last ORDER BY id LIMIT 1"""
+        ).fetchone()
+        return None if row is None else int(row[0])
+
     def longest_prompt(self) -> int:
         """The bytes of the longest prompt in the store, 0 without any."""
         (most,) = self._db.execute("SELECT max(length(CAST(content AS BLOB))) FROM prompt").fetchone()

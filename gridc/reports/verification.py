@@ -49,6 +49,7 @@ from gridc.runtime.store.events import (
     Witnessed,
     first_break,
     recorded,
+    to_the_second,
 )
 from gridc.runtime.store.items import PLANNED, named_digest
 from gridc.runtime.store.opening import BESIDE
@@ -139,11 +140,31 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             *other_studies(store, stamp),
             *unchecked(folder, checked),
             *shown.lines,
+            *of_clock(store, events, stamp),
         ),
         progress.complete and conclusion is not None,
         shown.of_lock,
         shown.of_results,
     )
+
+
+def of_clock(store: Store, events: Sequence[Event], stamp: str) -> Iterator[str]:
+    """Where the clock was set back between two events, as the dates of calls show it: in a store that nothing
+    was merged into, batches are dated in the order in which they were written, and no call after the end of
+    the run that it belongs to."""
+    if any(isinstance(event.body, Merged) for event in events):
+        return
+    batch, last = store.batch_dated_back(), store.last_answer(stamp)
+    if batch is not None:
+        yield f"the clock was set back before batch {batch} of calls: dates in this store show no order"
+    if last is None or store.conclusion(stamp) is None:
+        return
+    end = [event for event in events if isinstance(event.body, RunFinished) and event.body.stamp == stamp][-1]
+    if to_the_second(last.isoformat()) > to_the_second(end.at):
+        yield (
+            f"the clock was set back before event {end.seq}: calls are dated after the end of their run, and "
+            "dates in this store show no order"
+        )
 
 
 def _read_by(lock: Lock, found: list[Diagnostic]) -> list[Diagnostic]:
@@ -359,13 +380,17 @@ def of_plan(
 ) -> Iterator[Diagnostic]:
     """Every column of the tables of which the plan says each row, against it. Only a store whose run recorded
     no digest of a table, as an older gridc ended it, may have no row there, and nothing in later columns; and
-    `question` stays empty where an older gridc began the run, whoever ended it."""
+    `question` stays empty where a gridc of `WITHOUT_QUESTIONS` began the run, whoever ended it."""
     digested = {} if conclusion is None or conclusion.tables is None else conclusion.tables
     for table in tables:
         columns = digested[table].columns if table in digested else ()
         key = store.key_of(table)
         stored = {tuple(row[name] for name in key): row for row in store.rows_of(table, plan.study_digest)}
-        if not stored and (not columns or table == "question"):
+        if not stored and (
+            _begun_by(store, plan.study_digest).startswith(WITHOUT_QUESTIONS)
+            if table == "question"
+            else not columns
+        ):
             continue
         for row in PLANNED[table](plan):
             expected = row._asdict()
@@ -388,9 +413,20 @@ def of_plan(
             yield Diagnostic("GC704", f"{where}: in the table `{table}`, and not in the study")
 
 
+WITHOUT_QUESTIONS = "0.1."
+"""How the versions begin of which some wrote no row into `question`."""
+
+
+def _begun_by(store: Store, stamp: str) -> str:
+    """The version that the first event which names one says; empty where none does."""
+    events = (event.body for event in store.events() if event.body.stamp == stamp)
+    return next((body.gridc for body in events if isinstance(body, RunStarted | InterimLook)), "")
+
+
 def of_costs(plan: Plan, lock: Lock, store: Store) -> Iterator[Diagnostic]:
     """What requests cost against the prices of the lock or the spec: what the counted tokens come to, or at
-    most what the tokens that were asked for can."""
+    most what the tokens that were asked for can. The counts themselves are the provider's word; a call counts
+    what the request that answered it does, and no more than it could write."""
     stated = {model.id for model in plan.study.spec.asked_models if model.price is not None}
     prices = {
         plan.study.asked_models[name].digest: price
@@ -413,7 +449,14 @@ def _is_price(price: TokenPrice, request: PricedRequest, longest: int) -> bool:
     each = price.in_batches if request.batched else price
     counted = None not in (read, written) and request.problems is None
     if request.status == "answered" and request.generated and counted:
-        return bool(request.usd == each.usd(read, written, usage.get("cached_tokens", 0)))
+        stated = json.loads(request.of_call) if request.of_call is not None else {**usage, "usd": request.usd}
+        stated.pop("requests", None)
+        limit = asked.get("max_tokens") or written
+        return bool(
+            request.usd == each.usd(read, written, usage.get("cached_tokens", 0))
+            and written <= limit + usage.get("reasoning_tokens", 0)
+            and stated == {**usage, "usd": request.usd}
+        )
     most = (longest if request.prompt is None else request.prompt) + len(request.request or "") + MOST_BESIDE
     limit = asked.get("max_tokens") or MOST_BESIDE
     return bool(

@@ -16,10 +16,12 @@ from tempfile import mkdtemp
 import pytest
 from sqlite_utils import Database
 
+import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.store.events import Locked, Sealed, Stamped
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.tables import TABLES, migrations
+from gridc.schema.canonical import canonical
 from tests.adversary.rooms.blinding import blinded
 from tests.adversary.rooms.stores import codes, reseal
 
@@ -37,7 +39,6 @@ NOBODY_KNOWS = {
     "batch.work": "what the engine counted as it worked: measured once",
     "call.seconds": "how long a call took: measured once",
     "call.sent": "what left for the model, as the engine noted it: `--rerun` compares it",
-    "call.usage": "what the engine counted for a call; scores do not follow from it",
     "event.at": "the time of an event by the clock of the run: its holder's word, which a time stamp bounds",
     "label.label": "what a person said of a response: their word, of which the lock holds the digest",
     "submission.created": "the time of a batch by the clock of the run: its holder's word",
@@ -212,6 +213,21 @@ def test_what_an_event_counts_or_dates_is_compared(
     assert codes(folder) - {"GC706"}
 
 
+@pytest.mark.parametrize(("begun_by", "seen"), [("0.2.0", {"GC704"}), ("0.1.0", set())])
+def test_what_items_ask_may_be_missing_where_an_older_version_began_the_run(
+    begun_by: str, seen: set[str], tmp_path: Path
+) -> None:
+    """Some of 0.1 wrote no `question`. That a run was begun by one is its holder's word."""
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    with sqlite3.connect(store_of(folder)) as db:
+        assert db.execute("DELETE FROM question").rowcount
+    seal_anew(folder)
+    change = {"gridc": begun_by}
+    reseal(store_of(folder).parent, lambda kind, body: {**body, **change} if kind == "start" else body)
+    assert codes(folder) == seen
+
+
 def test_a_probe_cannot_have_cost_a_million_dollars(tmp_path: Path) -> None:
     folder = tmp_path / "study"
     shutil.copytree(complete(), folder)
@@ -221,5 +237,76 @@ def test_a_probe_cannot_have_cost_a_million_dollars(tmp_path: Path) -> None:
     assert codes(folder) == {"GC704"}
 
 
+@pytest.mark.parametrize(
+    ("forged", "of_call", "seen"),
+    [
+        ({"prompt_tokens": 1}, False, {"GC704"}),
+        ({"prompt_tokens": 1}, True, set()),
+        ({"completion_tokens": 10**6}, True, {"GC704"}),
+    ],
+    ids=["not as the call counts", "with the call", "more than it could write"],
+)
+def test_tokens_and_price_of_a_request_that_were_forged_together(
+    forged: dict[str, int], of_call: bool, seen: set[str], tmp_path: Path
+) -> None:
+    """What a provider counts is its word: it passes where request, price and call agree, within the limit."""
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    with sqlite3.connect(store_of(folder)) as db:
+        request, call, text, whole = db.execute(
+            """SELECT attempt.id, call, attempt.usage, call.usage FROM attempt JOIN call ON call.id = call
+               WHERE purpose = 'call' AND kind = 'generate' AND status = 'answered' AND submission IS NULL"""
+        ).fetchone()
+        usage = {**json.loads(text), **forged}
+        usd = (
+            1000 * usage["prompt_tokens"] + 2000 * usage["completion_tokens"]
+        ) / 1e6  # as `judged.PRICE` says
+        db.execute(
+            "UPDATE attempt SET usage = ?, usd = ? WHERE id = ?", [canonical(usage).decode(), usd, request]
+        )
+        if of_call:
+            changed = canonical({**json.loads(whole), **forged, "usd": usd}).decode()
+            db.execute("UPDATE call SET usage = ? WHERE id = ?", [changed, call])
+    seal_anew(folder)
+    assert codes(folder) == seen
+
+
 def test_every_exception_is_a_column() -> None:
     assert set(NOBODY_KNOWS) <= {".".join(pair) for pair in COLUMNS}
+
+
+SET_BACK = "dates in this store show no order"
+
+
+def told(folder: Path, *statements: str) -> list[str]:
+    """What verifying says of the clock once the store was changed and sealed anew."""
+    with sqlite3.connect(store_of(folder)) as db:
+        for statement in statements:
+            assert db.execute(statement).rowcount
+    seal_anew(folder)
+    return [line for line in gridc.open(folder / "gridcard.toml").verify().checked if SET_BACK in line]
+
+
+def test_a_clock_that_was_set_back_between_two_events_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    assert told(folder) == []
+    earlier = "'2020-01-01T00:00:00.000+00:00' WHERE {} = 3"
+    (line,) = told(
+        folder,
+        f"UPDATE batch SET finished = {earlier.format('id')}",
+        f"UPDATE call SET finished = {earlier.format('batch')}",
+    )
+    assert line == f"the clock was set back before batch 3 of calls: {SET_BACK}"
+
+
+def test_a_call_after_the_end_of_its_run_tells_that_the_clock_was_set_back(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(complete(), folder)
+    later = "'2100-01-01T00:00:00.000+00:00' WHERE {} = 1"
+    _, line = told(
+        folder,
+        f"UPDATE batch SET finished = {later.format('id')}",
+        f"UPDATE call SET finished = {later.format('batch')}",
+    )
+    assert "calls are dated after the end of their run" in line

@@ -55,6 +55,7 @@ from gridc.reports.verification import (
     guarded,
     looked_at,
     of_calls,
+    of_clock,
     of_costs,
     of_digests,
     of_events,
@@ -183,6 +184,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 diagnostics += _too_old(plan, store, folder) if diagnostics else ()
                 diagnostics += guarded("the race", of_witness(plan, store, reported, events))
                 recorded = recorded_at_the_end(store, progress, conclusion)
+                clock = tuple(of_clock(store, events, plan.study_digest))
     except VerificationError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -206,6 +208,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,
+            *clock,
         ),
         progress.complete and conclusion is not None,
         shown.of_lock,

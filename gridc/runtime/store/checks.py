@@ -165,11 +165,23 @@ class CheckReader(Reader):
             self._db.execute(
                 """SELECT attempt.model, attempt.id, status, submission IS NOT NULL, kind = 'generate', usd,
                           attempt.usage, request, length(CAST(content AS BLOB)),
-                          json_extract(sent, '$.usage_problems')
+                          json_extract(sent, '$.usage_problems'),
+                          CASE WHEN purpose = 'call' AND 1 = (SELECT count(*) FROM attempt AS other WHERE
+                               (other.call, other.purpose, other.status) = (call.id, 'call', 'answered'))
+                          THEN call.usage END
                    FROM attempt LEFT JOIN call ON call.id = attempt.call
                    LEFT JOIN prompt ON prompt.id = call.prompt WHERE usd IS NOT NULL"""
             ),
         )
+
+    def batch_dated_back(self) -> int | None:
+        """The number of the first batch that is dated, to the second, before one that was written earlier."""
+        row = self._db.execute(
+            """SELECT id FROM (SELECT id, substr(finished, 1, 19) AS second,
+                   max(substr(finished, 1, 19)) OVER (ORDER BY id) AS last FROM batch)
+               WHERE second < last ORDER BY id LIMIT 1"""
+        ).fetchone()
+        return None if row is None else int(row[0])
 
     def longest_prompt(self) -> int:
         """The bytes of the longest prompt in the store, 0 without any."""

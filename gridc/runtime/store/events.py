@@ -407,7 +407,7 @@ def steps_back(events: Iterable[Event]) -> list[int]:
     last = ""
     for event in events:
         made = event.body.created if isinstance(event.body, Stamped) else ""
-        if any(date and _time(event.at) < _time(date) for date in (last, made)):
+        if any(date and to_the_second(event.at) < to_the_second(date) for date in (last, made)):
             backward.append(event.seq)
         last = event.at
     return backward
@@ -422,7 +422,7 @@ def before_reports(events: Sequence[Event]) -> Sequence[Event]:
     return events[:end]
 
 
-def _time(text: str) -> datetime:
+def to_the_second(text: str) -> datetime:
     """A date to the second, as a lock has it. What is no date is before all others."""
     try:
         moment = datetime.fromisoformat(text).replace(microsecond=0)

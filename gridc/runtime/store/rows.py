@@ -140,8 +140,8 @@ class CheckedCall(NamedTuple):
 class PricedRequest(NamedTuple):
     """A request to a model (its identity) that a price was put on, in US dollars, with what that follows
     from: how it ended, whether it went in a batch, whether its call generates, the request (JSON) and the
-    bytes of the prompt of its call (None of a probe), the tokens that were counted (JSON), and why counts
-    were not believed."""
+    bytes of the prompt of its call (None of a probe), the tokens that were counted (JSON), why counts
+    were not believed, and what the call counts (JSON) where no other request answered it."""
 
     model: str
     id: str
@@ -153,6 +153,7 @@ class PricedRequest(NamedTuple):
     request: str | None
     prompt: int | None
     problems: str | None
+    of_call: str | None
 
 
 class CheckedSample(NamedTuple):

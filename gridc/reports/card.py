@@ -79,7 +79,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for benchmark in findings.benchmarks
             for model in benchmark.models
         ),
-    )
+    ).as_written()
 
 
 def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> str:

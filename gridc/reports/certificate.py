@@ -68,7 +68,7 @@ def certify(findings: Findings) -> Certificate:
         falsifications=findings[FALSIFICATIONS],
         maxima=findings[MAXIMA],
         precisions=tuple(paired_row(report) for report in findings[PRECISIONS]),
-    )
+    ).as_written()
 
 
 def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
@@ -91,7 +91,7 @@ def paired_row(report: PairedReport) -> PairedRow:
         reordered=tuple(
             ReorderedRow.of(order, configuration=_named(order.place)) for order in report.reordered
         ),
-    )
+    ).as_written()
 
 
 def _change(summary: Summary) -> ChangeRow:

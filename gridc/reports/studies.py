@@ -67,7 +67,7 @@ def studies_report(several: Sequence[Findings]) -> StudiesTogether:
         declared=round(sum(line.alpha for line in budget), 10),
         alpha=alpha,
         corrected=() if alpha is None else tuple(_corrected(confirming, alpha)),
-    )
+    ).as_written()
 
 
 def _named(several: Sequence[Findings]) -> list[_Named]:

@@ -32,7 +32,7 @@ def estimate_document(findings: Findings) -> Estimates:
         results=findings.results,
         complete=findings.complete,
         estimates=rows,
-    )
+    ).as_written()
 
 
 SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (

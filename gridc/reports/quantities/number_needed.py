@@ -43,17 +43,17 @@ def in_a_cell(row: NumberNeededRow) -> str:
     shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
     if row.low is not None:
         return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
-    if row.harm is None and row.benefit is None:
-        return shown
     ends = {"harm": row.harm, "benefit": row.benefit}
-    open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if end is not None]
+    open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if not _infinite(end)]
+    if not open_ends:
+        return shown
     either = ", either way" if len(open_ends) > 1 and row.kind != "none" else ""
     return f"{shown}{either} ({', '.join(open_ends)})"
 
 
 def _rounded(value: float | None) -> str:
     """The end of an interval, rounded up; it is known to ten digits."""
-    return INFINITY if value is None else f"{ceil(value * (1 - 1e-9)):,}"
+    return INFINITY if value is None or isinf(value) else f"{ceil(value * (1 - 1e-9)):,}"
 
 
 def needed_row(name: str, about: str, needed: NumberNeededEstimate, rows: str, n: int) -> EstimateRow:

@@ -66,7 +66,7 @@ def certificate(
             )
         ),
         benchmarks=rows,
-    )
+    ).as_written()
 
 
 class _UncorrectedBenchmark:

@@ -57,7 +57,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
         claims=tuple(claims(findings)),
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
-    )
+    ).as_written()
 
 
 def _curve(curve: CurveFinding) -> CurveRow:

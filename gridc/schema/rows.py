@@ -6,9 +6,10 @@ computed of it is computed of the number itself, and a report is the same file e
 
 from fractions import Fraction
 from math import inf, isfinite
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from gridc.statistics.digits import digits
 
@@ -51,6 +52,9 @@ Unbounded = Annotated[
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}),
 ]
 """The same of what is always there; null where it is infinite."""
+T = TypeVar("T")
+Unwritten = Annotated[T, SkipJsonSchema(), Field(exclude=True)]
+"""What is said of a finding and stands in no file."""
 
 
 class Part(BaseModel):

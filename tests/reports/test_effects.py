@@ -15,11 +15,11 @@ from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.hypotheses import companions, reach, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
-from gridc.reports.findings.hypotheses.effects import RateChange
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.words import told_p
+from gridc.schema.hypotheses import RateChangeRow
 from gridc.schema.inference import Margin
 from gridc.statistics import paired_items
 from tests.reports import builders
@@ -413,7 +413,18 @@ def test_one_configuration_agrees_contradicts_or_ties(ahead: int, words: str) ->
 def test_what_is_a_gain_follows_the_benchmark_where_it_is_a_score(
     outcome: str, direction: str | float, good: int
 ) -> None:
-    change = RateChange(None, "b", "a", 10, 10, 0.7, 0.5, 0.2, (0.1, 0.3))
+    change = RateChangeRow(
+        part=None,
+        level="b",
+        reference="a",
+        samples=10,
+        units=10,
+        rate=0.7,
+        reference_rate=0.5,
+        difference=0.2,
+        interval=(0.1, 0.3),
+        margins=(),
+    )
     spec = spec_of({"ant": None}, direction=direction, analysis={"nnh": {"rounding": "ceil"}})
     found = _needed(spec, outcome, ["facts"], change)
     assert (None if found is None else found.kind) == {1: "benefit", -1: "harm", 0: None}[good]

@@ -15,7 +15,6 @@ from gridc.reports.scorecard import tables
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
 from gridc.reports.templates import markdown, render
-from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
@@ -138,9 +137,7 @@ def _cell(
 def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
     return ScoreChangeRow.of(
         change.itt,
-        number_needed=NumberNeededRow.of(
-            change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil")
-        ),
+        number_needed=change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
         per_protocol=None if change.pp is None else change.pp.difference,
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,

@@ -82,7 +82,7 @@ def test_a_certificate_holds_what_moves_the_scores() -> None:
         assert {term.term: term.df for term in decomposition.terms} == {
             term.term: term.df for term in each.second.terms
         }
-    assert [gap.change.mean for gap in row.gaps] == [gap.summary.mean for gap in finding.analysis.gaps]
+    assert [gap.change.mean for gap in row.gaps] == [gap.change.mean for gap in finding.analysis.gaps]
     assert row.gaps
     assert {each.name for each in certificate.maxima} == {each.name for each in findings[MAXIMA]}
     assert Certificate.model_validate_json(certificate.model_dump_json()) == certificate

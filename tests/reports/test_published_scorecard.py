@@ -29,7 +29,7 @@ def scored() -> dict[str, ModelScore]:
     plan, stored = published_outcomes(spec)
     every = cell_scores(plan, stored)
     directions = dict.fromkeys(SIZES, Direction())
-    profiles = {each.model: each for each in sensitivities(every, directions)}
+    profiles = sensitivities(every, directions)
     benchmarks = [
         _finding(plan, stored, name, [each for each in every if each.cell.benchmark == name])
         for name in SIZES

@@ -9,7 +9,7 @@ from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
+from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.printed import as_markdown
 from gridc.reports.scorecard import tables
 from gridc.reports.scorecard.methodology import methodology
@@ -35,7 +35,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
     spec = findings.plan.study.spec
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
     cells = [cell for row in findings.benchmarks for cell in row.cells]
-    profiles = {sensitivity.model: sensitivity for sensitivity in sensitivities(cells, directions)}
+    profiles = sensitivities(cells, directions)
     return Scorecard.of(
         findings,
         format=FORMAT,
@@ -89,7 +89,7 @@ def _without(without: WithoutModel) -> WithoutRow:
 
 
 def score_model(
-    spec: Spec, benchmarks: Sequence[BenchmarkFinding], model: Model, profile: Sensitivity | None
+    spec: Spec, benchmarks: Sequence[BenchmarkFinding], model: Model, profile: SensitivityRow | None
 ) -> ModelScore:
     """One model's matrix and profile."""
     references = {
@@ -107,7 +107,7 @@ def score_model(
             for row in benchmarks
             for matrix_row in _matrix(spec, row, model.id, references[row.benchmark])
         ),
-        sensitivity=None if profile is None else SensitivityRow.of(profile),
+        sensitivity=profile,
     )
 
 

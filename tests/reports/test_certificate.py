@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from gridc.reports.certificate import certify
 from gridc.reports.findings.analysis import MAXIMA
 from gridc.schema.certificate import Certificate
-from gridc.schema.rows import Part, Rounded, Unbounded
+from gridc.schema.rows import Part, Rounded, Unbounded, Unwritten
 from gridc.schema.scopes import WitnessRow
 from gridc.statistics.digits import every_digits
 from tests.reports.builders import findings_of, reversing, spec_of
@@ -26,6 +26,11 @@ class Counted(Part):
 
 class Ends(Part):
     high: Unbounded
+
+
+class Noted(Part):
+    n: int
+    why: Unwritten[str] = ""
 
 
 class Source:
@@ -61,6 +66,13 @@ def test_what_is_infinite_is_null_in_a_file_and_infinite_again_when_it_is_read()
     assert Ends(high=inf).model_dump() == {"high": None}
     assert Ends(high=inf).as_written().high == inf
     assert Ends.model_json_schema()["properties"]["high"]["anyOf"] == [{"type": "number"}, {"type": "null"}]
+
+
+def test_what_is_not_written_is_said_of_a_finding_alone() -> None:
+    row = Noted(n=1, why="for want of a nail")
+    assert row.why and row.model_dump() == {"n": 1}
+    assert row.as_written().why == ""
+    assert [*Noted.model_json_schema()["properties"]] == ["n"]
 
 
 def test_scores_stay_exact() -> None:

@@ -11,7 +11,6 @@ from gridc.compiler.frontend.measurands import names_of
 from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.diagnostics.codes import CODES
-from gridc.reports.certificate import floor_rows
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
@@ -72,14 +71,14 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         ),
         hypotheses=tuple(sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses),
         falsifications=findings[FALSIFICATIONS],
-        noise_floors=floor_rows(findings),
+        noise_floors=findings.noise,
         propagation=tuple(map(_propagated, findings[PROPAGATION])),
         cards=tuple(
             _card(findings, benchmark, model)
             for benchmark in findings.benchmarks
             for model in benchmark.models
         ),
-    )
+    ).as_written()
 
 
 def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> str:

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.findings.analysis import MAXIMA, Between
+from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
-from gridc.reports.findings.paired import PRECISIONS, PairedReport
+from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.quantities import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.statements import sentences
@@ -20,22 +19,12 @@ from gridc.schema.certificate import (
     BenchmarkRow,
     Certificate,
     ConfigurationRow,
-    FloorRow,
     IntervalsRow,
     RateRow,
     ResultsAnchorRow,
     Tally,
 )
 from gridc.schema.scopes import OrderingCounts, OrderingRow, PairRow, ReadableRow, ScopeRow
-from gridc.schema.spread import (
-    BetweenRow,
-    ChangeRow,
-    LevelGapRow,
-    MovedRow,
-    PairedRow,
-    ReorderedRow,
-)
-from gridc.statistics.contrasts import GridPoint, Summary
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
     1: "higher_is_better",
@@ -60,51 +49,15 @@ def certify(findings: Findings) -> Certificate:
         calls_before_stamp=findings.before_stamp,
         outcome="itt",
         statements=tuple(sentences(findings)),
-        noise_floors=floor_rows(findings),
+        noise_floors=findings.noise,
         benchmarks=tuple(
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))
             for benchmark in findings.benchmarks
         ),
         falsifications=findings[FALSIFICATIONS],
         maxima=findings[MAXIMA],
-        precisions=tuple(paired_row(report) for report in findings[PRECISIONS]),
-    )
-
-
-def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
-    """The noise floor of every model and precision, measured or not."""
-    return tuple(
-        FloorRow.of(noise, floor=None if noise.floor is None else noise.floor.row) for noise in findings.noise
-    )
-
-
-def paired_row(report: PairedReport) -> PairedRow:
-    """A paired report as certificate, page and `gridc diff` have it."""
-    return PairedRow.of(
-        report,
-        overall=None if report.change is None else _change(report.change),
-        by_model={model: _change(summary) for model, summary in report.by_model.items()},
-        largest=tuple(
-            MovedRow.of(cell=_named(delta.place), left=delta.before, right=delta.after)
-            for delta in report.largest
-        ),
-        reordered=tuple(
-            ReorderedRow.of(order, configuration=_named(order.place)) for order in report.reordered
-        ),
-    )
-
-
-def _change(summary: Summary) -> ChangeRow:
-    return ChangeRow.of(summary, cells=summary.n)
-
-
-def _named(place: GridPoint) -> str:
-    """A place as a cell's key, without what the sides do not share: `model/benchmark/axis=level,...`."""
-    head = [place[key] for key in ("model", "benchmark") if key in place]
-    levels = ",".join(
-        f"{axis}={level}" for axis, level in place.items() if axis not in ("model", "benchmark")
-    )
-    return "/".join([*head, levels or ONLY])
+        precisions=findings[PRECISIONS],
+    ).as_written()
 
 
 def _anchor(findings: Findings) -> AnchorRow:
@@ -148,8 +101,6 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
-        between=tuple(map(_between, analysis.between)),
-        gaps=tuple(LevelGapRow.of(gap, change=_change(gap.summary)) for gap in analysis.gaps),
     )
 
 
@@ -163,18 +114,6 @@ def _rate(rate: RateFinding) -> RateRow:
 def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     return IntervalsRow.of(
         intervals, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(intervals.unit)
-    )
-
-
-def _between(between: Between) -> BetweenRow:
-    one, other = between.dispersion_a, between.dispersion_b
-    return BetweenRow.of(
-        between,
-        change=_change(between.change),
-        range_a=one.greatest - one.least,
-        range_b=other.greatest - other.least,
-        sdi_a=one.sdi,
-        sdi_b=other.sdi,
     )
 
 

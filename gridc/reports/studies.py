@@ -11,7 +11,6 @@ from gridc import __version__
 from gridc.compiler.hypotheses import kind_of, sharing
 from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
 from gridc.compiler.lock.diff import differences
-from gridc.reports.certificate import paired_row
 from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.families import Claim, rate_of, step_down
@@ -67,7 +66,7 @@ def studies_report(several: Sequence[Findings]) -> StudiesTogether:
         declared=round(sum(line.alpha for line in budget), 10),
         alpha=alpha,
         corrected=() if alpha is None else tuple(_corrected(confirming, alpha)),
-    )
+    ).as_written()
 
 
 def _named(several: Sequence[Findings]) -> list[_Named]:
@@ -173,7 +172,7 @@ def _paired(a: _Named, b: _Named) -> Iterator[PairedStudies]:
         cells=len(both),
         same_items=len(same),
         differs=tuple(_differs(a.findings, b.findings)),
-        paired=None if report is None else paired_row(report),
+        paired=report,
     )
 
 

@@ -4,6 +4,7 @@ It holds the counts of every cell, so that N+, N-, N0 and all that follows from 
 any program that can count; `gridc verify` also checks the counts themselves against the store.
 """
 
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -96,6 +97,16 @@ class Floor(Part):
         Rounded | None,
         Field(description="Largest move of a log-likelihood, nats; null where none was repeated."),
     ]
+
+    @property
+    def share(self) -> Fraction:
+        """The share of outcomes that changed; none when none was repeated."""
+        return Fraction(self.changed, self.outcomes) if self.outcomes else Fraction(0)
+
+    @property
+    def still(self) -> bool:
+        """Whether no outcome and no text changed."""
+        return not self.changed and not self.texts_changed
 
 
 class FloorRow(Part):

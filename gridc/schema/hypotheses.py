@@ -2,17 +2,37 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from gridc.schema.evidence import Tier
-from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share
+from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share, Unbounded, Unwritten
 from gridc.statistics.decision import Verdict
 
 Standing = Literal["outside", "within", "not_measured"]
 """Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
 
+FailureCode = Literal[
+    "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
+    "graded", "library", "few_units", "largest_change",
+]  # fmt: skip
+"""Why there is no number.
+
+rows         no item is asked under all levels that are compared, all else the same
+constant     every outcome is the same
+collinear    the covariates do not tell the levels apart
+separated    a covariate predicts outcomes without an error: the odds are infinite
+saturated    as many coefficients as rows
+clusters     too few independent units, or none of them differs in what is tested
+estimator    the spec declares none
+not_a_mean   the outcome is no mean over items, such as a bias score
+graded       the estimator takes outcomes of 0 and 1 alone
+library      the library that the estimator needs is not installed
+few_units    there is an estimate, of too few or too unequal units to decide by
+largest_change  a unit changed by more than the margin of the spec says that one can
+"""
+
 ResampledRange = Annotated[
-    tuple[Finite, Finite] | None,
+    tuple[Unbounded, Unbounded] | None,
     Field(description="Central, 95 %, over resamples of units. A null end is infinite."),
 ]
 
@@ -28,6 +48,14 @@ class RankingRow(Part):
     tied: Count
     missing: Count
     against: str | None
+    standings: Unwritten[tuple[Standing, ...]] = ()
+    """Of the steps that carry the verdict: the reversed ones where any is, else all that agree."""
+    support: Unwritten[float] = 1.0
+    """p of "the order holds in every configuration beyond these items", of this ranking alone."""
+    refute: Unwritten[float] = 1.0
+    """p of "a step of it is reversed somewhere", of this ranking alone."""
+    untested: Unwritten[tuple[str, ...]] = ()
+    """The benchmarks whose direction is a target: of distances from a target there is no evidence."""
 
 
 class MarginRow(Part):
@@ -70,12 +98,19 @@ class RateChangeRow(Part):
     margins: Annotated[tuple[MarginRow, ...], Field(description="The stated one first, then sensitivity.")]
     pairs: Annotated[PairsRow | None, Field(description="Per protocol; null by intention to treat.")] = None
     limits: Annotated[
-        tuple[Finite, Finite] | None,
+        tuple[Unbounded, Unbounded] | None,
         Field(
             description="Of the tests at the margins, each missed with probability alpha: inside a margin "
             "exactly where its p is at most alpha. Null without a margin."
         ),
     ] = None
+    no_interval: Unwritten[str] = ""
+    """Why there is none."""
+    method: Unwritten[str] = ""
+    """What decides at the margin, unless `untested` says why nothing does."""
+    untested: Unwritten[str] = ""
+    unchanged: Unwritten[float | None] = None
+    """p at the stated margin if no answer had changed."""
 
 
 class SpreadRow(Part):
@@ -97,9 +132,9 @@ class OddsRow(Part):
     error: Annotated[Rounded, Field(description="Standard error of log_odds, by the estimator.")]
     z: Rounded
     p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
-    ratio: Finite
+    ratio: Unbounded
     interval: Annotated[
-        tuple[Finite, Finite],
+        tuple[Unbounded, Unbounded],
         Field(description="Of the ratio, 95 %, by the distribution that p is of: without 1 where p <= .05."),
     ]
     freedom: Annotated[
@@ -123,7 +158,7 @@ class NumberNeededRow(Part):
     """How many more answers until one more is worse (harm) or better (benefit)."""
 
     kind: Literal["harm", "benefit", "none"]
-    number: Annotated[Finite, Field(description="1 / |difference|; null where it is infinite.")]
+    number: Annotated[Unbounded, Field(description="1 / |difference|; null where it is infinite.")]
     displayed: Annotated[int | None, Field(description="Rounded as `[analysis] nnh` says.")]
     low: Annotated[Finite, Field(description="Of the interval, where that of the difference excludes 0.")]
     high: Annotated[Finite, Field(description="Null with a `low`: infinite.")]
@@ -170,6 +205,8 @@ class RecoveryRow(Part):
     number_needed: Annotated[
         NumberNeededRow | None, Field(description="Of `left`: the residual number needed to harm.")
     ]
+    no_interval: Unwritten[str] = ""
+    """Why there is none: below `jackknife.FLOOR` effective units both are too short (docs/sizes.md)."""
 
 
 class ContrastRow(Part):
@@ -219,6 +256,11 @@ class TestRow(Part):
     ]
     above: Annotated[Finite, Field(description="Of `box_f`: the degrees of freedom of its numerator.")] = None
 
+    @property
+    def decides(self) -> bool:
+        """Whether there are units enough for a verdict."""
+        return self.spread is None or self.spread.enough
+
 
 class TrendRow(Part):
     """Rates along doses, and the tests by rank."""
@@ -237,7 +279,7 @@ class TrendRow(Part):
 class FailureRow(Part):
     """Why there is no estimate."""
 
-    code: str
+    code: Annotated[FailureCode, WithJsonSchema({"type": "string"})]
     words: str
 
 
@@ -261,6 +303,15 @@ class EffectRow(Part):
     trend: TrendRow | None
     failure: FailureRow | None
     rows: Annotated[Digest, Field(description="Digest of the rows that were read.")]
+    support: Unwritten[float] = 1.0
+    """p of what this hypothesis predicts, alone; 1 where nothing is tested."""
+    refute: Unwritten[float] = 1.0
+    """p of what refutes it, alone."""
+
+    @property
+    def tested(self) -> bool:
+        """Whether any test has a p-value below 1, before it is corrected."""
+        return min(self.support, self.refute) < 1
 
 
 class HypothesisRow(Part):

@@ -5,9 +5,11 @@ theirs. What is printed, sorted, chosen or compared is a number that has lost th
 Schemas round by these, so nothing here imports numpy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 DECIMALS = 9
 """To which shares, differences and log odds are equal, or 0."""
@@ -26,8 +28,8 @@ def decimals(value: float) -> float:
 
 
 def every_digits(found: T) -> T:
-    """The same with `digits` of every float in it: through tuples, mappings and dataclasses, each of which
-    stays where nothing in it changes. So does what is in an array."""
+    """The same with `digits` of every float in it: through tuples, mappings, dataclasses and models, each of
+    which stays where nothing in it changes. So does what is in an array."""
     made: Any = found
     if isinstance(found, float):
         settled = digits(found)
@@ -41,7 +43,13 @@ def every_digits(found: T) -> T:
         if any(new is not old for new, old in zip(values, found.values(), strict=True)):
             made = dict(zip(found, values, strict=True))
     elif is_dataclass(found) and not isinstance(found, type):
-        held = {field.name: getattr(found, field.name) for field in fields(found)}
-        changed = {name: new for name, old in held.items() if (new := every_digits(old)) is not old}
+        changed = _changed((field.name, getattr(found, field.name)) for field in fields(found))
         made = replace(found, **changed) if changed else found
+    elif isinstance(found, BaseModel):
+        changed = _changed(found)
+        made = found.model_copy(update=changed) if changed else found
     return made  # type: ignore[no-any-return]
+
+
+def _changed(parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: new for name, old in parts if (new := every_digits(old)) is not old}

@@ -6,7 +6,6 @@ from typing import Any
 
 from gridc.compiler.lock.diff import PathDifference, brief, compare, read_document
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.certificate import paired_row
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
 from gridc.reports.templates import in_configurations
 from gridc.schema.spread import PairedRow
@@ -30,7 +29,7 @@ class StudyDiff:
     @property
     def paired(self) -> PairedRow | None:
         """The paired report of two stores (SafetyRepro, app. O)."""
-        return None if self.stores is None else paired_row(self.stores.paired)
+        return None if self.stores is None else self.stores.paired.as_written()
 
     @property
     def orders(self) -> str | None:

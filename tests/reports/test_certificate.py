@@ -1,6 +1,7 @@
 """The certificate's rows: read of findings by name, exact where those are, unchanged by a round trip."""
 
 from fractions import Fraction
+from math import inf
 
 import pytest
 from pydantic import ValidationError
@@ -8,14 +9,28 @@ from pydantic import ValidationError
 from gridc.reports.certificate import certify
 from gridc.reports.findings.analysis import MAXIMA
 from gridc.schema.certificate import Certificate
-from gridc.schema.rows import Part, Rounded
+from gridc.schema.rows import Part, Rounded, Unbounded, Unwritten
 from gridc.schema.scopes import WitnessRow
+from gridc.statistics.digits import every_digits
 from tests.reports.builders import findings_of, reversing, spec_of
 
 
 class Row(Part):
     a: int
     b: Rounded
+
+
+class Counted(Part):
+    n: Rounded | int | None
+
+
+class Ends(Part):
+    high: Unbounded
+
+
+class Noted(Part):
+    n: int
+    why: Unwritten[str] = ""
 
 
 class Source:
@@ -28,11 +43,36 @@ class Other:
 
 
 def test_a_row_takes_each_field_by_name_from_the_first_that_has_it() -> None:
-    assert Row.of(Source()) == Row(a=1, b=0.3333333333)
+    assert Row.of(Source()) == Row(a=1, b=1 / 3)
     assert Row.of(Other(), Source()).a == 2
     assert Row.of(Other(), Source(), a=3).a == 3
     with pytest.raises(ValidationError, match="b"):
         Row.of(Other())
+
+
+def test_a_number_is_exact_until_it_is_written() -> None:
+    row = Row(a=1, b=1 / 3)
+    assert row.b == 1 / 3
+    assert row.model_dump() == row.model_dump(mode="json") == {"a": 1, "b": 0.3333333333}
+    assert row.as_written().b == every_digits(row).b == 0.3333333333
+
+
+def test_a_whole_number_stays_whole_where_a_field_may_hold_one() -> None:
+    assert type(Counted(n=3).model_dump()["n"]) is int
+    assert Counted(n=1 / 3).model_dump() == {"n": 0.3333333333}
+
+
+def test_what_is_infinite_is_null_in_a_file_and_infinite_again_when_it_is_read() -> None:
+    assert Ends(high=inf).model_dump() == {"high": None}
+    assert Ends(high=inf).as_written().high == inf
+    assert Ends.model_json_schema()["properties"]["high"]["anyOf"] == [{"type": "number"}, {"type": "null"}]
+
+
+def test_what_is_not_written_is_said_of_a_finding_alone() -> None:
+    row = Noted(n=1, why="for want of a nail")
+    assert row.why and row.model_dump() == {"n": 1}
+    assert row.as_written().why == ""
+    assert [*Noted.model_json_schema()["properties"]] == ["n"]
 
 
 def test_scores_stay_exact() -> None:
@@ -54,7 +94,7 @@ def test_a_certificate_holds_what_moves_the_scores() -> None:
         assert {term.term: term.df for term in decomposition.terms} == {
             term.term: term.df for term in each.second.terms
         }
-    assert [gap.change.mean for gap in row.gaps] == [gap.summary.mean for gap in finding.analysis.gaps]
+    assert [gap.change.mean for gap in row.gaps] == [gap.change.mean for gap in finding.analysis.gaps]
     assert row.gaps
     assert {each.name for each in certificate.maxima} == {each.name for each in findings[MAXIMA]}
     assert Certificate.model_validate_json(certificate.model_dump_json()) == certificate

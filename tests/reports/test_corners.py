@@ -17,7 +17,6 @@ from gridc.reports.findings.blinding import GUESSES, guess_finding
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import sentence, verdict_lines
-from gridc.reports.findings.hypotheses.effects import Contrast
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.document import make_scorecard
@@ -25,6 +24,7 @@ from gridc.reports.statements import sentences
 from gridc.reports.statements.cards import verdict
 from gridc.reports.statements.curves import result
 from gridc.reports.statements.labels import audit_sentences, guess_sentence
+from gridc.schema.hypotheses import ContrastRow
 from gridc.statistics.raters import kappa, leniency
 from tests.reports.builders import AXES, ITEMS, Counts, findings_of, having, reversing, spec_of
 
@@ -108,7 +108,7 @@ def test_what_is_not_measured_is_not_said_to_be_absent() -> None:
             assert ("No cell is measured" in rows[name].said) is (holds == "not_measured"), name
 
 
-def contrast(findings: Findings) -> Contrast:
+def contrast(findings: Findings) -> ContrastRow:
     effect = findings.hypotheses[0].effect
     assert effect is not None
     return effect.contrasts[0]

@@ -188,7 +188,7 @@ def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:
     reordered = report(
         pair_levels(scored, "p", "a", "b"), "a", "b", directions={"down": Direction(lower=True)}
     ).reordered
-    told = {each.place["benchmark"]: each.left for each in reordered}
+    told = {each.configuration.partition("/")[0]: each.left for each in reordered}
     assert told == {"up": (("x",), ("y",)), "down": (("y",), ("x",))}
 
 

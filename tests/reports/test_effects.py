@@ -1,6 +1,7 @@
 """What is said of effects, and where it would be false."""
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.hypotheses import companions, reach, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
-from gridc.reports.findings.hypotheses.effects import RateChange
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.words import told_p
+from gridc.schema.hypotheses import RateChangeRow
 from gridc.schema.inference import Margin
 from gridc.statistics import paired_items
 from tests.reports import builders
@@ -68,6 +69,23 @@ def test_a_difference_is_found_with_its_sign_and_its_number_needed(
     assert deck.hypotheses == (told,) and f"number needed to {kind} 4" in as_markdown(deck)
     assert "number needed to " + kind in as_html(findings, certify(findings), deck)
     assert "1 supported (H)" in " ".join(verdict_lines(findings.hypotheses, findings.complete))
+
+
+def test_odds_without_an_upper_end_are_null_in_the_file_and_infinite_on_the_page() -> None:
+    findings = decided(falls)
+    (found,) = findings.hypotheses
+    (contrast,) = found.effect.contrasts
+    odds = contrast.odds.model_copy(update={"interval": (0.125, inf)})
+    effect = found.effect.model_copy(
+        update={"contrasts": (contrast.model_copy(update={"odds": odds}),), "support": 0.25}
+    )
+    certificate = certify(replace(findings, hypotheses=(replace(found, effect=effect),)))
+    (written,) = certificate.model_dump(mode="json")["hypotheses"]
+    assert written["effect"]["contrasts"][0]["odds"]["interval"] == [0.125, None]
+    assert "support" not in written["effect"], "p of the hypothesis alone is not written"
+    assert "[0.125, ∞]" in as_html(findings, certificate, make_cards(findings, "0" * 64))
+    (line,) = hypothesis_table(certificate.hypotheses).rows
+    assert line[6] == f"{odds.ratio:.2f}", "no interval is printed without an end"
 
 
 def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
@@ -413,7 +431,18 @@ def test_one_configuration_agrees_contradicts_or_ties(ahead: int, words: str) ->
 def test_what_is_a_gain_follows_the_benchmark_where_it_is_a_score(
     outcome: str, direction: str | float, good: int
 ) -> None:
-    change = RateChange(None, "b", "a", 10, 10, 0.7, 0.5, 0.2, (0.1, 0.3))
+    change = RateChangeRow(
+        part=None,
+        level="b",
+        reference="a",
+        samples=10,
+        units=10,
+        rate=0.7,
+        reference_rate=0.5,
+        difference=0.2,
+        interval=(0.1, 0.3),
+        margins=(),
+    )
     spec = spec_of({"ant": None}, direction=direction, analysis={"nnh": {"rounding": "ceil"}})
     found = _needed(spec, outcome, ["facts"], change)
     assert (None if found is None else found.kind) == {1: "benefit", -1: "harm", 0: None}[good]

@@ -8,17 +8,18 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.noise import GapAndFloors, NoiseFloor, noise_floors, of_pair, within_noise
+from gridc.reports.findings.noise import GapAndFloors, floor_of, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
 from gridc.reports.words import LIMITS
+from gridc.schema.certificate import Floor
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
-STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01, 100), NoiseFloor(100, 5, 20, 1, 0.1, 100)
+STILL, LOUD = floor_of(100, 0, 20, 0, 0.01, 100), floor_of(100, 5, 20, 1, 0.1, 100)
 MODELS = {"ant": None, "bee": None}
 
 
-def gaps(*points: int, floor: NoiseFloor | None = LOUD) -> dict[str, GapAndFloors]:
+def gaps(*points: int, floor: Floor | None = LOUD) -> dict[str, GapAndFloors]:
     """Differences in points, both models with one floor: 10 points are inside that of `LOUD`."""
     return {f"{each}": (Fraction(each, 100), floor, floor) for each in points}
 
@@ -36,7 +37,7 @@ def test_floors_are_read_from_events_the_last_one_counts() -> None:
     [(Fraction(0), False), (Fraction(1, 32), True), (Fraction(-3, 32), True), (Fraction(4, 32), False)],
 )
 def test_a_difference_is_inside_up_to_the_changes_of_both_models(difference: Fraction, inside: bool) -> None:
-    one, two = NoiseFloor(32, 1, 20, 1, 0.1, 32), NoiseFloor(32, 2, 20, 2, 0.1, 32)
+    one, two = floor_of(32, 1, 20, 1, 0.1, 32), floor_of(32, 2, 20, 2, 0.1, 32)
     assert within_noise(difference, one, two) is inside
 
 
@@ -187,6 +188,6 @@ def test_no_sample_is_said_to_be_none() -> None:
 
 def test_the_limit_counts_calls_because_outcomes_share_them() -> None:
     """Two readers of one text change together: 0 of 32 calls, however many outcomes read them."""
-    assert NoiseFloor(64, 0, 32, 0, None, 32).limit == pytest.approx(1 - 0.05 ** (1 / 32))
-    assert NoiseFloor(96, 0, 32, 0, None, 32).limit == NoiseFloor(32, 0, 32, 0, None, 32).limit
-    assert NoiseFloor(64, 64, 32, 32, None, 32).limit == 1.0
+    assert floor_of(64, 0, 32, 0, None, 32).limit == pytest.approx(1 - 0.05 ** (1 / 32))
+    assert floor_of(96, 0, 32, 0, None, 32).limit == floor_of(32, 0, 32, 0, None, 32).limit
+    assert floor_of(64, 64, 32, 32, None, 32).limit == 1.0

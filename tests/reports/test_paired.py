@@ -5,9 +5,10 @@ from fractions import Fraction
 import pytest
 
 from gridc.compiler.grid.cell import Cell
-from gridc.reports.certificate import certify, paired_row
-from gridc.reports.findings.paired import PairedReport, report
+from gridc.reports.certificate import certify
+from gridc.reports.findings.paired import report
 from gridc.reports.templates import in_configurations
+from gridc.schema.spread import PairedRow
 from gridc.statistics.contrasts import Scored, pair_levels, pair_stores
 from tests.reports.builders import AXES, findings_of, spec_of
 
@@ -33,14 +34,14 @@ def grid(table: Table) -> list[Scored]:
     ]
 
 
-def compare(table: Table) -> PairedReport:
+def compare(table: Table) -> PairedRow:
     return report(pair_levels(grid(table), "precision", "nf4", "bf16"), "nf4", "bf16", "precision")
 
 
 def test_the_change_of_scores() -> None:
-    found = compare(TABLE).change
+    found = compare(TABLE).overall
     assert found is not None
-    assert found.n == 6
+    assert found.cells == 6
     assert found.median_absolute == pytest.approx(0.02)
     assert found.mean_absolute == pytest.approx(sum((0, 1, 1, 3, 7, 20)) / 600)
     assert found.max_absolute == pytest.approx(0.20)
@@ -50,16 +51,16 @@ def test_the_change_of_scores() -> None:
 
 
 def test_exactly_five_points_are_not_over_five() -> None:
-    found = compare({"T1": {"a": ("0.30", "0.35")}}).change
+    found = compare({"T1": {"a": ("0.30", "0.35")}}).overall
     assert found is not None
     assert found.over_5 == 0
 
 
 def test_the_largest_changes_keep_their_sign() -> None:
     found = compare(TABLE).largest[:2]
-    assert [(each.place["model"], each.place["template"], each.delta) for each in found] == [
-        ("yi", "T1", Fraction(-20, 100)),
-        ("qwen", "T3", Fraction(7, 100)),
+    assert [(each.cell, Fraction(*each.right) - Fraction(*each.left)) for each in found] == [
+        ("yi/b/template=T1", Fraction(-20, 100)),
+        ("qwen/b/template=T3", Fraction(7, 100)),
     ]
 
 
@@ -67,7 +68,7 @@ def test_orderings_that_change_are_named_with_the_pairs_that_flip() -> None:
     found = compare(TABLE)
     assert (found.orderings, found.same_order, found.flips) == (2, 1, 1)
     (changed,) = found.reordered
-    assert changed.place == {"benchmark": "b", "template": "T1"}
+    assert changed.configuration == "b/template=T1"
     assert changed.left == (("yi",), ("qwen",), ("mistral",))
     assert changed.right == (("qwen",), ("yi",), ("mistral",))
     assert changed.flips == (("qwen", "yi"),)
@@ -84,15 +85,15 @@ def test_cells_without_a_partner_are_counted_and_left_out() -> None:
         "T3": {"a": ("0.5", "0.6"), "b": ("0.4", "0.5")},
     }
     found = compare(table)
-    assert found.change is not None
-    assert found.change.n == 3
+    assert found.overall is not None
+    assert found.overall.cells == 3
     assert found.unpaired == 1
     assert found.orderings == 1
 
 
 def test_nothing_paired_is_no_number() -> None:
     found = compare({})
-    assert found.change is None
+    assert found.overall is None
     assert found.orderings == 0
 
 
@@ -107,7 +108,7 @@ def test_two_stores_and_two_levels_give_the_same_table() -> None:
         for precision in ("nf4", "bf16")
     ]
     stores = report(pair_stores(*sides), "nf4", "bf16", "precision")
-    assert paired_row(stores) == paired_row(compare(TABLE))
+    assert stores == compare(TABLE)
 
 
 def test_an_axis_that_varies_precision_has_its_report_in_the_certificate() -> None:
@@ -145,5 +146,5 @@ def test_levels_that_differ_in_more_than_precision_are_no_report_on_it() -> None
 
 
 def test_one_model_has_no_order_to_compare() -> None:
-    one = paired_row(compare({"T1": {"a": ("0.30", "0.35")}}))
+    one = compare({"T1": {"a": ("0.30", "0.35")}})
     assert in_configurations(one) == "One model has no order to compare."

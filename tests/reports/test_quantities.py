@@ -7,6 +7,7 @@ import pytest
 
 from gridc.reports.quantities import QUANTITIES, estimate
 from gridc.reports.quantities.number_needed import in_words, needed_row
+from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.risk import Interval, number_needed
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,7 +55,7 @@ def test_what_is_no_quantity_cannot_be_estimated() -> None:
      (0.0, 0.0, "number needed to benefit 10")],
 )  # fmt: skip
 def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: float, words: str) -> None:
-    needed = number_needed(0.1, Interval(low, high))
+    needed = NumberNeededRow.of(number_needed(0.1, Interval(low, high)))
     assert in_words(needed).endswith(words)
     row = needed_row("n", "about", needed, "0" * 64, 1)
     assert (row.interval is None) == (low == high) == (row.level is None)

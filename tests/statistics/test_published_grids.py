@@ -369,9 +369,9 @@ def test_appendix_o() -> None:
         for side, value in (("nf4", nf4), ("bf16", bf16))
     ]
     found = report(pair_levels(cells, "precision", "nf4", "bf16"), "nf4", "bf16")
-    summary, expected = found.change, TABLES["appO_top5"]["summary"]
+    summary, expected = found.overall, TABLES["appO_top5"]["summary"]
     assert summary is not None
-    assert (summary.n, summary.over_5, summary.over_10) == (
+    assert (summary.cells, summary.over_5, summary.over_10) == (
         expected["cells"],
         expected["over5"],
         expected["over10"],
@@ -381,10 +381,11 @@ def test_appendix_o() -> None:
     assert printed(100 * summary.max_absolute, 2) == expected["max_abs"]
     assert printed(100 * found.by_model["yi"].mean_absolute, 1) == expected["yi_mean_abs"]
     assert [found.same_order, found.orderings] == expected["ordering_match"]
-    for delta, row in zip(found.largest, TABLES["appO_top5"]["rows"], strict=True):
-        assert (delta.place["model"], delta.place["benchmark"]) == (row["model"], row["bench"])
-        assert (printed(100 * delta.before, 1), printed(100 * delta.after, 1)) == (row["NF4"], row["BF16"])
-        assert printed(100 * delta.delta, 1) == row["delta"]
+    for moved, row in zip(found.largest, TABLES["appO_top5"]["rows"], strict=True):
+        before, after = Fraction(*moved.left), Fraction(*moved.right)
+        assert moved.cell.startswith(f"{row['model']}/{row['bench']}/")
+        assert (printed(100 * before, 1), printed(100 * after, 1)) == (row["NF4"], row["BF16"])
+        assert printed(100 * (after - before), 1) == row["delta"]
     for row in TABLES["appO_ranges"]["rows"]:
         for side in ("nf4", "bf16"):
             scores = [

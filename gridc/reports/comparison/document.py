@@ -79,7 +79,7 @@ def compare(
         common_only=policy.common_only,
         policy=policy_file,
         benchmarks=tuple(rows),
-    )
+    ).as_written()
 
 
 class _GatedBenchmark:

@@ -27,4 +27,4 @@ def estimate_document(findings: Findings) -> Estimates:
         results=findings.results,
         complete=findings.complete,
         estimates=rows,
-    )
+    ).as_written()

@@ -5,15 +5,14 @@ from typing import Any
 
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, RATE_LIMITS, estimate
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
+from gridc.schema.hypotheses import ContrastRow, EffectRow, NumberNeededRow, RateChangeRow, RecoveryRow
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import NumberNeededEstimate
 
 BY_RANKS = {
     "page_p": "Page's test of the levels' ranks within each unit, one-sided",
@@ -35,10 +34,10 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
 class _HypothesisRows:
     """Rows of one hypothesis, which share their origin."""
 
-    def __init__(self, finding: HypothesisFinding, effect: Effect) -> None:
+    def __init__(self, finding: HypothesisFinding, effect: EffectRow) -> None:
         self._found, self._effect, self._name = finding, effect, f"hypothesis/{finding.id}"
 
-    def contrast(self, contrast: Contrast) -> Iterator[EstimateRow]:
+    def contrast(self, contrast: ContrastRow) -> Iterator[EstimateRow]:
         change, other = contrast.change, contrast.other
         several = len(self._effect.contrasts) > 1 or len(contrast.parts) > 0
         name = f"{self._name}/{change.level}" if several else self._name
@@ -192,7 +191,7 @@ class _HypothesisRows:
                 n=effect.samples,
             )
 
-    def _change(self, name: str, change: RateChange, reading: str) -> Iterator[EstimateRow]:
+    def _change(self, name: str, change: RateChangeRow, reading: str) -> Iterator[EstimateRow]:
         where = "" if change.part is None else f" in {change.part}"
         about = f"{change.level} against {change.reference}{where}, {reading}"
         if change.pairs is not None:
@@ -245,13 +244,13 @@ class _HypothesisRows:
             )
 
     def _needed(
-        self, name: str, about: str, needed: NumberNeededEstimate | None, change: RateChange
+        self, name: str, about: str, needed: NumberNeededRow | None, change: RateChangeRow
     ) -> Iterator[EstimateRow]:
         if needed is not None:
             yield needed_row(name, about, needed, self._effect.rows, change.samples)
 
     def _recovery(
-        self, name: str, about: str, recovery: Recovery, change: RateChange
+        self, name: str, about: str, recovery: RecoveryRow, change: RateChangeRow
     ) -> Iterator[EstimateRow]:
         yield self._row(
             f"{name}/recovery",

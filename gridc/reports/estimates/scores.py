@@ -108,17 +108,15 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """How sensitive each model is to the configuration, and changes measured in two ways."""
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
     cells = [score for benchmark in findings.benchmarks for score in benchmark.cells]
-    for sensitivity in sensitivities(cells, directions):
-        n = sum(
-            score.scored for score in cells if score.cell.shared and score.cell.model == sensitivity.model
-        )
+    for model, sensitivity in sensitivities(cells, directions).items():
+        n = sum(score.scored for score in cells if score.cell.shared and score.cell.model == model)
         for key in SENSITIVITY:
             method = QUANTITIES[f"sensitivity_{key}"].what
             value = getattr(sensitivity, key)
             yield estimate(
                 f"sensitivity_{key}",
-                id=f"sensitivity/{sensitivity.model}/{key}",
-                about=f"{method}, of {sensitivity.model}",
+                id=f"sensitivity/{model}/{key}",
+                about=f"{method}, of {model}",
                 estimate=value,
                 method=method,
                 assumption="",

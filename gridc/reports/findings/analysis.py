@@ -16,16 +16,25 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.paired import change_of
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark
 from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, stratified
 from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
-from gridc.schema.spread import AgreementRow, MaximumRow
-from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
+from gridc.schema.spread import (
+    AgreementRow,
+    BetweenRow,
+    DecompositionRow,
+    LevelGapRow,
+    MaximumRow,
+    VarianceRow,
+)
+from gridc.statistics.contrasts import Scored, pair_levels
+from gridc.statistics.digits import every_digits
 from gridc.statistics.direction import Direction
-from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
+from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.orderings import goodness
 from gridc.statistics.pairs import ScoreByModel
 from gridc.statistics.resample import (
@@ -47,28 +56,6 @@ SUBSETS, SHARE = 3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceShares:
-    """The decomposition of one measurand's scores; `clean` restricts it to the parse-clean cells. `third` is
-    Type III, which on a balanced grid is the same."""
-
-    measurand: str
-    clean: bool
-    second: Decomposition
-    third: Decomposition
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """How far one model's score moves between two levels of an axis, all else the same."""
-
-    axis: str
-    before: str
-    after: str
-    model: str
-    summary: Summary
-
-
-@dataclass(frozen=True, slots=True)
 class LevelMatrix:
     """What differs between the levels of an axis that changes what is measured, key by key (SafetyRepro, app.
     R): by key the value that a call has under each of `levels`, the first of which is the reference, all
@@ -79,20 +66,6 @@ class LevelMatrix:
     levels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str | None, ...]], ...]
     same: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Two models, cell by cell: the differences a - b, and the dispersion of each over the same
-    configurations. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is the
-    digest of both models' cells."""
-
-    a: str
-    b: str
-    rows: str
-    change: Summary
-    dispersion_a: Dispersion
-    dispersion_b: Dispersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +82,10 @@ class Ranges:
 class BenchmarkAnalysis:
     """What moves the scores of one benchmark, as far as it is measured."""
 
-    variance: tuple[VarianceShares, ...]
-    gaps: tuple[Gap, ...]
+    variance: tuple[VarianceRow, ...]
+    gaps: tuple[LevelGapRow, ...]
     differences: tuple[LevelMatrix, ...]
-    between: tuple[Between, ...]
+    between: tuple[BetweenRow, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
     agreements: tuple[AgreementRow, ...]
@@ -192,7 +165,7 @@ def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
     return scores
 
 
-def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
+def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceRow]:
     least = Fraction(str(spec.analysis.parse_clean))
     shares = []
     for measurand in dict.fromkeys(score.cell.setting.method for score in shared):
@@ -209,11 +182,23 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
             scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
-                shares.append(VarianceShares(measurand, cells is clean, second, third))
+                shares.append(
+                    VarianceRow(
+                        measurand=measurand,
+                        clean=cells is clean,
+                        second=_shares(second),
+                        third=_shares(third),
+                    )
+                )
     return shares
 
 
-def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
+def _shares(decomposition: Decomposition) -> DecompositionRow:
+    """The sums over terms are those of the terms as they are written."""
+    return DecompositionRow.of(every_digits(decomposition))
+
+
+def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
     """For each axis that changes what is measured, every pair of its levels."""
     scored = _places(shared)
     gaps = []
@@ -227,24 +212,32 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
                 for model in (declared.id for declared in spec.model):
                     own = [delta.delta for delta in deltas if delta.place[MODEL] == model]
                     if own:
-                        gaps.append(Gap(axis.id, before, after, model, summarise(own)))
+                        gaps.append(
+                            LevelGapRow(
+                                axis=axis.id, before=before, after=after, model=model, change=change_of(own)
+                            )
+                        )
     return gaps
 
 
-def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
+def _between(spec: Spec, shared: Sequence[CellScore]) -> list[BetweenRow]:
     scored = _places(shared)
     contrasts = []
     for a, b in combinations([model.id for model in spec.model], 2):
         deltas = pair_levels(scored, MODEL, b, a).deltas
         if deltas:
+            one = disperse([delta.after for delta in deltas])
+            other = disperse([delta.before for delta in deltas])
             contrasts.append(
-                Between(
-                    a,
-                    b,
-                    digest([score.rows for score in shared if score.cell.model in (a, b)]),
-                    summarise([delta.delta for delta in deltas]),
-                    disperse([delta.after for delta in deltas]),
-                    disperse([delta.before for delta in deltas]),
+                BetweenRow.of(
+                    a=a,
+                    b=b,
+                    rows=digest([score.rows for score in shared if score.cell.model in (a, b)]),
+                    change=change_of([delta.delta for delta in deltas]),
+                    range_a=one.greatest - one.least,
+                    range_b=other.greatest - other.least,
+                    sdi_a=one.sdi,
+                    sdi_b=other.sdi,
                 )
             )
     return contrasts

@@ -23,7 +23,7 @@ from gridc.reports.findings.findings import (
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.intervals import unit_intervals
-from gridc.reports.findings.noise import Floors, NoiseFloor, of_pair
+from gridc.reports.findings.noise import Floors, of_pair
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.rates import RateFinding, find_rates
@@ -32,6 +32,7 @@ from gridc.reports.findings.scores import CellScore, by_benchmark
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
+from gridc.schema.certificate import Floor
 from gridc.schema.evidence import ClaimFamily, OrderingClaimRow
 from gridc.schema.scopes import NoiseRow, ScopeKind
 from gridc.schema.spec import Spec
@@ -210,7 +211,7 @@ def _scope(
 def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> NoiseRow:
     """Both models' cells, in the same order of configurations, against the floors."""
 
-    def floor(score: CellScore) -> NoiseFloor | None:
+    def floor(score: CellScore) -> Floor | None:
         return floors.get((score.cell.model, score.cell.setting.precision))
 
     return of_pair(

@@ -23,13 +23,14 @@ from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
+from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.digits import decimals
 from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, NumberNeededEstimate, Rounding, number_needed
+from gridc.statistics.risk import Interval, Rounding, number_needed
 from gridc.statistics.unit_bootstrap import Counts, Ends, draw_weights, intervals, resampled_sums
 
 
@@ -41,10 +42,10 @@ class Moved:
     difference: Fraction
     interval: Ends | None
 
-    def needed(self, rounding: Rounding = "ceil") -> NumberNeededEstimate:
+    def needed(self, rounding: Rounding = "ceil") -> NumberNeededRow:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
         interval = None if self.interval is None else Interval(*self.interval)
-        return number_needed(float(self.difference), interval, rounding)
+        return NumberNeededRow.of(number_needed(float(self.difference), interval, rounding))
 
     @property
     def side(self) -> int:

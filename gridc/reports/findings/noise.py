@@ -5,7 +5,7 @@ how many outcomes changed. A verdict whose sign such a change could turn is no v
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gridc.compiler.lowering.plan import Plan
@@ -17,63 +17,28 @@ from gridc.statistics.power import limits
 
 
 @dataclass(frozen=True, slots=True)
-class NoiseFloor:
-    """How many of a sample of outcomes, and of generated texts, changed when their calls were made in
-    another batch shape, and the largest move of a log-likelihood (nats; None where none was repeated)."""
-
-    outcomes: int
-    changed: int
-    texts: int
-    texts_changed: int
-    max_moved: float | None
-    calls: int
-
-    @property
-    def share(self) -> Fraction:
-        """The share of outcomes that changed; none when none was repeated."""
-        return Fraction(self.changed, self.outcomes) if self.outcomes else Fraction(0)
-
-    @property
-    def limit(self) -> float:
-        """Upper 95 % limit of the share of calls whose outcomes would change (Clopper-Pearson). Outcomes that
-        read the same call change together, so calls are counted, and each change as one of its own."""
-        _, most = limits(0.05, min(self.changed, self.calls), self.calls)
-        return most
-
-    @property
-    def row(self) -> Floor:
-        """The floor as the certificate and the cards hold it."""
-        return Floor(**asdict(self), limit=self.limit)
-
-    @property
-    def still(self) -> bool:
-        """Whether no outcome and no text changed."""
-        return not self.changed and not self.texts_changed
-
-
-@dataclass(frozen=True, slots=True)
 class ModelNoise:
     """A model at a precision that the study runs it in, its floor (None where nothing that must repeat was
     repeated), and what a second draw changed where no seed repeats one."""
 
     model: str
     precision: str
-    floor: NoiseFloor | None
+    floor: Floor | None
     spread: DrawSpread | None = None
 
 
-Floors = Mapping[tuple[str, str], NoiseFloor]
+Floors = Mapping[tuple[str, str], Floor]
 """The floors that were measured, by model and precision."""
 
-GapAndFloors = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
+GapAndFloors = tuple[Fraction, Floor | None, Floor | None]
 """The difference of two scores, and the floor of each."""
 
 
-def noise_floors(events: Iterable[NoiseMeasured]) -> dict[tuple[str, str], NoiseFloor]:
+def noise_floors(events: Iterable[NoiseMeasured]) -> dict[tuple[str, str], Floor]:
     """The floors in `Store.noise`, by model identity and precision; the last one measured of each. A sample
     that repeated no outcome measured nothing."""
     return {
-        (noise.identity, noise.precision): NoiseFloor(
+        (noise.identity, noise.precision): floor_of(
             noise.outcomes,
             noise.outcomes_changed,
             noise.texts,
@@ -86,7 +51,24 @@ def noise_floors(events: Iterable[NoiseMeasured]) -> dict[tuple[str, str], Noise
     }
 
 
-def within_noise(difference: Fraction, a: NoiseFloor, b: NoiseFloor) -> bool:
+def floor_of(
+    outcomes: int, changed: int, texts: int, texts_changed: int, max_moved: float | None, calls: int
+) -> Floor:
+    """A floor with its limit (Clopper-Pearson). Outcomes that read the same call change together, so calls
+    are counted, and each change as one of its own."""
+    _, most = limits(0.05, min(changed, calls), calls)
+    return Floor(
+        outcomes=outcomes,
+        changed=changed,
+        limit=most,
+        calls=calls,
+        texts=texts,
+        texts_changed=texts_changed,
+        max_moved=max_moved,
+    )
+
+
+def within_noise(difference: Fraction, a: Floor, b: Floor) -> bool:
     """Whether batch shape alone could turn the order of two scores round: every outcome that changes
     moves a score by its share of the items at most, so the shares of both models add up. A tie is no
     verdict, so it is not inside the floor."""

@@ -5,60 +5,21 @@ the change of a cell's score, and an ordering is that of all models under one co
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
+from gridc.compiler.grid.cell import ONLY
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Level, Spec
-from gridc.statistics.contrasts import Delta, GridPoint, Pairing, Summary, pair_levels, summarise
+from gridc.schema.spread import ChangeRow, MovedRow, PairedRow, ReorderedRow
+from gridc.statistics.contrasts import Delta, GridPoint, Pairing, pair_levels, summarise
 from gridc.statistics.direction import Direction
-from gridc.statistics.orderings import Order, order_of
+from gridc.statistics.orderings import order_of
 
 LARGEST = 5
 """How many of the largest changes are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reordered:
-    """A place (benchmark and configuration) in which the order of the models is not the same on both sides.
-    `flips` are the pairs of models whose strict order is reversed."""
-
-    place: GridPoint
-    left: Order
-    right: Order
-    flips: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PairedReport:
-    """The change from `left` to `right`; `axis` is the axis whose levels they are, None for two stores.
-
-    `unpaired` counts measured cells without a measured partner; `orderings` the configurations in which
-    every model is paired, and `reordered` those of them whose order changes.
-    """
-
-    axis: str | None
-    left: str
-    right: str
-    rows: str | None
-    unpaired: int
-    change: Summary | None
-    by_model: Mapping[str, Summary]
-    largest: tuple[Delta, ...]
-    orderings: int
-    reordered: tuple[Reordered, ...]
-
-    @property
-    def same_order(self) -> int:
-        """In how many configurations the order of the models is exactly the same, ties being ties."""
-        return self.orderings - len(self.reordered)
-
-    @property
-    def flips(self) -> int:
-        """How many strict orders of a pair are reversed, over all configurations."""
-        return sum(len(reordered_pair.flips) for reordered_pair in self.reordered)
 
 
 def report(
@@ -68,27 +29,33 @@ def report(
     axis: str | None = None,
     rows: str | None = None,
     directions: Mapping[str, Direction] = {},
-) -> PairedReport:
+) -> PairedRow:
     """The paired report of cells whose place names their `model`; `rows` is the digest of those cells, and
     `directions` says by benchmark which score is the better one: the higher, where it is not named."""
     deltas = pairing.deltas
     models = list(dict.fromkeys(delta.place["model"] for delta in deltas))
     orderings = _orderings(deltas, models, directions)
     moved = [delta for delta in deltas if delta.delta]
-    return PairedReport(
+    reordered = tuple(ordering for ordering in orderings if ordering.left != ordering.right)
+    return PairedRow(
         axis=axis,
         left=left,
         right=right,
         rows=rows,
         unpaired=len(pairing.only_before) + len(pairing.only_after),
-        change=_change(deltas),
+        overall=change_of([delta.delta for delta in deltas]) if deltas else None,
         by_model={
-            model: summarise([delta.delta for delta in deltas if delta.place["model"] == model])
+            model: change_of([delta.delta for delta in deltas if delta.place["model"] == model])
             for model in models
         },
-        largest=tuple(sorted(moved, key=lambda delta: -abs(delta.delta))[:LARGEST]),
+        largest=tuple(
+            MovedRow.of(cell=_named(delta.place), left=delta.before, right=delta.after)
+            for delta in sorted(moved, key=lambda delta: -abs(delta.delta))[:LARGEST]
+        ),
         orderings=len(orderings),
-        reordered=tuple(ordering for ordering in orderings if ordering.left != ordering.right),
+        same_order=len(orderings) - len(reordered),
+        flips=sum(len(ordering.flips) for ordering in reordered),
+        reordered=reordered,
     )
 
 
@@ -96,13 +63,24 @@ def _rows(scores: Sequence[CellScore], axis: str, *levels: str) -> str:
     return digest([score.rows for score in scores if score.cell.levels[axis] in levels])
 
 
-def _change(deltas: Sequence[Delta]) -> Summary | None:
-    return summarise([delta.delta for delta in deltas]) if deltas else None
+def change_of(deltas: Sequence[Fraction]) -> ChangeRow:
+    """How far at least one pair of cells moved."""
+    summary = summarise(deltas)
+    return ChangeRow.of(summary, cells=summary.n)
+
+
+def _named(place: GridPoint) -> str:
+    """A place as a cell's key, without what the sides do not share: `model/benchmark/axis=level,...`."""
+    head = [place[key] for key in ("model", "benchmark") if key in place]
+    levels = ",".join(
+        f"{axis}={level}" for axis, level in place.items() if axis not in ("model", "benchmark")
+    )
+    return "/".join([*head, levels or ONLY])
 
 
 def _orderings(
     deltas: Sequence[Delta], models: Sequence[str], directions: Mapping[str, Direction]
-) -> list[Reordered]:
+) -> list[ReorderedRow]:
     """The orders, best first, of every configuration in which all models are paired."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
     for delta in deltas:
@@ -118,11 +96,15 @@ def _orderings(
         flips = tuple(
             (a, b) for a, b in combinations(models, 2) if (left[a] - left[b]) * (right[a] - right[b]) < 0
         )
-        orderings.append(Reordered(dict(where), order_of(left), order_of(right), flips))
+        orderings.append(
+            ReorderedRow(
+                configuration=_named(dict(where)), left=order_of(left), right=order_of(right), flips=flips
+            )
+        )
     return orderings
 
 
-def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedReport, ...]:
+def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRow, ...]:
     """The paired report of every two levels of an axis that differ in precision alone, over all
     benchmarks."""
     scored = [
@@ -150,6 +132,6 @@ def _rest(level: Level) -> dict[str, object]:
     return {key: value for key, value in level.stated().items() if key != "precision"}
 
 
-PRECISIONS: Finding[tuple[PairedReport, ...]] = Finding(
+PRECISIONS: Finding[tuple[PairedRow, ...]] = Finding(
     "precisions", lambda record: precision_reports(record.plan.study.spec, record.scores), ()
 )

@@ -1,46 +1,31 @@
 """How sensitive each model is to the configuration, over all benchmarks (Safety Under Scaffolding, table
 40)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean
 
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
+from gridc.schema.scorecard import SensitivityRow
 from gridc.statistics.direction import Direction
 from gridc.statistics.variance import decompose
 
 CONFIGURATION, BENCHMARK = "configuration", "benchmark"
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """One model's complete shared cells. A range is the greatest rate of a benchmark less the least, over
-    its configurations: their mean and the widest, which is on `widest`. `share` is eta squared of the
-    configuration among the model's single answers, after the benchmark and with their interaction; None
-    where an answer can earn a part of a point, a benchmark lacks configurations of another, or nothing
-    varies. `rate` is the share of all its answers that were good ones; None where a benchmark has a target,
-    under which no answer is good by itself."""
-
-    model: str
-    cells: int
-    share: float | None
-    mean_range: float
-    max_range: float
-    widest: str
-    rate: float | None
-    rows: str
-
-
-def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction]) -> Iterator[Sensitivity]:
-    """One profile for each model, in the order of its cells. Where lower is better a rate
-    counts from the other end, so that rates of all benchmarks that have a good end point the same way."""
+def sensitivities(
+    cells: Sequence[CellScore], directions: Mapping[str, Direction]
+) -> dict[str, SensitivityRow]:
+    """The profile of each model's complete shared cells, in the order of its cells. Where lower is better a
+    rate counts from the other end, so that rates of all benchmarks that have a good end point the same
+    way."""
     by_model: dict[str, list[tuple[CellScore, Fraction]]] = {}
     for score in cells:
         if score.cell.shared and score.score is not None:
             rate = 1 - score.score if directions[score.cell.benchmark].lower else score.score
             by_model.setdefault(score.cell.model, []).append((score, rate))
+    profiles = {}
     for model, rated in by_model.items():
         rates: dict[str, list[Fraction]] = {}
         for score, rate in rated:
@@ -49,19 +34,22 @@ def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction
         widest = max(ranges, key=lambda name: ranges[name])
         trials = sum(cell_score.trials for cell_score, _ in rated)
         ended = all(directions[name].target is None for name in rates)
-        yield Sensitivity(
-            model,
-            len(rated),
-            _share(rated),
-            fmean(map(float, ranges.values())),
-            float(ranges[widest]),
-            widest,
-            float(sum(cell_score.trials * rate for cell_score, rate in rated) / trials) if ended else None,
-            digest([cell_score.rows for cell_score, _ in rated]),
+        earned = sum(cell_score.trials * rate for cell_score, rate in rated)
+        profiles[model] = SensitivityRow(
+            cells=len(rated),
+            share=_share(rated),
+            mean_range=fmean(map(float, ranges.values())),
+            max_range=float(ranges[widest]),
+            widest=widest,
+            rate=float(earned / trials) if ended else None,
+            rows=digest([cell_score.rows for cell_score, _ in rated]),
         )
+    return profiles
 
 
 def _share(rated: Sequence[tuple[CellScore, Fraction]]) -> float | None:
+    """eta squared of the configuration, after the benchmark and with their interaction; None where an answer
+    can earn a part of a point, a benchmark lacks configurations of another, or nothing varies."""
     if any(score.scale != 1 for score, _ in rated):
         return None
     factors = {

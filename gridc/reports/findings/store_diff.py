@@ -20,10 +20,10 @@ from gridc.compiler.grid import passes
 from gridc.compiler.lock.diff import PathDifference, differences
 from gridc.reports.findings import paired
 from gridc.reports.findings.item_outcomes import item_outcomes
-from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
+from gridc.schema.spread import PairedRow
 from gridc.statistics.arrays import Whole
 from gridc.statistics.contrasts import LevelSummary, Scored, by_level, pair_stores, unit_test
 from gridc.statistics.direction import Direction
@@ -77,7 +77,7 @@ class StoreDiff:
     only_b: tuple[str, ...]
     cells: tuple[CellDifference, ...]
     levels: tuple[LevelSummary, ...]
-    paired: PairedReport
+    paired: PairedRow
 
     @property
     def equal(self) -> bool:

@@ -7,7 +7,6 @@ from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import NumberNeededEstimate
 
 SHORT = {"harm": "NNH", "benefit": "NNB"}
 INFINITY = "\N{INFINITY}"
@@ -18,7 +17,7 @@ NOTE = (
 )
 
 
-def in_words(needed: NumberNeededEstimate | NumberNeededRow) -> str:
+def in_words(needed: NumberNeededRow) -> str:
     """`number needed to harm 14 [11.2, 17.4]`; in Altman's form where the difference may be 0."""
     if needed.kind == "none":
         words = "no number needed to harm or benefit, as there is no difference"
@@ -43,20 +42,20 @@ def in_a_cell(row: NumberNeededRow) -> str:
     shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
     if row.low is not None:
         return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
-    if row.harm is None and row.benefit is None:
-        return shown
     ends = {"harm": row.harm, "benefit": row.benefit}
-    open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if end is not None]
+    open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if not _infinite(end)]
+    if not open_ends:
+        return shown
     either = ", either way" if len(open_ends) > 1 and row.kind != "none" else ""
     return f"{shown}{either} ({', '.join(open_ends)})"
 
 
 def _rounded(value: float | None) -> str:
     """The end of an interval, rounded up; it is known to ten digits."""
-    return INFINITY if value is None else f"{ceil(value * (1 - 1e-9)):,}"
+    return INFINITY if value is None or isinf(value) else f"{ceil(value * (1 - 1e-9)):,}"
 
 
-def needed_row(name: str, about: str, needed: NumberNeededEstimate, rows: str, n: int) -> EstimateRow:
+def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> EstimateRow:
     """A row of the document of estimates."""
     ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
     known = any(end is not None and isfinite(end) for end in ends)

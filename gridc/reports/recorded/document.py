@@ -69,7 +69,7 @@ def certificate(
             )
         ),
         benchmarks=rows,
-    )
+    ).as_written()
 
 
 class _UncorrectedBenchmark:

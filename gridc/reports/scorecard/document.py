@@ -9,13 +9,12 @@ from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
+from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.printed import as_markdown
 from gridc.reports.scorecard import tables
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
 from gridc.reports.templates import markdown, render
-from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
@@ -36,7 +35,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
     spec = findings.plan.study.spec
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
     cells = [cell for row in findings.benchmarks for cell in row.cells]
-    profiles = {sensitivity.model: sensitivity for sensitivity in sensitivities(cells, directions)}
+    profiles = sensitivities(cells, directions)
     return Scorecard.of(
         findings,
         format=FORMAT,
@@ -57,7 +56,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
         claims=tuple(claims(findings)),
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
-    )
+    ).as_written()
 
 
 def _curve(curve: CurveFinding) -> CurveRow:
@@ -90,7 +89,7 @@ def _without(without: WithoutModel) -> WithoutRow:
 
 
 def score_model(
-    spec: Spec, benchmarks: Sequence[BenchmarkFinding], model: Model, profile: Sensitivity | None
+    spec: Spec, benchmarks: Sequence[BenchmarkFinding], model: Model, profile: SensitivityRow | None
 ) -> ModelScore:
     """One model's matrix and profile."""
     references = {
@@ -108,7 +107,7 @@ def score_model(
             for row in benchmarks
             for matrix_row in _matrix(spec, row, model.id, references[row.benchmark])
         ),
-        sensitivity=None if profile is None else SensitivityRow.of(profile),
+        sensitivity=profile,
     )
 
 
@@ -138,9 +137,7 @@ def _cell(
 def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
     return ScoreChangeRow.of(
         change.itt,
-        number_needed=NumberNeededRow.of(
-            change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil")
-        ),
+        number_needed=change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
         per_protocol=None if change.pp is None else change.pp.difference,
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,

@@ -1,6 +1,7 @@
 """The tables of a scorecard, as they are printed."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite, isinf
 
 from gridc.reports import words
 from gridc.reports.printed import Printed
@@ -170,9 +171,8 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
 def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     change, odds = row.change, row.odds
     moved = "–" if change.difference is None else points(change.difference)
-    span = None if change.interval is None or None in change.interval else change.interval
-    ratio = "–" if odds is None or odds.ratio is None else f"{odds.ratio:.2f}"
-    if odds is not None and None not in odds.interval:
+    ratio = "–" if odds is None or isinf(odds.ratio) else f"{odds.ratio:.2f}"
+    if odds is not None and all(map(isfinite, odds.interval)):
         low, high = odds.interval
         ratio += f" ({low:.2f} to {high:.2f})"
     margins = [f"{margin.pp:g} pp {'holds' if margin.holds else 'not shown'}" for margin in change.margins]
@@ -180,12 +180,12 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     if row.recovery is not None:
         share = row.recovery.share
         text = "open" if share is None else percent(share, 0)
-        if share is not None and row.recovery.interval is not None and None not in row.recovery.interval:
-            text += " ({:.0f} to {:.0f})".format(*(100 * (end or 0) for end in row.recovery.interval))
+        if share is not None and row.recovery.interval is not None:
+            text += " ({:.0f} to {:.0f})".format(*(100 * end for end in row.recovery.interval))
         recovered = f"; recovery of {row.recovery.control} {text}"
     return (
         f"{change.level} against {change.reference}{recovered}",
-        moved if span is None else f"{moved} ({points(span[0] or 0)} to {points(span[1] or 0)})",
+        moved if change.interval is None else f"{moved} ({_points_ends(change.interval)})",
         ratio,
         "–" if row.number_needed is None else number_needed.in_a_cell(row.number_needed),
         ", ".join(margins) or "–",

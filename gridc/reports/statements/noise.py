@@ -63,7 +63,7 @@ def floors(findings: Findings) -> Iterator[Statement]:
         if model.floor is not None and not (model.floor.still and model.precision in QUIET):
             named = model_at(model.model, model.precision)
             how = QUIET.get(model.precision, QUIET[EXACT])
-            text = f"Noise floor of {named}: {how} {floor(model.floor.row)}."
+            text = f"Noise floor of {named}: {how} {floor(model.floor)}."
             yield Statement(text, "limit", (model.model,))
     for precision, how in QUIET.items():
         still = [

@@ -17,9 +17,9 @@ from gridc.reports import verification
 from gridc.reports.findings import curves
 from gridc.reports.findings.hypotheses import comparison, contrasts
 from gridc.reports.findings.hypotheses.difference import DECISION
-from gridc.reports.findings.hypotheses.effects import Contrast
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
+from gridc.schema.hypotheses import ContrastRow
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import designs, margins, risk
 from gridc.statistics.case_totals import CaseTable
@@ -38,7 +38,7 @@ def samples() -> Samples:
     return published_samples(published_spec(analysis={"estimator": "cluster_logit"}))
 
 
-def published(level: str, **where: Any) -> Contrast:
+def published(level: str, **where: Any) -> ContrastRow:
     """A scaffold against direct, on the part of the released counts that is asked for."""
     spec = samples().plan.study.spec
     stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
@@ -49,7 +49,7 @@ def published(level: str, **where: Any) -> Contrast:
     return found
 
 
-def points(found: Contrast) -> float:
+def points(found: ContrastRow) -> float:
     return round(100 * (found.change.difference or 0), 2)
 
 

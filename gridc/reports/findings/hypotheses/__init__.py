@@ -8,11 +8,11 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.hypotheses import modules_of_kinds, sharing
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.decision import Decision
-from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import corrected, rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.sentences import readings
 from gridc.reports.words import KINDS, counted
+from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow
 from gridc.schema.spec import Spec
 from gridc.statistics.digits import digits
 
@@ -35,7 +35,7 @@ def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterato
             continue
         answer, rate = answers[hypothesis.id], rate_of(spec, hypothesis)
         support, refute = p_values[hypothesis.id]
-        ranking = answer if isinstance(answer, Ranking) else None
+        ranking = answer if isinstance(answer, RankingRow) else None
         tested = final and (ranking is None or ranking.strength != "descriptive")
         decided = HypothesisFinding(
             hypothesis,
@@ -46,7 +46,7 @@ def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterato
             digits(support) if tested else None,
             digits(refute) if tested else None,
             ranking=ranking,
-            effect=None if isinstance(answer, Ranking) else answer,
+            effect=None if isinstance(answer, RankingRow) else answer,
         )
         if hypothesis.id in others:
             support, refute = p_otherwise[hypothesis.id]
@@ -55,13 +55,15 @@ def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterato
         yield decided
 
 
-def _corrected(spec: Spec, answers: Mapping[str, Ranking | Effect]) -> Mapping[str, tuple[float, float]]:
+def _corrected(
+    spec: Spec, answers: Mapping[str, RankingRow | EffectRow]
+) -> Mapping[str, tuple[float, float]]:
     return corrected(spec, {name: (answer.support, answer.refute) for name, answer in answers.items()})
 
 
 def _read_otherwise(
-    measured: Measured, needed: Collection[str], answers: Mapping[str, Ranking | Effect]
-) -> dict[str, Effect]:
+    measured: Measured, needed: Collection[str], answers: Mapping[str, RankingRow | EffectRow]
+) -> dict[str, EffectRow]:
     """The effects among whose answers are unreadable ones, by the other reading of those."""
     analysis = measured.spec.analysis
     other = analysis.model_copy(update={"outcome": "pp" if analysis.outcome == "itt" else "itt"})
@@ -69,14 +71,14 @@ def _read_otherwise(
     effects = {}
     for hypothesis in measured.spec.hypothesis:
         answer = answers[hypothesis.id] if hypothesis.id in needed else None
-        if isinstance(answer, Effect) and any(map(_unread, answer.contrasts)):
+        if isinstance(answer, EffectRow) and any(map(_unread, answer.contrasts)):
             decided = DECISIONS[hypothesis.kind].decide(read, hypothesis)
-            assert isinstance(decided, Effect)
+            assert isinstance(decided, EffectRow)
             effects[hypothesis.id] = decided
     return effects
 
 
-def _unread(contrast: Contrast) -> bool:
+def _unread(contrast: ContrastRow) -> bool:
     return contrast.other is not None and contrast.other.samples != contrast.change.samples
 
 
@@ -136,7 +138,7 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
     if lines:
         assumed = f"intervals and p-values assume independent units, {KINDS}"
         yield f"Effects ({assumed}): {'; '.join(lines)}."
-    untested: dict[Failure, list[str]] = {}
+    untested: dict[FailureRow, list[str]] = {}
     for hypothesis in hypotheses:
         if complete and hypothesis.effect is not None and hypothesis.effect.failure is not None:
             untested.setdefault(hypothesis.effect.failure, []).append(hypothesis.id)

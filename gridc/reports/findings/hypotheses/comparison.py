@@ -9,11 +9,10 @@ import numpy as np
 
 from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
-from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, RateChange
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
-from gridc.schema.hypotheses import PairsRow
+from gridc.schema.hypotheses import FailureRow, FlipsRow, MarginRow, PairsRow, RateChangeRow
 from gridc.schema.inference import MODELS, Margin
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins, rate_differences
@@ -138,12 +137,12 @@ class Comparison:
         return resampled_rates(self.sums, self.resamples, self.seed)
 
     @property
-    def unanswered(self) -> Failure | None:
+    def unanswered(self) -> FailureRow | None:
         """Why no rate is defined, where none is."""
         if self.rate(self.levels[0]) is not None:
             return None
         named = ", ".join(f"`{level}`" for level in self.levels[: self.together])
-        return Failure("rows", f"no item has an answer that counts under each of {named}")
+        return FailureRow(code="rows", words=f"no item has an answer that counts under each of {named}")
 
     @property
     def units(self) -> int:
@@ -175,7 +174,7 @@ class Comparison:
         alpha: float,
         part: str | None = None,
         tested: FittedOdds | None = None,
-    ) -> RateChange:
+    ) -> RateChangeRow:
         """Two levels, with the tests at the stated margin and at those of sensitivity. The interval agrees
         with what is `tested` of all rows."""
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
@@ -185,25 +184,25 @@ class Comparison:
         at_margins = []
         for pp in sizes:
             p = digits(margins.within(units, *places, pp / 100, largest))
-            at_margins.append(AtMargin(pp, p, p <= alpha))
+            at_margins.append(MarginRow(pp=pp, p=p, holds=p <= alpha))
         rate, against = self.rate(level), self.rate(reference)
-        return RateChange(
-            part,
-            level,
-            reference,
-            self.samples(level),
-            self.units,
-            rate,
-            against,
-            None if rate is None or against is None else rate - against,
-            interval and every_digits(interval),
-            tuple(at_margins),
-            margins.limits(units, *places, alpha, largest) if sizes else None,
-            "" if interval is not None else "no answer that counts under both",
-            self._pairs(level, reference),
-            margins.method(units, *places) if sizes else "",
-            "" if margin is None else self.changed_too_much(level, reference, margin),
-            None if margin is None else margins.unchanged(units, *places, margin.pp / 100, largest),
+        return RateChangeRow(
+            part=part,
+            level=level,
+            reference=reference,
+            samples=self.samples(level),
+            units=self.units,
+            rate=rate,
+            reference_rate=against,
+            difference=None if rate is None or against is None else rate - against,
+            interval=interval and every_digits(interval),
+            margins=tuple(at_margins),
+            limits=margins.limits(units, *places, alpha, largest) if sizes else None,
+            no_interval="" if interval is not None else "no answer that counts under both",
+            pairs=self._pairs(level, reference),
+            method=margins.method(units, *places) if sizes else "",
+            untested="" if margin is None else self.changed_too_much(level, reference, margin),
+            unchanged=None if margin is None else margins.unchanged(units, *places, margin.pp / 100, largest),
         )
 
     def _pairs(self, level: str, reference: str) -> PairsRow | None:
@@ -244,7 +243,7 @@ class Comparison:
     def _places(self, level: str, reference: str) -> tuple[int, int]:
         return self.levels.index(level), self.levels.index(reference)
 
-    def flips(self, level: str, reference: str) -> Flips | None:
+    def flips(self, level: str, reference: str) -> FlipsRow | None:
         """How single answers moved; None where an item is asked several times or earns a part of a point."""
         counts, earned = self.counted
         if (counts > 1).any() or self.rows.scale != 1:
@@ -262,7 +261,13 @@ class Comparison:
         gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
         alone = len(np.unique(unit[first])) == len(both)
         p = mcnemar_two_sided(gained, lost) if alone else None
-        return Flips(gained, lost, len(both) - gained - lost, p)
+        return FlipsRow(
+            gained=gained,
+            lost=lost,
+            same=len(both) - gained - lost,
+            churn=(gained + lost) / len(both),
+            p=p,
+        )
 
 
 def compare(

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf, log
 from typing import Any
 
@@ -13,16 +12,6 @@ from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.effects import (
-    Contrast,
-    Effect,
-    EffectTest,
-    Failure,
-    Odds,
-    RateChange,
-    Recovery,
-    TrendLine,
-)
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import (
@@ -38,6 +27,17 @@ from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
+from gridc.schema.hypotheses import (
+    ContrastRow,
+    EffectRow,
+    FailureRow,
+    NumberNeededRow,
+    OddsRow,
+    RateChangeRow,
+    RecoveryRow,
+    TestRow,
+    TrendRow,
+)
 from gridc.schema.inference import ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
@@ -47,7 +47,7 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed, recovery
+from gridc.statistics.risk import Interval, number_needed, recovery
 from gridc.statistics.unit_bootstrap import Ends
 from gridc.statistics.unseen import agreed, jointly, of_direction
 from gridc.statistics.verdicts import Evidence
@@ -61,7 +61,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
     def kind(self) -> ContrastKind:
         """What the compiler knows of it."""
 
-    def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
+    def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> EffectRow:
         return _decide(measured, hypothesis, self.kind)
 
     def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
@@ -101,17 +101,17 @@ def within_words(hypothesis: ContrastHypothesis) -> str:
     return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
-def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> Effect:
+def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     comparison = compared(measured, hypothesis, hypothesis.every_level)
-    if isinstance(comparison, Effect):
+    if isinstance(comparison, EffectRow):
         return comparison
     fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison))
-    failure = fitted if isinstance(fitted, Failure) else None
-    odds: list[Odds | None] = [None] * len(hypothesis.levels)
+    failure = fitted if isinstance(fitted, FailureRow) else None
+    odds: list[OddsRow | None] = [None] * len(hypothesis.levels)
     test = None
-    if not isinstance(fitted, Failure):
+    if not isinstance(fitted, FailureRow):
         try:
             columns = [
                 fitted.design.columns.index(((hypothesis.axis, level),)) for level in hypothesis.levels
@@ -135,7 +135,7 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
     if kind.at_margin:
         untested = [one.change.untested for one in contrasts if one.change.untested]
         failure = comparison.unanswered or (
-            Failure("largest_change", untested[0])
+            FailureRow(code="largest_change", words=untested[0])
             if untested
             else None
             if failure and failure.code in ("estimator", "few_units")
@@ -146,58 +146,71 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
 
 def compared(
     measured: Measured, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
-) -> Comparison | Effect:
+) -> Comparison | EffectRow:
     """What is compared, or the answer where there is nothing to compare."""
     reading, outcome = measured.spec.analysis.outcome, hypothesis.outcome
-    why = Failure(
-        "rows", "no complete cell asks an item under every level that is compared, all else the same"
+    why = FailureRow(
+        code="rows",
+        words="no complete cell asks an item under every level that is compared, all else the same",
     )
     try:
         comparison = compare(measured, hypothesis, levels, reading, only)
     except NotMean as error:
-        comparison, why = None, Failure("not_a_mean", str(error))
+        comparison, why = None, FailureRow(code="not_a_mean", words=str(error))
     if comparison is not None:
         return comparison
-    estimator, rows = measured.spec.analysis.estimator, digest([outcome])
-    return Effect(outcome, reading, estimator, (), 0, 0, 0, (), None, None, why, 1.0, 1.0, rows)
+    return EffectRow(
+        outcome=outcome,
+        reading=reading,
+        estimator=measured.spec.analysis.estimator,
+        adjusted_for=(),
+        samples=0,
+        units=0,
+        left_out=0,
+        contrasts=(),
+        test=None,
+        trend=None,
+        failure=why,
+        rows=digest([outcome]),
+    )
 
 
 def effect_of(
     comparison: Comparison,
     hypothesis: AboutAnEffect,
     spec: Spec,
-    contrasts: tuple[Contrast, ...],
-    test: EffectTest | None,
-    failure: Failure | None,
+    contrasts: tuple[ContrastRow, ...],
+    test: TestRow | None,
+    failure: FailureRow | None,
     p: tuple[float, float],
-    trend: TrendLine | None = None,
-) -> Effect:
+    trend: TrendRow | None = None,
+) -> EffectRow:
     """What was compared, with what came of it; `p` of the claim and of what refutes it, where a test decides
     that verdict."""
     untested = kind_of(hypothesis).untested(hypothesis, spec)
     support, refute = (
         1.0 if verdict in untested else digits(each) for verdict, each in zip(BOTH_VERDICTS, p, strict=True)
     )
-    return Effect(
-        hypothesis.outcome,
-        comparison.reading,
-        spec.analysis.estimator,
-        covariates(comparison),
-        sum(map(comparison.samples, comparison.levels)),
-        comparison.units,
-        comparison.left_out,
-        contrasts,
-        test,
-        trend,
-        failure,
-        support,
-        refute,
-        comparison.rows.rows,
+    return EffectRow(
+        outcome=hypothesis.outcome,
+        reading=comparison.reading,
+        estimator=spec.analysis.estimator,
+        adjusted_for=covariates(comparison),
+        samples=sum(map(comparison.samples, comparison.levels)),
+        units=comparison.units,
+        left_out=comparison.left_out,
+        contrasts=contrasts,
+        test=test,
+        trend=trend,
+        failure=failure,
+        support=support,
+        refute=refute,
+        rows=comparison.rows.rows,
     )
 
 
 def tested_odds(
-    comparison: Comparison, fitted: Fit | Failure, level: str, odds: Odds | None
+    comparison: Comparison, fitted: Fit | FailureRow, level: str, odds: OddsRow | None
 ) -> FittedOdds | None:
     """What the clustered logit says of a level's rate; None where it says nothing, or of too few units."""
     if not isinstance(fitted, ClusteredLogit) or odds is None:
@@ -214,7 +227,7 @@ def _log(ratio: float) -> float:
     return log(ratio) if ratio else -inf
 
 
-def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: Odds) -> Odds:
+def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: OddsRow) -> OddsRow:
     """The odds of a level with the check of `statistics.unseen`, where they decide."""
     tested = tested_odds(comparison, fitted, level, odds)
     if tested is None:
@@ -222,21 +235,28 @@ def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: Odds) -> 
     reference = comparison.levels[0]
     agrees = of_direction(comparison.unseen(level, reference), odds.z)
     low, high = (float(end) for end in np.exp(comparison.joined(level, reference, tested).ends))
-    return every_digits(replace(odds, p=agreed(odds.p, agrees), interval=(low, high), agrees=agrees))
+    update = {"p": agreed(odds.p, agrees), "interval": (low, high), "agrees": agrees}
+    return every_digits(odds.model_copy(update=update))
 
 
-def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds]) -> EffectTest:
+def _test(fitted: Fit, columns: list[int], odds: Sequence[OddsRow]) -> TestRow:
     if len(columns) == 1:
-        return EffectTest("wald_z", odds[0].z, 1, odds[0].p, odds[0].freedom, odds[0].spread)
+        return wald(odds[0])
     joint = fitted.joint(columns)
-    return replace(joint, p=jointly(joint.p, [one.p for one in odds], [one.agrees for one in odds]))
+    p = jointly(joint.p, [one.p for one in odds], [one.agrees for one in odds])
+    return joint.model_copy(update={"p": p})
+
+
+def wald(odds: OddsRow) -> TestRow:
+    """The test of one coefficient."""
+    return TestRow(name="wald_z", statistic=odds.z, df=1, p=odds.p, freedom=odds.freedom, spread=odds.spread)
 
 
 def _evidence(
     comparison: Comparison,
     hypothesis: ContrastHypothesis,
-    odds: Sequence[Odds | None],
-    test: EffectTest | None,
+    odds: Sequence[OddsRow | None],
+    test: TestRow | None,
 ) -> Evidence:
     return Evidence(
         comparison.at_margin(hypothesis.margin),
@@ -247,7 +267,7 @@ def _evidence(
     )
 
 
-def tails(odds: Odds | None) -> tuple[float, float]:
+def tails(odds: OddsRow | None) -> tuple[float, float]:
     """p of: the odds rise, and of: they fall; 1 where they are not known, or the units too few to decide."""
     if odds is None:
         return 1.0, 1.0
@@ -260,9 +280,9 @@ def contrast(
     hypothesis: ContrastHypothesis,
     level: str,
     alpha: float,
-    odds: Odds | None,
+    odds: OddsRow | None,
     tested: FittedOdds | None,
-) -> Contrast:
+) -> ContrastRow:
     """One level against the reference: both readings, every ratio, and each benchmark. The intervals of the
     difference and of the ratio agree with what is `tested`."""
     reference, margin = hypothesis.reference, hypothesis.margin
@@ -276,17 +296,17 @@ def contrast(
         part = comparison.part(comparison.rows.codes("benchmark", [name]) == 0)
         parts.append(part.change(level, reference, margin, alpha, name))
     ratio, ends = _risk_ratio(comparison, level, reference, tested)
-    return Contrast(
-        change,
-        other,
-        divergence,
-        odds,
-        ratio,
-        ends,
-        _needed(spec, hypothesis.outcome, benchmarks, change),
-        comparison.flips(level, reference),
-        tuple(parts),
-        None
+    return ContrastRow(
+        change=change,
+        other=other,
+        divergence=divergence,
+        odds=odds,
+        risk_ratio=ratio,
+        risk_ratio_interval=ends,
+        number_needed=_needed(spec, hypothesis.outcome, benchmarks, change),
+        flips=comparison.flips(level, reference),
+        parts=tuple(parts),
+        recovery=None
         if hypothesis.control is None
         else _recovery(comparison, spec, hypothesis, hypothesis.control, change, benchmarks),
     )
@@ -297,9 +317,9 @@ def _recovery(
     spec: Spec,
     hypothesis: ContrastHypothesis,
     control: str,
-    gain: RateChange,
+    gain: RateChangeRow,
     benchmarks: Sequence[str],
-) -> Recovery:
+) -> RecoveryRow:
     """What a level takes back of a loss. No share where the loss may be none: every value would fit."""
     level, reference = gain.level, gain.reference
     loss = comparison.change(control, reference, None, ALPHA)
@@ -324,12 +344,21 @@ def _recovery(
             kept, lost, mended = means.T
             interval = recovery(kept, lost, mended, LEVEL).interval
             fieller = None if interval is None else (interval.low, interval.high)
-    return Recovery(control, loss, left, share, ends, fieller, no_interval, needed)
+    return RecoveryRow(
+        control=control,
+        loss=loss,
+        left=left,
+        share=share,
+        interval=ends,
+        fieller=fieller,
+        no_interval=no_interval,
+        number_needed=needed,
+    )
 
 
 def other_reading(
-    comparison: Comparison, level: str, reference: str, alpha: float, change: RateChange
-) -> tuple[RateChange | None, float | None]:
+    comparison: Comparison, level: str, reference: str, alpha: float, change: RateChangeRow
+) -> tuple[RateChangeRow | None, float | None]:
     """The change by the other reading of unreadable answers, and the divergence of both: ITT less PP. None
     where no answer is readable under one of the levels."""
     reading: Reading = "pp" if comparison.reading == "itt" else "itt"
@@ -352,8 +381,8 @@ def _risk_ratio(
 
 
 def _needed(
-    spec: Spec, outcome: str, benchmarks: Sequence[str], change: RateChange
-) -> NumberNeededEstimate | None:
+    spec: Spec, outcome: str, benchmarks: Sequence[str], change: RateChangeRow
+) -> NumberNeededRow | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {
         Direction.of(benchmark.direction).sign for benchmark in spec.benchmark if benchmark.id in benchmarks
@@ -367,4 +396,4 @@ def _needed(
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
     interval = None if ends is None else Interval(*ends)
-    return number_needed(good * change.difference, interval, stated.rounding)
+    return NumberNeededRow.of(number_needed(good * change.difference, interval, stated.rounding))

@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeVar
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
 from gridc.reports.findings.certification import Region
-from gridc.reports.findings.hypotheses.effects import Effect
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.hypotheses.sentences import (
     INDEPENDENT,
@@ -24,6 +23,7 @@ from gridc.reports.findings.hypotheses.sentences import (
     readings,
 )
 from gridc.reports.words import counted, p_value, told_p
+from gridc.schema.hypotheses import EffectRow, RankingRow
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
 
@@ -34,7 +34,7 @@ class Decision(Protocol[H]):
     """How the verdict on a kind of hypothesis is reached, and what is said of it."""
 
     @abstractmethod
-    def decide(self, measured: Measured, hypothesis: H) -> Ranking | Effect:
+    def decide(self, measured: Measured, hypothesis: H) -> RankingRow | EffectRow:
         """What was found, with the p-values of this hypothesis alone."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class EffectDecision(Decision[T]):
     def claimed(self, hypothesis: T) -> str:
         """The margin and the axis of a claim that means nothing without them."""
 
-    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+    def further(self, finding: HypothesisFinding, effect: EffectRow) -> Iterator[str]:
         """What else a reader of the verdict should know, where there is anything."""
         yield from ()
 
@@ -133,7 +133,7 @@ class EffectDecision(Decision[T]):
         stated: Any = finding.hypothesis  # one of this kind
         return self.claimed(stated)
 
-    def _verdict_words(self, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
+    def _verdict_words(self, finding: HypothesisFinding, effect: EffectRow, complete: bool) -> str:
         name = f"{finding.id} ({finding.kind} of {effect.outcome}{self._claimed(finding)})"
         if not complete or finding.support is None or finding.refute is None:
             return f"{name} is open while the run is incomplete."
@@ -146,7 +146,7 @@ class EffectDecision(Decision[T]):
             f"{correction_words(finding)} at level {finding.alpha:g}; {self._basis(finding, effect)})."
         )
 
-    def _unsupportable(self, finding: HypothesisFinding, effect: Effect) -> str:
+    def _unsupportable(self, finding: HypothesisFinding, effect: EffectRow) -> str:
         """That the study could not have shown a margin without a change; changes may have refuted it."""
         if finding.verdict != "open" or self.kind.finds_effects:
             return ""
@@ -158,7 +158,7 @@ class EffectDecision(Decision[T]):
             f"support would be {p_value(still)}. "
         )
 
-    def _basis(self, finding: HypothesisFinding, effect: Effect) -> str:
+    def _basis(self, finding: HypothesisFinding, effect: EffectRow) -> str:
         """What the p-values rest on."""
         at = self._at_margin(finding, effect)
         if self.kind.at_margin:
@@ -173,12 +173,12 @@ class EffectDecision(Decision[T]):
         """What a test at its margin takes for granted that its claim does not say, and what it assumes."""
         return "", INDEPENDENT
 
-    def _at_margin(self, finding: HypothesisFinding, effect: Effect) -> str:
+    def _at_margin(self, finding: HypothesisFinding, effect: EffectRow) -> str:
         aside, independent = self.assumes(finding)
         return f"{at_margin(effect)}{aside}, {independent}"
 
 
-def _effect_of(finding: HypothesisFinding) -> Effect:
+def _effect_of(finding: HypothesisFinding) -> EffectRow:
     if finding.effect is None:
         raise ValueError(f"{finding.id} is not about an effect")
     return finding.effect

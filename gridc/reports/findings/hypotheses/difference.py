@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.difference import KIND
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
-from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.words import told_p
+from gridc.schema.hypotheses import EffectRow
 from gridc.schema.inference import ContrastHypothesis
 
 
@@ -16,7 +16,7 @@ class DifferenceDecision(ContrastDecision):
     def claimed(self, hypothesis: ContrastHypothesis) -> str:
         return ""
 
-    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+    def further(self, finding: HypothesisFinding, effect: EffectRow) -> Iterator[str]:
         """A difference that is found and lies within the margin is said to be both."""
         inside = [
             contrast.change

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.certification import Weighed
-from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.families import Correction
 from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore
-from gridc.schema.evidence import Tier
-from gridc.schema.hypotheses import Standing
+from gridc.schema.hypotheses import EffectRow, RankingRow, Standing
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
@@ -29,39 +27,6 @@ class Measured:
     weighed: Weighed
     final: bool
     inside: Collection[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The configurations that agree with an order, contradict it, tie or lack a score.
-
-    A configuration agrees when every model is strictly better than the next of the order. `standings` are
-    those of the steps that carry the verdict: the reversed ones where any is, else all that agree.
-    `strength` is the evidence that the spec asks for. `support` is the p-value of "the order holds in every
-    configuration beyond these items" and `refute` that of "a step of it is reversed somewhere", of this
-    ranking alone. `untested` are the benchmarks whose direction is a target: evidence is of scores, and of
-    distances from a target there is none.
-    """
-
-    order: tuple[str, ...]
-    agree: int
-    contradict: int
-    tied: int
-    missing: int
-    against: str | None
-    standings: tuple[Standing, ...]
-    strength: Tier
-    support: float
-    refute: float
-    untested: tuple[str, ...] = ()
-
-    @property
-    def observed(self) -> Verdict:
-        """On these items: refuted by one strict reversal, supported when every configuration agrees, else
-        open."""
-        if self.contradict:
-            return "refuted"
-        return "supported" if not self.tied and not self.missing else "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +48,8 @@ class HypothesisFinding:
     members: int
     support: float | None
     refute: float | None
-    ranking: Ranking | None = None
-    effect: Effect | None = None
+    ranking: RankingRow | None = None
+    effect: EffectRow | None = None
     otherwise: Verdict | None = None
 
     @property

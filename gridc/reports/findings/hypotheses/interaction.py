@@ -5,7 +5,6 @@ from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import (
@@ -15,6 +14,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
+from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow
 from gridc.schema.inference import InteractionHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
 
@@ -22,7 +22,7 @@ from gridc.statistics.clustered_logit import NotEstimable
 class InteractionDecision(EffectDecision[InteractionHypothesis]):
     kind = KIND
 
-    def decide(self, measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
+    def decide(self, measured: Measured, hypothesis: InteractionHypothesis) -> EffectRow:
         return _decide(measured, hypothesis)
 
     def claimed(self, hypothesis: InteractionHypothesis) -> str:
@@ -32,21 +32,22 @@ class InteractionDecision(EffectDecision[InteractionHypothesis]):
 DECISION = InteractionDecision()
 
 
-def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
+def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> EffectRow:
     """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
     against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     comparison = compared(measured, hypothesis, None)
-    if isinstance(comparison, Effect):
+    if isinstance(comparison, EffectRow):
         return comparison
     test, failure = None, None
     if hypothesis.by not in covariates(comparison) or len(comparison.levels) < 2:
-        failure = Failure(
-            "rows", f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`"
+        failure = FailureRow(
+            code="rows",
+            words=f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`",
         )
     else:
         fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by))
-        if isinstance(fitted, Failure):
+        if isinstance(fitted, FailureRow):
             failure = fitted
         else:
             try:
@@ -61,7 +62,7 @@ def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
 
 def _contrast(
     comparison: Comparison, hypothesis: InteractionHypothesis, level: str, alpha: float
-) -> Contrast:
+) -> ContrastRow:
     """A level against the first one, and in each part of `by`."""
     reference = comparison.levels[0]
     change = comparison.change(level, reference, None, alpha)
@@ -70,5 +71,15 @@ def _contrast(
     for name in dict.fromkeys(comparison.rows.levels(hypothesis.by)):
         part = comparison.part(comparison.rows.codes(hypothesis.by, [name]) == 0)
         parts.append(part.change(level, reference, None, alpha, name))
-    flips = comparison.flips(level, reference)
-    return Contrast(change, other, divergence, None, None, None, None, flips, tuple(parts))
+    return ContrastRow(
+        change=change,
+        other=other,
+        divergence=divergence,
+        odds=None,
+        risk_ratio=None,
+        risk_ratio_interval=None,
+        number_needed=None,
+        flips=comparison.flips(level, reference),
+        parts=tuple(parts),
+        recovery=None,
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
+from gridc.schema.hypotheses import OddsRow, TestRow
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.clustered_logit import NotEstimable, maximum
 from gridc.statistics.designs import DesignMatrix
@@ -50,16 +50,24 @@ class RandomIntercept:
     errors: Floats
     log_likelihood: float
 
-    def odds(self, column: int) -> Odds:
+    def odds(self, column: int) -> OddsRow:
         """A coefficient, by its standard error from the information matrix."""
         from scipy.stats import norm
 
         value, error = float(self.coefficients[column]), float(self.errors[column])
         z, half = value / error, float(norm.ppf((1 + LEVEL) / 2)) * error
         ends = float(np.exp(value - half)), float(np.exp(value + half))
-        return every_digits(Odds(value, error, z, float(2 * norm.sf(abs(z))), float(np.exp(value)), ends))
+        odds = OddsRow(
+            log_odds=value,
+            error=error,
+            z=z,
+            p=float(2 * norm.sf(abs(z))),
+            ratio=float(np.exp(value)),
+            interval=ends,
+        )
+        return every_digits(odds)
 
-    def joint(self, columns: list[int]) -> EffectTest:
+    def joint(self, columns: list[int]) -> TestRow:
         """The likelihood ratio with and without these columns."""
         from scipy.stats import chi2
 
@@ -67,7 +75,7 @@ class RandomIntercept:
         _, _, without = _maximum(left[self.cell], self.outcome, self.unit)
         ratio = max(2 * (self.log_likelihood - without), 0.0)
         p = digits(float(chi2.sf(ratio, len(columns))))
-        return EffectTest("likelihood_ratio", digits(ratio), len(columns), p)
+        return TestRow(name="likelihood_ratio", statistic=digits(ratio), df=len(columns), p=p, spread=None)
 
 
 def random_intercept(comparison: Comparison, design: DesignMatrix) -> RandomIntercept:

@@ -11,7 +11,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.sentences import correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.outcomes import gather
@@ -19,15 +19,16 @@ from gridc.reports.findings.pair_evidence import Weight
 from gridc.reports.findings.scores import CellScore, score_of
 from gridc.reports.words import ASSUMED, counted, p_value
 from gridc.schema.base import ALPHA
-from gridc.schema.hypotheses import Standing
+from gridc.schema.hypotheses import RankingRow, Standing
 from gridc.schema.inference import RankingHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.direction import Direction
 
 
 class RankingDecision(Decision[RankingHypothesis]):
-    def decide(self, measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
+    def decide(self, measured: Measured, hypothesis: RankingHypothesis) -> RankingRow:
         return _decide(measured, hypothesis)
 
     def regions(self, spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> Sequence[Region]:
@@ -64,7 +65,7 @@ def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
     return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
 
 
-def _decide(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
+def _decide(measured: Measured, hypothesis: RankingHypothesis) -> RankingRow:
     """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
     items. The p-values are of this hypothesis alone."""
     spec = measured.spec
@@ -95,8 +96,9 @@ def _decide(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
         support, refute = ranking_p_values(hypothesis.order, regions, directions, measured.weighed, strength)
         if sum(len(region.configurations) for region in regions.values()) < len(rows):
             support = 1.0  # a configuration that not every model is asked under
-    return Ranking(
-        hypothesis.order,
+    return RankingRow(
+        order=hypothesis.order,
+        observed=_observed(**counts),
         against=against[0] if against else None,
         standings=tuple(decisive),
         strength=strength,
@@ -109,6 +111,14 @@ def _decide(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
         refute=refute,
         **counts,
     )
+
+
+def _observed(contradict: int, tied: int, missing: int, **_: int) -> Verdict:
+    """On these items: refuted by one strict reversal, supported when every configuration agrees, else
+    open."""
+    if contradict:
+        return "refuted"
+    return "supported" if not tied and not missing else "open"
 
 
 def on_items(measured: Measured, hypothesis: RankingHypothesis) -> Measured:
@@ -208,7 +218,7 @@ def _sentence(finding: HypothesisFinding, complete: bool) -> str:
     )
 
 
-def _untested(ranking: Ranking) -> str:
+def _untested(ranking: RankingRow) -> str:
     if not ranking.untested:
         return ""
     names = ", ".join(ranking.untested)

@@ -2,7 +2,7 @@
 
 Both regress the outcome on the axis, with model, benchmark and every other axis that varies as covariates
 (main effects). `cluster_logit` has errors clustered by unit; `glmm` a random intercept for each unit instead,
-by maximum likelihood, and decides nothing. A fit that does not exist is a `Failure` and never a number.
+by maximum likelihood, and decides nothing. A fit that does not exist is a `FailureRow` and never a number.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ import numpy as np
 
 from gridc.compiler.hypotheses.tested import DECIDES_NOTHING
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
 from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.words import KINDS, percent
+from gridc.schema.hypotheses import FailureRow, OddsRow, SpreadRow, TestRow
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
 from gridc.statistics.digits import every_digits
@@ -31,11 +31,11 @@ class Fit(Protocol):
     @property
     def design(self) -> DesignMatrix: ...
 
-    def odds(self, column: int) -> Odds:
+    def odds(self, column: int) -> OddsRow:
         """A coefficient. Raises `NotEstimable`."""
         ...
 
-    def joint(self, columns: list[int]) -> EffectTest:
+    def joint(self, columns: list[int]) -> TestRow:
         """Whether several coefficients are all zero. Raises `NotEstimable`."""
         ...
 
@@ -47,24 +47,32 @@ class ClusteredLogit:
     design: DesignMatrix
     errors: Jackknife
 
-    def odds(self, column: int) -> Odds:
+    def odds(self, column: int) -> OddsRow:
         combined = self.errors.combination(unit(column, len(self.design.columns)))
         ratio, low, high = (float(end) for end in np.exp([combined.estimate, combined.low, combined.high]))
-        odds = Odds(
-            combined.estimate,
-            combined.error,
-            combined.ratio,
-            combined.p,
-            ratio,
-            (low, high),
-            combined.df,
-            combined.spread,
+        odds = OddsRow(
+            log_odds=combined.estimate,
+            error=combined.error,
+            z=combined.ratio,
+            p=combined.p,
+            ratio=ratio,
+            interval=(low, high),
+            freedom=combined.df,
+            spread=SpreadRow.of(combined.spread),
         )
         return every_digits(odds)
 
-    def joint(self, columns: list[int]) -> EffectTest:
+    def joint(self, columns: list[int]) -> TestRow:
         found = self.errors.joint(unit(columns, len(self.design.columns)))
-        tested = EffectTest("box_f", found.value, found.q, found.p, found.below, found.spread, found.above)
+        tested = TestRow(
+            name="box_f",
+            statistic=found.value,
+            df=found.q,
+            p=found.p,
+            freedom=found.below,
+            spread=SpreadRow.of(found.spread),
+            above=found.above,
+        )
         return every_digits(tested)
 
 
@@ -73,18 +81,18 @@ def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:
     return ClusteredLogit(design, Jackknife(design.matrix, table, maximum(design.matrix, table)))
 
 
-def undecided(test: EffectTest | None, units: int, estimator: str) -> Failure | None:
+def undecided(test: TestRow | None, units: int, estimator: str) -> FailureRow | None:
     """Why a test decides nothing: its estimator does not, or units are too few or too unequal."""
     if test is None:
         return None
     if estimator in DECIDES_NOTHING:
-        return Failure("estimator", DECIDES_NOTHING[estimator])
+        return FailureRow(code="estimator", words=DECIDES_NOTHING[estimator])
     if test.spread is None or test.spread.enough:
         return None
     spread = test.spread
-    return Failure(
-        "few_units",
-        f"{units:,} units are worth {spread.effective:.1f} equal ones, the largest with "
+    return FailureRow(
+        code="few_units",
+        words=f"{units:,} units are worth {spread.effective:.1f} equal ones, the largest with "
         f"{percent(spread.largest, 0)} of what tells, and a test needs {FLOOR:g}",
     )
 
@@ -143,10 +151,10 @@ def _factor(comparison: Comparison, name: str) -> Factor:
     return factor(name, list(dict.fromkeys(levels)), levels)
 
 
-def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | Failure:
+def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | FailureRow:
     """The fit of the declared estimator, or why there is none."""
     if (fit := ESTIMATORS[estimator].fit) is None:
-        return Failure("estimator", DECIDES_NOTHING[estimator])
+        return FailureRow(code="estimator", words=DECIDES_NOTHING[estimator])
     if (unanswered := comparison.unanswered) is not None:
         return unanswered
     try:
@@ -154,10 +162,10 @@ def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fi
     except NotEstimable as error:
         return failure_of(error)
     except Graded as error:
-        return Failure("graded", str(error))
+        return FailureRow(code="graded", words=str(error))
     except NoLibrary as error:
-        return Failure("library", str(error))
+        return FailureRow(code="library", words=str(error))
 
 
-def failure_of(error: NotEstimable) -> Failure:
-    return Failure(error.reason, str(error))  # type: ignore[arg-type]
+def failure_of(error: NotEstimable) -> FailureRow:
+    return FailureRow(code=error.reason, words=str(error))  # type: ignore[arg-type]

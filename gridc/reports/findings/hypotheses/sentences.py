@@ -2,17 +2,10 @@
 
 from collections.abc import Iterator
 
-from gridc.reports.findings.hypotheses.effects import (
-    Contrast,
-    Effect,
-    RateChange,
-    Recovery,
-)
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.quantities import number_needed
 from gridc.reports.words import counted, p_value, percent, points
-from gridc.schema.hypotheses import RateChangeRow
-from gridc.statistics.jackknife import Spread
+from gridc.schema.hypotheses import ContrastRow, EffectRow, RateChangeRow, RecoveryRow, SpreadRow
 from gridc.statistics.unit_bootstrap import Ends
 
 INDEPENDENT = "which assumes that units are independent"
@@ -23,7 +16,7 @@ PER_PROTOCOL = (
 CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 
 
-def at_margin(effect: Effect) -> str:
+def at_margin(effect: EffectRow) -> str:
     """What decides at a margin; of several levels the same but where they lack answers of their own."""
     return " and ".join(dict.fromkeys(contrast.change.method for contrast in effect.contrasts))
 
@@ -44,7 +37,7 @@ def correction_words(finding: HypothesisFinding) -> str:
     return f"{CORRECTED[finding.correction]} over {'the ' if own else ''}{claims}{own}"
 
 
-def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
+def change_words(contrast: ContrastRow, effect: EffectRow, complete: bool) -> str:
     change = contrast.change
     here = "" if complete else "so far "
     if change.difference is None or change.rate is None or change.reference_rate is None:
@@ -83,7 +76,7 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
     return f"{moved} ({'; '.join(more)})"
 
 
-def pairs_words(change: RateChange | RateChangeRow) -> str:
+def pairs_words(change: RateChangeRow) -> str:
     """`of 412 of 450 pairs (readable: 91.2 % under cot, 99.0 % under direct)`."""
     pairs = change.pairs
     if pairs is None or pairs.compared == pairs.asked:
@@ -93,7 +86,7 @@ def pairs_words(change: RateChange | RateChangeRow) -> str:
     return f"of {pairs.compared:,} of {counted(pairs.asked, 'pair')} (readable: {own}, {others})"
 
 
-def readable_words(effect: Effect) -> Iterator[str]:
+def readable_words(effect: EffectRow) -> Iterator[str]:
     """What a per-protocol difference is of, wherever one is told and some pair is left out."""
     changes = [
         change
@@ -105,7 +98,7 @@ def readable_words(effect: Effect) -> Iterator[str]:
         yield PER_PROTOCOL
 
 
-def _recovery_words(recovery: Recovery, reference: str) -> Iterator[str]:
+def _recovery_words(recovery: RecoveryRow, reference: str) -> Iterator[str]:
     """`recovery 58 % [40, 77] of what map_reduce loses against direct`, and what is left of the loss."""
     if recovery.share is None:
         loss = points_words(recovery.loss)
@@ -124,7 +117,7 @@ def _recovery_words(recovery: Recovery, reference: str) -> Iterator[str]:
     yield f"left against {recovery.control} {points_words(recovery.left)}{needed}"
 
 
-def points_words(change: RateChange) -> str:
+def points_words(change: RateChangeRow) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
     difference = f"{points(change.difference or 0)} pp"
     if change.interval is not None:
@@ -137,7 +130,7 @@ def _ends(interval: Ends) -> str:
     return f"[{low}, {high}]"
 
 
-def spread_words(spread: Spread, units: int) -> str:
+def spread_words(spread: SpreadRow, units: int) -> str:
     """`23 units worth 11.4 equal ones, the largest with 30 %`, where they are not as good as equal."""
     return (
         f"{counted(units, 'unit')} worth {spread.effective:.1f} equal ones, the largest with "

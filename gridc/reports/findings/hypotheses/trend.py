@@ -1,15 +1,13 @@
 """An outcome that moves one way along ordered levels: the slope over doses, and tests by rank beside it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading, tails
+from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading, tails, wald
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import (
@@ -20,6 +18,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
+from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, OddsRow, TrendRow
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.arrays import Floats
 from gridc.statistics.clustered_logit import NotEstimable
@@ -32,7 +31,7 @@ from gridc.statistics.unseen import against_zero, agreed, of_direction, slope
 class TrendDecision(EffectDecision[TrendHypothesis]):
     kind = KIND
 
-    def decide(self, measured: Measured, hypothesis: TrendHypothesis) -> Effect:
+    def decide(self, measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
         return _decide(measured, hypothesis)
 
     def claimed(self, hypothesis: TrendHypothesis) -> str:
@@ -42,18 +41,18 @@ class TrendDecision(EffectDecision[TrendHypothesis]):
 DECISION = TrendDecision()
 
 
-def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
+def _decide(measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
     """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is the
     other way. The contrast is of the last level against the first."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     comparison = compared(measured, hypothesis, hypothesis.order, only=True)
-    if isinstance(comparison, Effect):
+    if isinstance(comparison, EffectRow):
         return comparison
     doses = doses_of(spec, hypothesis)
     fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
-    odds: Odds | None = None
+    odds: OddsRow | None = None
     failure = None
-    if isinstance(fitted, Failure):
+    if isinstance(fitted, FailureRow):
         failure = fitted
     else:
         try:
@@ -67,27 +66,37 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     last, first = hypothesis.order[-1], hypothesis.order[0]
     change = comparison.change(last, first, None, alpha)
     other, divergence = other_reading(comparison, last, first, alpha, change)
-    flips = comparison.flips(last, first)
-    contrasts = (Contrast(change, other, divergence, odds, None, None, None, flips),)
-    test = None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p, odds.freedom, odds.spread)
+    ends = ContrastRow(
+        change=change,
+        other=other,
+        divergence=divergence,
+        odds=odds,
+        risk_ratio=None,
+        risk_ratio_interval=None,
+        number_needed=None,
+        flips=comparison.flips(last, first),
+        parts=(),
+        recovery=None,
+    )
+    test = None if odds is None else wald(odds)
     failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
     p = (up, down) if rising else (down, up)
     return effect_of(
-        comparison, hypothesis, spec, contrasts, test, failure, p, _line(comparison, hypothesis, doses)
+        comparison, hypothesis, spec, (ends,), test, failure, p, _line(comparison, hypothesis, doses)
     )
 
 
-def _where_seen(comparison: Comparison, odds: Odds, doses: Sequence[float]) -> Odds:
+def _where_seen(comparison: Comparison, odds: OddsRow, doses: Sequence[float]) -> OddsRow:
     """The odds with the check of `statistics.unseen`; where it does not agree the interval holds 1."""
     agrees = of_direction(against_zero(comparison.by_unit, slope(doses)), odds.z)
     p = agreed(odds.p, agrees)
     low, high = odds.interval
     if p > 1 - LEVEL:
         low, high = min(low, 1.0), max(high, 1.0)
-    return every_digits(replace(odds, p=p, interval=(low, high), agrees=agrees))
+    return every_digits(odds.model_copy(update={"p": p, "interval": (low, high), "agrees": agrees}))
 
 
-def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, float]) -> TrendLine | None:
+def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, float]) -> TrendRow | None:
     """Rates by level and the tests by rank; None where a unit has no sample under a level."""
     means = unit_means(comparison)
     counts = (comparison.sums.cases @ comparison.sums.rows).astype(float)
@@ -96,12 +105,12 @@ def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, 
     rising = hypothesis.direction == "increasing"
     sign = 1.0 if rising else -1.0
     rates = [comparison.rate(level) or 0.0 for level in hypothesis.order]
-    return TrendLine(
-        tuple(doses.values()),
-        dict(zip(hypothesis.order, rates, strict=True)),
-        dict(zip(hypothesis.order, isotonic(rates, counts.tolist(), rising), strict=True)),
-        page(sign * means, list(doses.values())).p,
-        jonckheere_terpstra(list((sign * means).T)).p,
+    return TrendRow(
+        doses=tuple(doses.values()),
+        rates=dict(zip(hypothesis.order, rates, strict=True)),
+        isotonic=dict(zip(hypothesis.order, isotonic(rates, counts.tolist(), rising), strict=True)),
+        page_p=page(sign * means, list(doses.values())).p,
+        jonckheere_terpstra_p=jonckheere_terpstra(list((sign * means).T)).p,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.store.rows import CellOutcomes
+from gridc.outcomes import CellOutcomes
 from gridc.schema.base import ALPHA
 from gridc.statistics.e_process import DirectionWealth, Duel, Race
 

@@ -13,9 +13,10 @@ from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
 from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.compiler.inputs.logs.records import DESCRIPTION, LOG_STATES
+from gridc.compiler.inputs.logs.records import DESCRIPTION
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import require_unlinked, write_atomic
+from gridc.outcomes import STATES
 from gridc.reports.recorded import cards, words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
@@ -130,7 +131,7 @@ def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
             if run.reading in (answer.scores or read.readings):
                 item, state, score = next(rows)
                 yield ImportedSample(
-                    item, None if isnan(score) else score, LOG_STATES[state], answer.prompt, answer.answer
+                    item, None if isnan(score) else score, STATES[state], answer.prompt, answer.answer
                 )
 
 

@@ -16,10 +16,10 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import manifest, prospects
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
 from gridc.statistics.case_totals import case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, fit, maximum

@@ -12,8 +12,8 @@ import pytest
 
 from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.gathering import GatheredRun
-from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import Diagnostic, FileError
+from gridc.outcomes import STATES
 from tests.compiler.test_logs import WRONG, places
 
 
@@ -32,7 +32,7 @@ def told(run: GatheredRun, reading: str, items: Sequence[str]) -> list[tuple[str
     """Id, repetition, score and state of every answer."""
     column = run.columns[reading]
     return [
-        (items[item], epoch, None if score != score else score, LOG_STATES[state])
+        (items[item], epoch, None if score != score else score, STATES[state])
         for item, epoch, score, state in zip(
             column.item.tolist(),
             column.epoch.tolist(),

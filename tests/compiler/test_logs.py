@@ -18,8 +18,8 @@ import pytest
 
 from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.diagnostics.errors import FileError
+from gridc.outcomes import STATES
 from gridc.reports.recorded.cells import recorded
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
@@ -35,7 +35,7 @@ def scores(logs: ReadLogs) -> dict[tuple[str, str, str], float]:
 
 def states(logs: ReadLogs, reading: str) -> Counter[str]:
     return Counter(
-        LOG_STATES[state] for gathered in logs.runs for state in gathered.columns[reading].state.tolist()
+        STATES[state] for gathered in logs.runs for state in gathered.columns[reading].state.tolist()
     )
 
 
@@ -63,7 +63,7 @@ def test_lm_eval_is_read_as_it_prints() -> None:
             assert printed.items == len(gathered.columns[reading].item) == 12
             assert printed.value == pytest.approx(np.nanmean(gathered.columns[reading].score))
     generated = next(run for run in logs.runs if run.run.benchmark == "arith_gen")
-    assert set(generated.columns["exact_match,strict"].state.tolist()) == {LOG_STATES.index("unreadable")}
+    assert set(generated.columns["exact_match,strict"].state.tolist()) == {STATES.index("unreadable")}
     assert generated.run.seeds["random_seed"] == 0
     # One document in two tasks is one item.
     assert len(read_logs([LOGS / "lm_eval"], {"arith_mc_b": "arith_mc"}).items["arith_mc"].ids) == 12
@@ -144,7 +144,7 @@ def test_promptfoo_is_read_as_it_prints() -> None:
         column = gathered.columns["success"]
         passed = int(np.nansum(column.score))
         counts["passed"] += passed
-        counts["errors"] += int((column.state == LOG_STATES.index("failed")).sum())
+        counts["errors"] += int((column.state == STATES.index("failed")).sum())
         assert passed / 10 == gathered.run.printed["success"].value
     assert counts == {"passed": 26, "errors": 2}, "26 passed, 12 failed, 2 errors, as it printed"
     table = read_logs([LOGS / "promptfoo" / "sums.csv"])
@@ -153,7 +153,7 @@ def test_promptfoo_is_read_as_it_prints() -> None:
     assert [Counter(run.columns["success"].epoch.tolist()) for run in repeat.runs] == [
         {0: 10, 1: 10, 2: 10}
     ] * 2
-    assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+    assert repeat.runs[0].columns["success"].state.tolist().count(STATES.index("cut")) in (0, 3)
 
 
 def test_an_empty_answer_of_promptfoo_is_not_read(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_metrics_of_every_eval_ever_are_readings(tmp_path: Path) -> None:
     assert scores(logs) == {("m", "b", "acc"): 1.0, ("m", "b", "acc_norm"): 0.25}
     (gathered,) = logs.runs
     assert gathered.run.lower == {"acc_norm"} and gathered.run.readings == ("acc", "acc_norm")
-    failed = LOG_STATES.index("failed")
+    failed = STATES.index("failed")
     assert [column.state.tolist().count(failed) for column in gathered.columns.values()] == [1, 1]
     (tmp_path / "u_samples.jsonl").unlink()
     (alone,) = read_logs([tmp_path]).runs

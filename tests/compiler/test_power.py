@@ -14,10 +14,10 @@ from gridc.compiler.hypotheses.tested import Tested
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
 from gridc.statistics.power import RiseFall, mcnemar_power

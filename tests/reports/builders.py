@@ -14,6 +14,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import MAXIMA, maxima
 from gridc.reports.findings.benchmarks import weighed_findings
 from gridc.reports.findings.conduct import ENVIRONMENT
@@ -26,7 +27,7 @@ from gridc.reports.findings.paired import PRECISIONS, precision_reports
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured, ReferenceCompared
-from gridc.runtime.store.rows import CellOutcomes, Progress
+from gridc.runtime.store.rows import Progress
 from gridc.schema.canonical import digest
 from gridc.schema.deviation import DeviationEntry
 from gridc.schema.spec import Spec

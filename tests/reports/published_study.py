@@ -14,8 +14,8 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.observations import Samples
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
 
 DATA: Mapping[str, Any] = json.loads(

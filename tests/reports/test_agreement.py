@@ -8,10 +8,10 @@ import pytest
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import CellScore
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Axis
 from gridc.schema.spread import AgreementRow
 from gridc.statistics.raters import cohen

@@ -19,47 +19,46 @@ from gridc.diagnostics.errors import SpecError, UsageError
 from gridc.diagnostics.sarif import sarif
 from gridc.reports.comparison import decision, words, written
 from gridc.reports.comparison.document import compare
-from gridc.reports.comparison.run import (
-    AnswerTexts,
-    ComparedRun,
-    RunAnswer,
-    RunBenchmark,
-    RunItem,
-)
+from gridc.reports.comparison.run import AnswerTexts, ComparedRun
 from gridc.schema import jsonschema
 from gridc.schema.comparison import AnswerState, RunComparison
 from gridc.schema.policy import Policy
 from gridc.statistics.direction import Direction
+from tests.reports.runs import InventedAnswer, InventedItem, InventedRun
 
 Score = float | None
 PLACE = ("m", "b")
 
 
-def item(name: str, scores: Sequence[Score], unit: str = "", states: Sequence[AnswerState] = ()) -> RunItem:
+def item(
+    name: str, scores: Sequence[Score], unit: str = "", states: Sequence[AnswerState] = ()
+) -> InventedItem:
     """An item in one configuration, its replicates in order."""
     ends = states or ["failed" if score is None else "read" for score in scores]
-    answers = tuple(RunAnswer(score, state, f"p-{name}") for score, state in zip(scores, ends, strict=True))
-    return RunItem(name, unit or name, {"": answers})
+    answers = tuple(
+        InventedAnswer(score, state, f"p-{name}") for score, state in zip(scores, ends, strict=True)
+    )
+    return InventedItem(name, unit or name, {"": answers})
 
 
 def benchmark(
-    items: Mapping[str, RunItem],
+    items: Mapping[str, InventedItem],
     direction: str | float = "higher_is_better",
     unit: str = "item",
     **settings: Any,
-) -> RunBenchmark:
+) -> InventedRun:
     stated = {("request", key): value for key, value in settings.items()}
-    return RunBenchmark(Direction.of(direction), unit, items, {"": stated})  # type: ignore[dict-item]
+    return InventedRun(Direction.of(direction), unit, items, {"": stated})  # type: ignore[dict-item]
 
 
-def run(name: str, *benchmarks: RunBenchmark, facts: Mapping[Any, object] | None = None) -> ComparedRun:
-    places = {("m", chr(ord("b") + number)): one for number, one in enumerate(benchmarks)}
+def run(name: str, *benchmarks: InventedRun, facts: Mapping[Any, object] | None = None) -> ComparedRun:
+    places = {("m", chr(ord("b") + number)): one.table() for number, one in enumerate(benchmarks)}
     return ComparedRun(
         name, "gridc 0", True, places, facts or {}, (), lambda *_: AnswerTexts("What?", f"said by {name}")
     )
 
 
-def right(scores: Sequence[Score], **more: Any) -> RunBenchmark:
+def right(scores: Sequence[Score], **more: Any) -> InventedRun:
     return benchmark({f"d{n}": item(f"q{n}", [score]) for n, score in enumerate(scores)}, **more)
 
 
@@ -68,7 +67,7 @@ def compared(a: ComparedRun | Sequence[ComparedRun], b: ComparedRun, **policy: A
     return compare(firsts, b, Policy(policy=1, **({"margin": 5} | policy)))
 
 
-def lost(count: int, won: int, of: int) -> tuple[RunBenchmark, RunBenchmark]:
+def lost(count: int, won: int, of: int) -> tuple[InventedRun, InventedRun]:
     a, b = [1.0] * of, [1.0] * of
     b[:count] = [0.0] * count
     a[count : count + won] = [0.0] * won
@@ -129,7 +128,7 @@ def test_a_failed_answer_counts_against_both_claims() -> None:
     assert compared(run("a", a), run("b", right([None] * 70))).verdict == "INCONCLUSIVE"
 
 
-def without(one: RunBenchmark, *numbers: int, **fields: Any) -> RunBenchmark:
+def without(one: InventedRun, *numbers: int, **fields: Any) -> InventedRun:
     """A run that lacks these items."""
     left_out = {f"d{number}" for number in numbers}
     kept = {key: held for key, held in one.items.items() if key not in left_out}
@@ -195,8 +194,8 @@ def test_a_candidate_that_is_hardly_there_does_not_pass() -> None:
 def test_what_the_candidate_lost_as_a_whole_is_no_go_ahead() -> None:
     """A model of the baseline, a configuration, or the items of a benchmark."""
     a, b = lost(0, 0, 60)
-    models = replace(run("a", a), benchmarks={("m", "b"): a, ("n", "b"): a})
-    one = replace(run("b", b), benchmarks={("m", "b"): b})
+    models = replace(run("a", a), benchmarks={("m", "b"): a.table(), ("n", "b"): a.table()})
+    one = replace(run("b", b), benchmarks={("m", "b"): b.table()})
     result = compared(models, one)
     assert (result.verdict, result.reasons[0]) == ("INCONCLUSIVE", "not every run has items of n/b")
     assert compared(models, one, common_only=True).verdict == "GO"
@@ -213,7 +212,7 @@ def test_what_the_candidate_lost_as_a_whole_is_no_go_ahead() -> None:
     assert result.verdict == "GO"
     assert any("1 of 2 configurations are compared" in reason for reason in result.reasons)
     assert compared(part, whole).verdict == "GO"
-    planned = replace(part, benchmarks={PLACE: replace(benchmark(half), planned=True)})
+    planned = replace(part, benchmarks={PLACE: replace(benchmark(half), planned=True).table()})
     assert compared(whole, planned).verdict == "GO"
 
 
@@ -389,7 +388,7 @@ def test_prompts_and_decoding_that_differ_are_another_instrument() -> None:
     assert "temperature (b): 0.0 -> 0.7" in words.same_instrument(result)
     other = {
         key: replace(
-            one, answers={"": (RunAnswer(1.0, "read", "another" if key == "d3" else f"p-{one.id}"),)}
+            one, answers={"": (InventedAnswer(1.0, "read", "another" if key == "d3" else f"p-{one.id}"),)}
         )
         for key, one in b.items.items()
     }
@@ -402,7 +401,7 @@ def test_prompts_and_decoding_that_differ_are_another_instrument() -> None:
 def test_what_no_run_records_is_said_and_is_no_difference() -> None:
     a, b = lost(0, 0, 60)
     silent = {
-        key: replace(one, answers={"": (RunAnswer(1.0, "read", None),)}) for key, one in b.items.items()
+        key: replace(one, answers={"": (InventedAnswer(1.0, "read", None),)}) for key, one in b.items.items()
     }
     result = compared(run("a", a), replace(run("b", replace(b, items=silent)), unknown=("dtype",)))
     assert result.verdict == "GO"
@@ -412,13 +411,15 @@ def test_what_no_run_records_is_said_and_is_no_difference() -> None:
 
 def test_runs_of_one_model_each_are_compared_whatever_its_name() -> None:
     a, b = lost(0, 0, 60)
-    second = replace(run("b", b), benchmarks={("new", "b"): b}, facts={("model", "model[new].size"): 1})
+    second = replace(
+        run("b", b), benchmarks={("new", "b"): b.table()}, facts={("model", "model[new].size"): 1}
+    )
     first = run("a", a, facts={("model", "model[m].size"): 1})
     result = compared(first, second)
     assert result.verdict == "GO"
     assert result.instrument.differences == ()
     assert any("model m in a is compared with new in b" in warning for warning in result.warnings)
-    both = replace(second, benchmarks={("new", "b"): b, ("other", "b"): b})
+    both = replace(second, benchmarks={("new", "b"): b.table(), ("other", "b"): b.table()})
     assert compared(first, both).verdict == "NOT COMPARABLE"
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gridc.cli.diff import _cell
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.store_diff import cell_difference, cell_differences, place_of
-from gridc.runtime.store.rows import CellOutcomes
 
 CELL = "m/b/template=T1,decoding=greedy"
 

@@ -10,11 +10,12 @@ from scipy.stats import multinomial
 
 from benchmarks.gate import ALPHA, MISSING, TRUTHS, WORLDS, DrawnRuns, GateWorld
 from gridc.reports.comparison.document import compare
-from gridc.reports.comparison.run import AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.reports.comparison.run import AnswerTexts, ComparedRun
 from gridc.schema.comparison import StateCounts
 from gridc.schema.policy import Policy
 from gridc.statistics.arrays import Floats
 from gridc.statistics.direction import Direction
+from tests.reports.runs import InventedAnswer, InventedItem, InventedRun
 
 MARGIN = 20.0
 
@@ -31,13 +32,13 @@ def written(name: str, ends: Floats, units: Floats, states: StateCounts) -> Comp
             continue
         misread = unreadable > 0 and least == 0
         unreadable -= misread
-        answer = RunAnswer(float(least), "unreadable" if misread else "read")
-        items[f"d{number}"] = RunItem(f"q{number}", f"f{unit:g}", {"": (answer,)})
-    benchmark = RunBenchmark(
+        answer = InventedAnswer(float(least), "unreadable" if misread else "read")
+        items[f"d{number}"] = InventedItem(f"q{number}", f"f{unit:g}", {"": (answer,)})
+    benchmark = InventedRun(
         Direction.of("higher_is_better"), "item" if len(set(units)) == len(units) else "family", items
     )
     return ComparedRun(
-        name, "gridc 0", True, {("m", "b"): benchmark}, {}, (), lambda *_: AnswerTexts(None, None)
+        name, "gridc 0", True, {("m", "b"): benchmark.table()}, {}, (), lambda *_: AnswerTexts(None, None)
     )
 
 

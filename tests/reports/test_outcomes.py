@@ -6,8 +6,8 @@ import numpy as np
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.outcomes import gather
-from gridc.runtime.store.rows import CellOutcomes
 
 
 def cell(model: str, level: str) -> Cell:

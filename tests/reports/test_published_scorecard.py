@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.changes import Moved, changes, compare
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.scorecard.document import score_model
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.scorecard import MatrixRow, ModelScore
 from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL

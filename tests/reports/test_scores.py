@@ -16,8 +16,8 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import StoreError
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, units_of
-from gridc.runtime.store.rows import CellOutcomes
 
 EXTRACT = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="extract"))
 RANKING = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="loglikelihood"))

@@ -11,8 +11,8 @@ from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.runtime.adaptive_race import from_store, race_study, sentence
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.items import UnitLevel
 from tests.reports.builders import AXES, spec_of
 

@@ -12,13 +12,13 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.hypotheses import regions_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import cell_scores
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats, Whole
 from tests.worlds.search import Range, World

@@ -125,7 +125,7 @@ class _GatedBenchmark:
             family=gate.family or None,
             unit=pair.unit,
             units=0 if self._units is None else len(self._units.items),
-            items=len(pair.items),
+            items=pair.count,
             matched=pair.matched,
             only_a=pair.only_first,
             only_b=pair.only_second,
@@ -198,25 +198,24 @@ class _GatedBenchmark:
                 yield self._flip("lost" if moved == "lost" else "won", place, firsts[0], second)
 
     def _flip(self, moved: str, place: int, first: ComparedRun, second: ComparedRun) -> FlippedItem:
-        pair, item = self._pair, self._pair.items[place]
+        pair = self._pair
         sign = (self._sign or 1) * (-1 if moved == "lost" else 1)
-
-        def size(number: int) -> float:
-            configuration = pair.configurations[number]
-            a = evidence.mean_score(item.firsts[0], configuration.firsts[0])
-            return decimals(sign * (evidence.mean_score(item.second, configuration.second) - a))
-
+        scores = [
+            [decimals(float(runs[number].ends()[0][place])) for number in (0, -1)] for runs in pair.cells
+        ]
         # That which shows the change most; the first of several.
-        best = max(range(len(pair.configurations)), key=size)
-        configuration = pair.configurations[best]
-        a = first.texts(pair.model, pair.benchmark, configuration.firsts[0], item.firsts[0].id)
-        b = second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id)
+        best = max(
+            range(len(scores)), key=lambda number: decimals(sign * (scores[number][1] - scores[number][0]))
+        )
+        configuration, (score_a, score_b) = pair.configurations[best], scores[best]
+        a = first.texts(pair.model, pair.benchmark, configuration.firsts[0], pair.ids[0][place])
+        b = second.texts(pair.model_b, pair.benchmark, configuration.second, pair.ids[-1][place])
         return FlippedItem(
-            item=item.second.id,
+            item=pair.ids[-1][place],
             configuration=self._names[configuration.second],
             moved="lost" if moved == "lost" else "won",
-            a=evidence.mean_score(item.firsts[0], configuration.firsts[0]),
-            b=evidence.mean_score(item.second, configuration.second),
+            a=score_a,
+            b=score_b,
             prompt=_cut(b.prompt),
             answer_a=_cut(a.answer),
             answer_b=_cut(b.answer),
@@ -391,26 +390,22 @@ def _itself(
 ) -> Iterable[str]:
     """A baseline that is the candidate: the same files, or the same answers one by one."""
     places = [
-        (pair, configuration, item)
+        (pair, configuration, place)
         for pair in pairs
         for configuration in pair.configurations
-        for item in pair.items
+        for place in range(min(pair.count, COMPARED))
     ]
     for number, first in enumerate(firsts):
-        if not places or any(
-            item.firsts[number].answers.get(configuration.firsts[number])
-            != item.second.answers.get(configuration.second)
-            for _, configuration, item in places
-        ):
+        if not places or not all(runs[number].equals(runs[-1]) for pair in pairs for runs in pair.cells):
             continue
         texts = [
             (
                 first.texts(
-                    pair.model, pair.benchmark, configuration.firsts[number], item.firsts[number].id
+                    pair.model, pair.benchmark, configuration.firsts[number], pair.ids[number][place]
                 ).answer,
-                second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id).answer,
+                second.texts(pair.model_b, pair.benchmark, configuration.second, pair.ids[-1][place]).answer,
             )
-            for pair, configuration, item in places[:COMPARED]
+            for pair, configuration, place in places[:COMPARED]
         ]
         if first.name == second.name:
             yield f"a and b are one run, {first.name}: it cannot be worse than itself"
@@ -427,9 +422,5 @@ def _alike(firsts: Sequence[ComparedRun], pairs: Sequence[PairedBenchmark]) -> I
     """Baselines that are one run, or another one's copy, are no replicates."""
     for number, run in enumerate(firsts):
         for other in range(number):
-            if pairs and all(
-                item.firsts[number].answers == item.firsts[other].answers
-                for pair in pairs
-                for item in pair.items
-            ):
+            if pairs and all(runs[number].equals(runs[other]) for pair in pairs for runs in pair.cells):
                 yield f"{run.name} and {firsts[other].name} are equal answer by answer: that is one baseline"

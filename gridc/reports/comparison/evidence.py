@@ -1,14 +1,13 @@
 """What two runs show on one benchmark: scores, the change, flips, and the two tests at the margin."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gridc.compiler.hypotheses.power import TOGETHER
-from gridc.reports.comparison.pairing import PairedBenchmark, PairedItem
-from gridc.reports.comparison.run import RunAnswer, RunItem
+from gridc.outcomes import STATES, CellOutcomes
+from gridc.reports.comparison.pairing import PairedBenchmark
 from gridc.schema.comparison import ChangeEstimate, ReleaseSight, StateCounts
 from gridc.statistics.arrays import Floats
 from gridc.statistics.digits import decimals, digits
@@ -49,36 +48,23 @@ class ItemScores:
 
 def item_scores(pair: PairedBenchmark) -> ItemScores:
     """Every configuration counts alike, and in it every replicate; of several baselines every one."""
+    ends = _ends(pair.cells)
+    first, second = ends[:, :-1].mean(axis=(0, 1)), ends[:, -1].mean(axis=0)
+    return ItemScores(_units(pair), np.round(first, DIGITS), np.round(second, DIGITS))
+
+
+def _units(pair: PairedBenchmark) -> Floats:
+    """The unit of each item by number, as the run has it that knows most of what belongs together, (N,)."""
+    *firsts, second = pair.units
+    coarsest = min((second, *firsts), key=lambda units: len(set(units)))
     numbers: dict[str, int] = {}
-    units = [numbers.setdefault(unit, len(numbers)) for unit in _coarsest(pair.items)]
-    first, second = np.zeros((len(units), 2)), np.zeros((len(units), 2))
-    for row, item in enumerate(pair.items):
-        second[row] = _ends(item.second, [configuration.second for configuration in pair.configurations])
-        first[row] = np.mean(
-            [
-                _ends(one, [configuration.firsts[number] for configuration in pair.configurations])
-                for number, one in enumerate(item.firsts)
-            ],
-            axis=0,
-        )
-    return ItemScores(np.array(units, np.float64), np.round(first, DIGITS), np.round(second, DIGITS))
+    return np.array([numbers.setdefault(unit, len(numbers)) for unit in coarsest], np.float64)
 
 
-def _coarsest(items: Sequence[PairedItem]) -> list[str]:
-    """The unit of each item as the run has it that knows most of what belongs together."""
-    sides = zip(*((item.second.unit, *(one.unit for one in item.firsts)) for item in items), strict=True)
-    return list(min(sides, key=lambda units: len(set(units)), default=()))
-
-
-def _ends(item: RunItem, configurations: Sequence[str]) -> tuple[float, float]:
-    """The least and the largest score that an item can have, its missing answers being 0 or 1."""
-    least = most = 0.0
-    for name in configurations:
-        scores = [answer.score for answer in item.answers.get(name, ())] or [None]
-        known = sum(score for score in scores if score is not None)
-        least += known / len(scores)
-        most += (known + scores.count(None)) / len(scores)
-    return least / len(configurations), most / len(configurations)
+def _ends(cells: Sequence[Sequence[CellOutcomes]]) -> Floats:
+    """The least and the largest score that each item can have, its missing answers being 0 or 1, by
+    configuration and run, (configurations, runs, items, 2)."""
+    return np.array([[np.column_stack(cell.ends()) for cell in runs] for runs in cells])
 
 
 def paired_units(scores: ItemScores, sign: int) -> PairedUnits:
@@ -155,73 +141,42 @@ def mcnemar(scores: ItemScores) -> float | None:
 def readable(pair: PairedBenchmark, sign: int, alpha: float) -> ChangeEstimate | None:
     """The change where all answers to an item in a configuration were read in every run; None where that is
     everywhere."""
-    kept: list[PairedItem] = []
-    left_out = False
-    for item in pair.items:
-        read = [name for name in pair.configurations if _read(item, name.firsts, name.second)]
-        left_out = left_out or len(read) < len(pair.configurations)
-        if read:
-            firsts = tuple(
-                _only(one, [name.firsts[number] for name in read], [name.second for name in read])
-                for number, one in enumerate(item.firsts)
-            )
-            kept.append(PairedItem(firsts, _only(item.second, [name.second for name in read])))
-    if not left_out or not kept:
+    read = np.array([np.logical_and.reduce([cell.all_read for cell in runs]) for runs in pair.cells])
+    kept = read.any(axis=0)
+    if read.all() or not kept.any():
         return None
-    numbers: dict[str, int] = {}
-    units = [numbers.setdefault(item.second.unit, len(numbers)) for item in kept]
-    first = [np.mean([_ends(one, list(one.answers)) for one in item.firsts], axis=0) for item in kept]
-    second = [_ends(item.second, list(item.second.answers)) for item in kept]
-    scores = ItemScores(
-        np.array(units, np.float64), np.round(np.array(first), DIGITS), np.round(np.array(second), DIGITS)
-    )
-    return change(scores, sign, alpha)
-
-
-def _read(item: PairedItem, firsts: Sequence[str], second: str) -> bool:
-    names = (*firsts, second)
-    replicates = [
-        one.answers.get(name, ()) for one, name in zip((*item.firsts, item.second), names, strict=True)
-    ]
-    return all(replicates) and all(answer.state == "read" for answers in replicates for answer in answers)
-
-
-def _only(item: RunItem, names: Sequence[str], shown: Sequence[str] | None = None) -> RunItem:
-    return RunItem(
-        item.id, item.unit, {new: item.answers[name] for name, new in zip(names, shown or names, strict=True)}
+    ends = _ends(pair.cells) * read[:, None, :, None]
+    means = ends.sum(axis=0)[:, kept] / read.sum(axis=0)[kept, None]
+    first, second = means[:-1].mean(axis=0), means[-1]
+    return change(
+        ItemScores(_units(pair)[kept], np.round(first, DIGITS), np.round(second, DIGITS)), sign, alpha
     )
 
 
 def states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
     """How the answers to matched items ended, in all baselines together and in the candidate."""
-    first, second = Counter[str](), Counter[str]()
-    for item in pair.items:
-        for configuration in pair.configurations:
-            for one, name in zip(item.firsts, configuration.firsts, strict=True):
-                first.update(_states(one.answers.get(name, ())))
-            second.update(_states(item.second.answers.get(configuration.second, ())))
-    return StateCounts(**first), StateCounts(**second)
+    first = [cell for runs in pair.cells for cell in runs[:-1]]
+    return _states(first), _states([runs[-1] for runs in pair.cells])
 
 
-def _states(answers: Sequence[RunAnswer]) -> Iterator[str]:
-    return (answer.state for answer in answers) if answers else iter(("absent",))
+def _states(cells: Sequence[CellOutcomes]) -> StateCounts:
+    counts = sum(
+        (cell.states.sum(axis=0) for cell in cells if cell.states is not None), np.zeros(len(STATES))
+    )
+    absent = sum(int((cell.trials == 0).sum()) for cell in cells)
+    named = zip(STATES, np.asarray(counts, np.int64).tolist(), strict=True)
+    return StateCounts(**dict(named), absent=absent)
 
 
 def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
     """In how many configurations the score, what is missing being wrong, is the worse one in the candidate,
     and in how many the better one; under a target of the items that are complete in it."""
     worse = better = 0
-    for configuration in pair.configurations:
-        moved = 0.0
-        for item in pair.items:
-            first = np.mean(
-                [_ends(one, [name]) for one, name in zip(item.firsts, configuration.firsts, strict=True)],
-                axis=0,
-            )
-            second = _ends(item.second, [configuration.second])
-            if sign or (first[0] == first[1] and second[0] == second[1]):
-                moved += (second[_wrong(sign)] - first[_wrong(sign)]) * (sign or 1)
-        moved = round(moved, DIGITS - 3)
+    for ends in _ends(pair.cells):
+        first, second = ends[:-1].mean(axis=0), ends[-1]
+        counted = sign != 0 or ((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1]))
+        change = (second[:, _wrong(sign)] - first[:, _wrong(sign)]) * (sign or 1)
+        moved = round(float(np.where(counted, change, 0.0).sum()), DIGITS - 3)
         worse, better = worse + (moved < 0), better + (moved > 0)
     return worse, better
 
@@ -231,12 +186,9 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
     alone."""
     if len(pair.firsts) < 2:
         return ()
-    scores = []
-    for number in range(len(pair.firsts)):
-        names = [configuration.firsts[number] for configuration in pair.configurations]
-        ends = [_ends(item.firsts[number], names) for item in pair.items]
-        scores.append(_points(np.array(ends))[_wrong(sign)] if ends else 0.0)
-    return tuple(scores)
+    if not pair.cells or not pair.count:
+        return (0.0,) * len(pair.firsts)
+    return tuple(_points(ends)[_wrong(sign)] for ends in _ends(pair.cells).mean(axis=0)[:-1])
 
 
 def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
@@ -247,7 +199,7 @@ def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | Non
         for one in pair.configurations
         if one.second == pair.second.anchor and one.firsts == tuple(run.anchor for run in pair.firsts)
     ]
-    if not there or len(pair.configurations) < 2 or not pair.items:
+    if not there or len(pair.configurations) < 2 or not pair.count:
         return None
     scores = item_scores(replace(pair, configurations=(there[0],)))
     return _points(scores.first)[_wrong(sign)], _points(scores.second)[_wrong(sign)]
@@ -273,8 +225,3 @@ def seen(
         margin=None if shown.margin is None else 100 * shown.margin,
         units_needed=needed,
     )
-
-
-def mean_score(item: RunItem, configuration: str) -> float:
-    """The score of an item in a configuration, what is missing being 0."""
-    return round(_ends(item, [configuration])[0], DIGITS)

@@ -111,15 +111,9 @@ def _prompts(pairs: Sequence[PairedBenchmark]) -> tuple[int, int]:
     """How many first prompts of matched items are equal in every run, of those that all record."""
     equal = recorded = 0
     for pair in pairs:
-        for configuration in pair.configurations:
-            names = (*configuration.firsts, configuration.second)
-            for item in pair.items:
-                answers = [
-                    one.answers.get(name, ())
-                    for one, name in zip((*item.firsts, item.second), names, strict=True)
-                ]
-                shown = [replicates[0].prompt if replicates else None for replicates in answers]
-                if None not in shown:
+        for runs in pair.cells:
+            for shown in zip(*(cell.prompts for cell in runs if cell.prompts is not None), strict=True):
+                if len(shown) == len(runs) and None not in shown:
                     recorded += 1
                     equal += len(set(shown)) == 1
     return equal, recorded

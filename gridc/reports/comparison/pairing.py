@@ -4,12 +4,18 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
 
 from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.comparison.run import ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.outcomes import CellOutcomes
+from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItems
 from gridc.reports.levels import DIGEST, level_names
 from gridc.schema.policy import Aspect, Policy
+from gridc.statistics.arrays import Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +26,13 @@ class PairedConfiguration:
     second: str
 
 
-@dataclass(frozen=True, slots=True)
-class PairedItem:
-    """An item in every run, by content. It has no answer where it is absent."""
-
-    firsts: tuple[RunItem, ...]
-    second: RunItem
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PairedBenchmark:
     """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
-    and the items that are compared. All of them have `matched` items; the candidate lacks `only_first`, and
-    some baseline `only_second`; `unnamed` are those of the benchmark that no run names. Of these `left_out`
-    are not compared. `other_question` names ids that stand for a question that only one of them has, and
+    and the items that are compared: their `places` in every run, the candidate last, -1 where one is absent,
+    with `ids` and `units` by run. All runs have `matched` items; the candidate lacks `only_first`, and some
+    baseline `only_second`; `unnamed` are those of the benchmark that no run names. Of these `left_out` are
+    not compared. `other_question` names ids that stand for a question that only one of them has, and
     `renumbered` counts those that stand for another one of the common questions. `matching` says how the
     items of different packages were matched; None where one package asked all."""
 
@@ -43,7 +42,9 @@ class PairedBenchmark:
     firsts: tuple[RunBenchmark, ...]
     second: RunBenchmark
     configurations: tuple[PairedConfiguration, ...]
-    items: tuple[PairedItem, ...]
+    places: tuple[Whole, ...]
+    ids: tuple[tuple[str, ...], ...]
+    units: tuple[tuple[str, ...], ...]
     matched: int
     only_first: int
     only_second: int
@@ -54,10 +55,32 @@ class PairedBenchmark:
     matching: str | None = None
 
     @property
+    def runs(self) -> tuple[RunBenchmark, ...]:
+        return (*self.firsts, self.second)
+
+    @property
+    def count(self) -> int:
+        """The items that are compared."""
+        return len(self.places[-1])
+
+    @property
     def unit(self) -> str:
         """The coarsest that a run states: a unit of several items is no single item in another run."""
-        stated = [one.unit for one in (*self.firsts, self.second)]
+        stated = [one.unit for one in self.runs]
         return next((unit for unit in stated if unit != "item"), "item")
+
+    @cached_property
+    def cells(self) -> tuple[tuple[CellOutcomes, ...], ...]:
+        """What the compared items came to, by configuration and run."""
+        return tuple(
+            tuple(
+                run.cells[name].at(places, run.unlisted)
+                for run, name, places in zip(
+                    self.runs, (*configuration.firsts, configuration.second), self.places, strict=True
+                )
+            )
+            for configuration in self.configurations
+        )
 
 
 def paired(firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy) -> list[PairedBenchmark]:
@@ -84,7 +107,7 @@ def paired(firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy) -
             there = replace(there, total=stated)
         if crossing:
             runs = [*several, there]
-            found = matched([[item.question for item in run.items.values()] for run in runs])
+            found = matched([run.items.questions for run in runs])
             *others, candidate = _by_question(runs, found)
             pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate, policy.common_only)
             alone = [len(run.items) - pair.matched for run in runs]
@@ -106,24 +129,21 @@ def _by_question(runs: Sequence[RunBenchmark], found: MatchedQuestions) -> list[
     rekeyed = []
     for number, (run, keys) in enumerate(zip(runs, found.keys, strict=True)):
         texts = None if run.prompt_texts is None else run.prompt_texts()
-        items = {
-            f"{number} {own}" if key is None else key.hex(): replace(
-                item,
-                answers={
-                    name: tuple(_with_text(answer, texts) for answer in answers)
-                    for name, answers in item.answers.items()
-                },
-            )
-            for (own, item), key in zip(run.items.items(), keys, strict=True)
-        }
-        rekeyed.append(replace(run, items=items))
+        named = (
+            f"{number} {own}" if key is None else key.hex()
+            for own, key in zip(run.items.keys, keys, strict=True)
+        )
+        cells = {name: cell if texts is None else _by_text(cell, texts) for name, cell in run.cells.items()}
+        rekeyed.append(replace(run, items=replace(run.items, keys=tuple(named)), cells=cells))
     return rekeyed
 
 
-def _with_text(answer: RunAnswer, texts: Mapping[str, str] | None) -> RunAnswer:
-    if texts is None or answer.prompt is None:
-        return answer
-    return replace(answer, prompt=texts.get(answer.prompt))
+def _by_text(cell: CellOutcomes, texts: Mapping[str, str]) -> CellOutcomes:
+    if cell.prompts is None:
+        return cell
+    shown = np.full(len(cell.prompts), None, np.object_)
+    shown[:] = [None if prompt is None else texts.get(prompt) for prompt in cell.prompts]
+    return replace(cell, prompts=shown)
 
 
 def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:
@@ -143,12 +163,16 @@ def _benchmark(
     second: RunBenchmark,
     common_only: bool,
 ) -> PairedBenchmark:
-    common = [key for key in second.items if all(key in one.items for one in firsts)]
-    ids = {item.id: key for key, item in firsts[0].items.items()}
-    other = [(item.id, key) for key, item in second.items.items() if ids.get(item.id, key) != key]
-    both = set(common)
-    replaced = [id for id, key in other if key not in both or ids[id] not in both]
+    common = {key for key in second.items.keys if all(key in one.items.places for one in firsts)}
+    ids = dict(zip(firsts[0].items.ids, firsts[0].items.keys, strict=True))
+    other = [
+        (id, key)
+        for id, key in zip(second.items.ids, second.items.keys, strict=True)
+        if ids.get(id, key) != key
+    ]
+    replaced = [id for id, key in other if key not in common or ids[id] not in common]
     items, counts = _items((second, *firsts), common_only)
+    columns = (*range(1, len(firsts) + 1), 0)  # the candidate last
     return PairedBenchmark(
         model,
         model_b,
@@ -156,7 +180,9 @@ def _benchmark(
         firsts,
         second,
         _configurations(firsts, second),
-        tuple(items),
+        tuple(np.array([item.places[column] for item in items], np.int64) for column in columns),
+        tuple(tuple(item.ids[column] for item in items) for column in columns),
+        tuple(tuple(item.units[column] for item in items) for column in columns),
         counts["matched"],
         counts["only_first"],
         counts["only_second"],
@@ -167,36 +193,50 @@ def _benchmark(
     )
 
 
-def _items(runs: Sequence[RunBenchmark], common_only: bool) -> tuple[list[PairedItem], Counter[str]]:
+class _PairedItem(NamedTuple):
+    """An item in every run: its place there (-1: absent), and id and unit, of the first run that has it where
+    one does not."""
+
+    places: tuple[int, ...]
+    ids: tuple[str, ...]
+    units: tuple[str, ...]
+
+
+def _items(runs: Sequence[RunBenchmark], common_only: bool) -> tuple[list[_PairedItem], Counter[str]]:
     """The items that are compared, the candidate being the first of `runs`, and how many there are of each
     kind."""
-    named = dict.fromkeys(key for run in runs for key in run.items)
-    every = {key: next(run.items[key] for run in runs if key in run.items) for key in named}
+    named = list(dict.fromkeys(key for run in runs for key in run.items.keys))
     counts = Counter[str]()
-    for number in range(len(every), max(run.total or 0 for run in runs)):
-        every[f"unnamed {number}"] = RunItem("", f"unnamed {number}", {})
-        counts["unnamed"] += 1
+    total = max(run.total or 0 for run in runs)
     items = []
-    for key, shown in every.items():
-        sides = [_side(run, key, shown) for run in runs]
-        lacking = [run for run, side in zip(runs, sides, strict=True) if side is None]
-        if key in named:
-            kind = "matched" if not lacking else "only_first" if sides[0] is None else "only_second"
+    for number in range(max(len(named), total)):
+        key = named[number] if number < len(named) else f"unnamed {number}"
+        places = tuple(run.items.places.get(key, -1) for run in runs)
+        lacking = [run for run, place in zip(runs, places, strict=True) if place < 0 and run.unlisted is None]
+        if number < len(named):
+            absent = places[0] < 0 and runs[0].unlisted is None
+            kind = "matched" if not lacking else "only_first" if absent else "only_second"
             counts[kind] += 1
+        else:
+            counts["unnamed"] += 1
         if lacking and (common_only or any(run.planned for run in lacking)):
             counts["left_out"] += 1
             continue
-        absent = RunItem(shown.id, shown.unit, {})
-        second, *firsts = (side or absent for side in sides)
-        items.append(PairedItem(tuple(firsts), second))
+        shown = next(
+            ((run.items, place) for run, place in zip(runs, places, strict=True) if place >= 0), None
+        )
+        names = [("", key) if shown is None else _named(*shown)] * len(runs)
+        own = [
+            _named(run.items, place) if place >= 0 else name
+            for run, place, name in zip(runs, places, names, strict=True)
+        ]
+        items.append(_PairedItem(places, tuple(id for id, _ in own), tuple(unit for _, unit in own)))
     return items, counts
 
 
-def _side(run: RunBenchmark, key: str, shown: RunItem) -> RunItem | None:
-    """An item in a run; None where it is absent."""
-    if key in run.items or run.unlisted is None:
-        return run.items.get(key)
-    return RunItem(shown.id, shown.unit, dict.fromkeys(asked(run), (RunAnswer(run.unlisted, "read"),)))
+def _named(items: RunItems, place: int) -> tuple[str, str]:
+    """Id and unit of an item."""
+    return items.ids[place], items.units[place]
 
 
 def _configurations(
@@ -216,7 +256,7 @@ def _configurations(
 
 def asked(run: RunBenchmark) -> list[str]:
     """The configurations that some item was asked in."""
-    return list(dict.fromkeys(name for item in run.items.values() for name in item.answers))
+    return list(run.cells)
 
 
 def shown_names(pair: PairedBenchmark) -> dict[str, str]:

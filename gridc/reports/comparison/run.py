@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from gridc.compiler.inputs.questions import NOTHING, QuestionDigests
-from gridc.schema.comparison import AnswerState
+from gridc.compiler.inputs.questions import QuestionDigests
+from gridc.outcomes import CellOutcomes
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
 
@@ -12,33 +13,32 @@ READING: tuple[Aspect, str] = ("score", "reading")
 """The setting of a configuration that names the metric, filter or scorer that counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunAnswer:
-    """One replicate of an item in one configuration: its score, 0 to 1, None where it has none, how it ended,
-    and the digest of the prompt, None where no log has it."""
+@dataclass(frozen=True)
+class RunItems:
+    """The items of a run, one after the other: `keys` by content, a digest of what is asked that is equal in
+    two runs where the same is asked by one package; the `ids` there, the `units` that they belong to, and
+    what they ask as every package would have it."""
 
-    score: float | None
-    state: AnswerState
-    prompt: str | None = None
+    keys: tuple[str, ...]
+    ids: tuple[str, ...]
+    units: tuple[str, ...]
+    questions: tuple[QuestionDigests, ...]
 
+    def __len__(self) -> int:
+        return len(self.keys)
 
-@dataclass(frozen=True, slots=True)
-class RunItem:
-    """An item of a run: its id there, the unit that it belongs to, its answers by configuration, and what it
-    asks as every package would have it."""
-
-    id: str
-    unit: str
-    answers: Mapping[str, tuple[RunAnswer, ...]]
-    question: QuestionDigests = NOTHING
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each is, by its key."""
+        return {key: place for place, key in enumerate(self.keys)}
 
 
 @dataclass(frozen=True, slots=True)
 class RunBenchmark:
-    """One model on one benchmark. `items` are by content: a digest of what is asked, equal in two runs where
-    the same is asked by one package. `unit` names what is independent: `item`, or what several items were
-    made from. `settings` are by configuration, and of each by (aspect, key). `prompt_texts` gives the digest
-    of each prompt's text by the digest that its answers have, where those are of something else.
+    """One model on one benchmark. `unit` names what is independent: `item`, or what several items were made
+    from. `cells` has what its `items` came to by configuration, and `settings` are by configuration, and of
+    each by (aspect, key). `prompt_texts` gives the digest of each prompt's text by the digest that its
+    answers have, where those are of something else.
 
     An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
     whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
@@ -46,7 +46,8 @@ class RunBenchmark:
 
     direction: Direction
     unit: str
-    items: Mapping[str, RunItem]
+    items: RunItems
+    cells: Mapping[str, CellOutcomes]
     settings: Mapping[str, Mapping[tuple[Aspect, str], object]] = field(default_factory=dict)
     prompt_texts: Callable[[], Mapping[str, str]] | None = None
     planned: bool = False

@@ -2,31 +2,26 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gridc import __version__
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell, anchored
+from gridc.compiler.inputs.logs.records import WITHOUT_SCORE
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.reports.comparison.run import (
-    AnswerTexts,
-    ComparedRun,
-    RunAnswer,
-    RunBenchmark,
-    RunItem,
-)
+from gridc.outcomes import STATES, CellOutcomes, of_answers
+from gridc.reports.comparison.run import AnswerTexts, ComparedRun, RunBenchmark, RunItems
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
-from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
@@ -105,25 +100,31 @@ def _benchmarks(
     for (model, benchmark), some in cells.items():
         if benchmark not in unit_names:
             continue
-        answers: defaultdict[str, dict[str, tuple[RunAnswer, ...]]] = defaultdict(dict)
-        for cell in some:
-            scale = cell.setting.scale if spec.graded else 1
-            for item, replicates in _answers(store, stamp, cell.key, scale):
-                answers[item][cell.configuration] = replicates
-        if not answers:
+        rows = {cell.configuration: list(store.ended_samples(stamp, cell.key)) for cell in some}
+        names = tuple(dict.fromkeys(item for samples in rows.values() for item, *_ in samples))
+        if not names:
             continue
-        items = {
-            digests[benchmark, item]: RunItem(
-                item, units[benchmark, item], by_configuration, questions.get((benchmark, item), NOTHING)
+        places = {item: place for place, item in enumerate(names)}
+        outcomes = {
+            cell.configuration: _outcomes(
+                rows[cell.configuration], names, places, cell.setting.scale if spec.graded else 1
             )
-            for item, by_configuration in answers.items()
+            for cell in some
+            if rows[cell.configuration]
         }
-        alone = len({units[benchmark, item] for item in answers}) == len(answers)
+        items = RunItems(
+            tuple(digests[benchmark, item] for item in names),
+            names,
+            tuple(units[benchmark, item] for item in names),
+            tuple(questions.get((benchmark, item), NOTHING) for item in names),
+        )
+        alone = len(set(items.units)) == len(names)
         settings = {cell.configuration: _setting(cell.setting) for cell in some}
         run[model, benchmark] = RunBenchmark(
             directions[benchmark],
             "item" if alone else unit_names[benchmark],
             items,
+            outcomes,
             settings,
             partial(_prompt_texts, path),
             planned=True,
@@ -132,15 +133,22 @@ def _benchmarks(
     return run
 
 
-def _answers(store: Store, stamp: str, cell: str, scale: int) -> Iterator[tuple[str, tuple[RunAnswer, ...]]]:
-    """Every item of a cell with its replicates in order."""
-    for item, rows in groupby(store.ended_samples(stamp, cell), itemgetter(0)):
-        yield item, tuple(_answer(score, ended, prompt, scale) for _, score, ended, prompt in rows)
-
-
-def _answer(score: int | None, ended: AnswerState, prompt: str | None, scale: int) -> RunAnswer:
-    without = score is None or ended == "failed"
-    return RunAnswer(None if without or score is None else score / scale, ended, prompt)
+def _outcomes(
+    samples: Sequence[tuple[Any, ...]], items: tuple[str, ...], places: Mapping[str, int], scale: int
+) -> CellOutcomes:
+    """What the samples of a cell came to, rows of `Store.ended_samples`."""
+    return of_answers(
+        items,
+        np.array([places[item] for item, *_ in samples], np.int64),
+        np.array(
+            [
+                np.nan if score is None or ended in WITHOUT_SCORE else score / scale
+                for _, score, ended, _ in samples
+            ]
+        ),
+        np.array([STATES.index(ended) for _, _, ended, _ in samples], np.int64),
+        [prompt for *_, prompt in samples],
+    )
 
 
 def _setting(setting: Setting) -> dict[tuple[Aspect, str], object]:

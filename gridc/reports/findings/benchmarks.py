@@ -8,6 +8,7 @@ from statistics import median
 
 from gridc.compiler.grid.cell import anchored
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import analyse
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import changes, compare, reread
@@ -29,7 +30,6 @@ from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.rates import RateFinding, find_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import Floor

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import anchored
 from gridc.compiler.inputs.items import Items
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.spec import Axis, Spec

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.aggregates import Vote
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.store.rows import CellOutcomes
+from gridc.outcomes import CellOutcomes
 from gridc.runtime.store.store import Store
 
 

@@ -24,9 +24,10 @@ from gridc.compiler.inputs.units import one_group
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import RateDefinition, mean_called
-from gridc.runtime.store.rows import CellOutcomes, ResponseRow
+from gridc.runtime.store.rows import ResponseRow
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.inference import ResponseFilter
 from gridc.schema.items import UnitLevel

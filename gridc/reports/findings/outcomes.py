@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import units_of
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.statistics.arrays import Whole
 from gridc.statistics.jackknife import effective_number
 

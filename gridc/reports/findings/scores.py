@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.item_outcomes import out_of_bounds
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest_bytes
 from gridc.schema.spec import Spec
 

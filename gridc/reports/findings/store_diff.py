@@ -18,9 +18,9 @@ import numpy as np
 
 from gridc.compiler.grid import passes
 from gridc.compiler.lock.diff import PathDifference, differences
+from gridc.outcomes import CellOutcomes
 from gridc.reports.findings import paired
 from gridc.reports.findings.item_outcomes import item_outcomes
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from gridc.schema.spread import PairedRow

@@ -12,8 +12,8 @@ import numpy as np
 from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
-from gridc.compiler.inputs.logs.records import LOG_STATES
 from gridc.compiler.inputs.wording import share_with_shared_wording
+from gridc.outcomes import STATES, CellOutcomes, of_answers
 from gridc.reports.levels import level_names
 from gridc.reports.recorded.settings import settings_of
 from gridc.schema.comparison import StateCounts
@@ -61,37 +61,46 @@ class RecordedCell:
     counted: CountedItems | None = None
 
     @cached_property
-    def _columns(self) -> list[LogColumn]:
-        return [run.column for run in self.runs if run.column is not None]
+    def outcomes(self) -> CellOutcomes:
+        """Of every item of the benchmark, the repetitions in their order."""
+        columns = [run.column for run in self.runs if run.column is not None]
+        orders = [np.argsort(column.epoch, kind="stable") for column in columns]
+        item, score, state = (
+            np.concatenate(
+                [getattr(column, name)[order] for column, order in zip(columns, orders, strict=True)]
+                or [np.zeros(0, kind)]
+            )
+            for name, kind in (("item", np.int64), ("score", np.float64), ("state", np.int64))
+        )
+        every = of_answers(("",) * self.count, item, score, state)
+        if self.unlisted is None:
+            return every
+        return every.at(np.where(every.trials > 0, np.arange(self.count), -1), self.unlisted)
 
     @cached_property
     def itemised(self) -> bool:
-        return bool(self._columns)
+        return any(run.column is not None for run in self.runs)
 
     @cached_property
     def scores(self) -> Floats:
         """The score of every item of the benchmark, (items,): the mean of its repetitions, NaN where it was
         not asked or one of them has no score."""
-        total, number = np.zeros(self.count), np.zeros(self.count)
-        for column in self._columns:
-            total += np.bincount(column.item, column.score, self.count)
-            number += np.bincount(column.item, minlength=self.count)
-        means: Floats = np.divide(total, number, out=np.full(self.count, np.nan), where=number > 0)
-        if self.unlisted is not None:
-            means[number == 0] = self.unlisted
+        trials, scored = self.outcomes.trials, self.outcomes.scored
+        means: Floats = np.divide(
+            self.outcomes.correct,
+            trials,
+            out=np.full(self.count, np.nan),
+            where=(trials > 0) & (scored == trials),
+        )
         small = np.abs(means) < LARGE
         means[small] = np.round(means[small], 12)
         return means
 
-    @cached_property
+    @property
     def held(self) -> CountedItems:
         """The items that have an answer here, or a score without being listed, (items,)."""
-        if self.unlisted is not None:
-            return np.ones(self.count, bool)
-        asked = np.zeros(self.count, bool)
-        for column in self._columns:
-            asked[column.item] = True
-        return asked
+        held: CountedItems = self.outcomes.trials > 0
+        return held
 
     @cached_property
     def bounded(self) -> bool:
@@ -100,72 +109,52 @@ class RecordedCell:
         return self.itemised and bool((scores >= 0).all() and (scores <= 1).all())
 
     @cached_property
+    def _ends(self) -> tuple[Floats, Floats]:
+        return self.outcomes.ends(*((1.0, 0.0) if self.lower else (0.0, 1.0)))
+
+    @property
     def worst(self) -> Floats:
         """The score of every item that counts, (items,), what is missing being wrong; NaN elsewhere."""
-        return self._filled(1.0 if self.lower else 0.0)
+        return self._counting(np.round(self._ends[0], 12))
 
-    @cached_property
+    @property
     def best(self) -> Floats:
         """The same, what is missing being right."""
-        return self._filled(0.0 if self.lower else 1.0)
-
-    def _filled(self, value: float, first: bool = False) -> Floats:
-        if first:
-            scores = np.where(np.isnan(self.first), value, self.first)
-        else:
-            total, number = np.zeros(self.count), np.zeros(self.count)
-            for column in self._columns:
-                scored = np.where(np.isnan(column.score), value, column.score)
-                total += np.bincount(column.item, scored, self.count)
-                number += np.bincount(column.item, minlength=self.count)
-            fallback = value if self.unlisted is None else self.unlisted
-            scores = np.round(
-                np.divide(total, number, out=np.full(self.count, fallback), where=number > 0), 12
-            )
-        return scores if self.counted is None else np.where(self.counted, scores, np.nan)
+        return self._counting(np.round(self._ends[1], 12))
 
     def first_ends(self) -> tuple[Floats, Floats]:
         """The worst and the best score of every item's first repetition, (items,)."""
+        first = np.where(np.isnan(self.scores), np.nan, self.outcomes.first)
         worst, best = (1.0, 0.0) if self.lower else (0.0, 1.0)
-        return self._filled(worst, first=True), self._filled(best, first=True)
+        least, most = (self._counting(np.where(np.isnan(first), end, first)) for end in (worst, best))
+        return least, most
+
+    def _counting(self, scores: Floats) -> Floats:
+        return scores if self.counted is None else np.where(self.counted, scores, np.nan)
 
     @property
     def absent(self) -> int:
         """Items that count and that this model lacks."""
         return 0 if self.counted is None else int((self.counted & ~self.held).sum())
 
-    @cached_property
-    def first(self) -> Floats:
-        """The score of every item in its first repetition of the first run, (items,)."""
-        scores = self.scores.copy()
-        for column in reversed(self._columns):
-            begins = column.epoch == column.epoch.min(initial=0)
-            scores[column.item[begins]] = column.score[begins]
-        return np.where(np.isnan(self.scores), np.nan, scores)
-
     @property
     def repetitions(self) -> int:
         """Of an item, at most."""
-        counts = [np.bincount(column.item, minlength=self.count) for column in self._columns]
-        return int(np.sum(counts, axis=0).max(initial=0)) if counts else 0
+        return int(self.outcomes.trials.max(initial=0)) if self.itemised else 0
 
     @property
     def asked(self) -> int | None:
         """How many items have an answer, or end in some other way."""
-        if not self.itemised:
-            return None
-        if self.unlisted is not None:
-            return self.count
-        return len(np.unique(np.concatenate([column.item for column in self._columns])))
+        return int(self.held.sum()) if self.itemised else None
 
     @property
     def states(self) -> StateCounts:
-        counts = sum(
-            (np.bincount(column.state, minlength=len(LOG_STATES)) for column in self._columns),
-            np.zeros(len(LOG_STATES), np.int64),
-        )
+        counts = np.zeros(len(STATES), np.int64)
+        for run in self.runs:
+            if run.column is not None:
+                counts += np.bincount(run.column.state, minlength=len(STATES))
         absent = self.absent if self.itemised else 0
-        return StateCounts(**dict(zip(LOG_STATES, counts.tolist(), strict=True)), absent=absent)
+        return StateCounts(**dict(zip(STATES, counts.tolist(), strict=True)), absent=absent)
 
 
 @dataclass(frozen=True, eq=False)

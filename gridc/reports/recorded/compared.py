@@ -11,12 +11,12 @@ import numpy as np
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
-from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
+from gridc.compiler.inputs.logs.records import WITHOUT_SCORE, LogRun
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.comparison.run import READING, AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
+from gridc.reports.comparison.run import READING, AnswerTexts, ComparedRun, RunBenchmark, RunItems
 from gridc.reports.recorded.cells import recorded
 from gridc.reports.recorded.settings import settings_of
-from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
 
@@ -108,35 +108,32 @@ def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, n
 
 
 def _benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection) -> RunBenchmark:
-    answers: dict[int, dict[str, list[RunAnswer]]] = {}
+    answers: defaultdict[str, list[tuple[LogColumn, LogRun]]] = defaultdict(list)
     settings: dict[str, dict[tuple[Aspect, str], object]] = {}
     lower = False
     for gathered in runs:
         run, chosen = gathered.run, selection.of(gathered)
         if chosen is None:
             continue
-        column = gathered.columns[chosen]
         lower = lower or chosen in run.lower
         configuration = configuration_of(run)
         settings[configuration] = dict(settings_of(run))
         settings[configuration][READING] = chosen
-        for number, answer in _answers(column, run, len(items.ids)):
-            answers.setdefault(number, {}).setdefault(configuration, []).append(answer)
+        answers[configuration].append((gathered.columns[chosen], run))
+    every = {name: _outcomes(some, items) for name, some in answers.items()}
+    held = np.flatnonzero(np.logical_or.reduce([cell.trials > 0 for cell in every.values()]))
     keys = items.keys
-    held = {
-        keys[number].hex(): RunItem(
-            items.ids[number],
-            items.units[number],
-            {name: tuple(replicates) for name, replicates in by_configuration.items()},
-            items.questions[number],
-        )
-        for number, by_configuration in sorted(answers.items())
-    }
-    alone = len({item.unit for item in held.values()}) == len(held)
+    own = RunItems(
+        tuple(keys[number].hex() for number in held),
+        tuple(items.ids[number] for number in held),
+        tuple(items.units[number] for number in held),
+        tuple(items.questions[number] for number in held),
+    )
     return RunBenchmark(
         Direction(lower=lower),
-        "item" if alone else "unit",
-        held,
+        "item" if len(set(own.units)) == len(own) else "unit",
+        own,
+        {name: cell.at(held) for name, cell in every.items()},
         settings,
         unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
         total=max((one.run.total for one in runs if one.run.total is not None), default=None),
@@ -153,17 +150,23 @@ def configuration_of(run: LogRun) -> str:
     return ",".join(parts)
 
 
-def _answers(column: LogColumn, run: LogRun, count: int) -> Iterator[tuple[int, RunAnswer]]:
-    for row, (number, state, score) in enumerate(
-        zip(column.item.tolist(), column.state.tolist(), column.score.tolist(), strict=True)
-    ):
-        scored = 0 <= score <= 1
-        name = LOG_STATES[state]
-        ended: AnswerState = name if scored or name in WITHOUT_SCORE else "unscored"
-        yield number, RunAnswer(score if scored else None, ended, column.prompt(row))
-    if run.unlisted is not None:
-        for number in np.setdiff1d(np.arange(count), column.item).tolist():
-            yield number, RunAnswer(run.unlisted, "read")
+def _outcomes(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems) -> CellOutcomes:
+    """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 is none,
+    and an item that a list leaves out has the score of those."""
+    parts = []
+    for column, run in answers:
+        inside = (column.score >= 0) & (column.score <= 1)
+        without = np.isin(column.state, [STATES.index(state) for state in WITHOUT_SCORE])
+        state = np.where(inside | without, column.state, STATES.index("unscored"))
+        prompts = [column.prompt(row) for row in range(len(column.item))]
+        parts.append((column.item, np.where(inside, column.score, np.nan), state, prompts))
+        if run.unlisted is not None:
+            rest = np.setdiff1d(np.arange(len(items.ids)), column.item)
+            score = np.full(len(rest), run.unlisted)
+            parts.append((rest, score, np.full(len(rest), READ), [None] * len(rest)))
+    item, score, state = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    prompts = [prompt for part in parts for prompt in part[3]]
+    return of_answers(tuple(items.ids), item, score, state, prompts)
 
 
 def _facts(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:

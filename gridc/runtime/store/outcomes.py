@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gridc.outcomes import CellOutcomes
 from gridc.runtime.store.reader import Reader
-from gridc.runtime.store.rows import CellOutcomes, ResponseRow, SampleRow
+from gridc.runtime.store.rows import ResponseRow, SampleRow
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 
 ENDED = """CASE WHEN score IS NULL THEN 'waiting'

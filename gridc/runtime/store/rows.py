@@ -1,12 +1,8 @@
 """What is read of a store, row by row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import compress
+from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 RECORDED = "recorded"
 """How the scores of imported logs came about, and the key of their study's document that says where from."""
@@ -23,36 +19,6 @@ class Progress:
     @property
     def complete(self) -> bool:
         return self.answered == self.total and not self.unscored
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellOutcomes:
-    """The outcomes of one cell by item, as whole numbers of shape (items,); `items` is sorted.
-
-    Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
-    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none. Scores are
-    in units of 1 / `scale`, which is the setting's and not in the store.
-    """
-
-    items: tuple[str, ...]
-    trials: NDArray[np.int64]
-    scored: NDArray[np.int64]
-    parsed: NDArray[np.int64]
-    correct: NDArray[np.int64]
-    first: NDArray[np.int64]
-    scale: int = 1
-
-    def of_items(self, some: NDArray[np.bool_]) -> "CellOutcomes":
-        """The outcomes of some of the items, flags of shape (items,)."""
-        return replace(
-            self,
-            items=tuple(compress(self.items, some.tolist())),
-            trials=self.trials[some],
-            scored=self.scored[some],
-            parsed=self.parsed[some],
-            correct=self.correct[some],
-            first=self.first[some],
-        )
 
 
 class ResponseRow(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
-    LOG_STATES,
     LogAnswer,
     LogAxis,
     LogRun,
@@ -19,6 +18,7 @@ from gridc.compiler.inputs.logs.records import (
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
+from gridc.outcomes import STATES
 
 PACKAGE = "Every Eval Ever"
 NAMES: tuple[str, ...] = ("*_samples.jsonl",)
@@ -30,7 +30,7 @@ READING = "score"
 OWN = "gridc_"
 """What the names begin with that gridc's export has among the free details of the format."""
 AXIS = f"{OWN}axis_"
-KNOWN = {state: state for state in LOG_STATES}
+KNOWN = {state: state for state in STATES}
 UNKNOWN = (
     "failed, cut off and unreadable answers: the format has no place for them",
     "replicates",

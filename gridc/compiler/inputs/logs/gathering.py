@@ -8,7 +8,7 @@ import numpy as np
 
 from gridc.compiler.inputs.logs.bounded import log_error
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogAnswer, LogRun
+from gridc.compiler.inputs.logs.records import WITHOUT_SCORE, LogAnswer, LogRun
 from gridc.compiler.inputs.questions import (
     DIGEST_BYTES,
     Question,
@@ -18,9 +18,10 @@ from gridc.compiler.inputs.questions import (
     text_digest,
 )
 from gridc.compiler.inputs.wording import MOST, phrases
+from gridc.outcomes import STATES
 from gridc.statistics.arrays import Floats, Whole
 
-STATE_CODES = {state: code for code, state in enumerate(LOG_STATES)}
+STATE_CODES = {state: code for code, state in enumerate(STATES)}
 NO_PROMPT = bytes(DIGEST_BYTES)
 NAN = float("nan")
 LARGEST = 1e100
@@ -119,7 +120,7 @@ def _units_an_item(units: Sequence[str], numbers: Sequence[int]) -> float:
 @dataclass(frozen=True, slots=True, eq=False)
 class LogColumn:
     """The answers of a run under one reading, (N,): number of the item, repetition, state by its place in
-    `LOG_STATES`, and score (NaN: none); and the digests of the prompts, one after the other."""
+    `STATES`, and score (NaN: none); and the digests of the prompts, one after the other."""
 
     item: Whole
     epoch: Whole

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.columns import CONTENT, DATA, ITEM, NEEDED, READ, column_name
 from gridc.compiler.inputs.logs.records import (
-    LOG_STATES,
     WITHOUT_SCORE,
     LogAnswer,
     LogRun,
@@ -31,6 +30,7 @@ from gridc.compiler.inputs.logs.records import (
 )
 from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
+from gridc.outcomes import STATES
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
@@ -174,9 +174,9 @@ def _answers(reading: str, rows: list[_Row]) -> Iterator[LogAnswer]:
 def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     score = _score(file, row["score"], line)
     state = str(row.get("state") or ("unscored" if score is None else "read"))
-    if state not in LOG_STATES:
+    if state not in STATES:
         message = f"`{state}` is not a state"
-        raise _row_error(file, "GC672", message, line, f"known: {', '.join(LOG_STATES)}")
+        raise _row_error(file, "GC672", message, line, f"known: {', '.join(STATES)}")
     content = next((str(row[name]) for name in CONTENT if row.get(name) not in (None, "")), None)
     id = next((str(row[name]) for name in ITEM if row.get(name) not in (None, "")), content or "")
     return _Row(
@@ -184,7 +184,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         None if content is None else content_digest(content),
         _whole(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,
-        next(known for known in LOG_STATES if known == state),
+        next(known for known in STATES if known == state),
         _unit(file, row),
         row.get("prompt") or content,
         row.get("answer") or None,

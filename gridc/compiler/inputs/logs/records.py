@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, Protocol, cast, get_args
+from typing import Any, NamedTuple, Protocol, cast
 
 from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.questions import Question, text_digest
@@ -15,7 +15,6 @@ from gridc.registry import Registry
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
-LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
 DESCRIPTION = "gridc"
 """The folder beside the logs that gridc exported with the study that they are of, which is no log."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})

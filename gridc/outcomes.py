@@ -1,0 +1,148 @@
+"""What the items of a benchmark came to under one model and configuration, whoever asked them.
+
+A store, logs of any package and bundles are read into this shape, and nobody behind it asks which.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.schema.comparison import AnswerState
+from gridc.statistics.arrays import Flags, Floats, Whole
+
+STATES: tuple[AnswerState, ...] = get_args(AnswerState)
+"""How an answer ends, in the order of the columns of `CellOutcomes.states`."""
+READ = STATES.index("read")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellOutcomes:
+    """The outcomes of one cell by item, of shape (items,).
+
+    Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
+    answer and the sum of their scores. `first` is the score of replicate 0. Scores are in units of 1 /
+    `scale`: of a study whole numbers, -1 where replicate 0 has none, and the scale is the setting's; of logs
+    fractions as they have them, NaN where there is none. `items` is sorted in a study.
+
+    `states` (items, states) counts how the answers ended and `prompts` has the digest of each item's first
+    prompt, None where it is not known; both are None where nobody asked.
+    """
+
+    items: tuple[str, ...]
+    trials: Whole
+    scored: Whole
+    parsed: Whole
+    correct: NDArray[Any]
+    first: NDArray[Any]
+    scale: int = 1
+    states: Whole | None = None
+    prompts: NDArray[np.object_] | None = None
+
+    def of_items(self, some: Flags) -> "CellOutcomes":
+        """The outcomes of some of the items, flags of shape (items,)."""
+        return replace(
+            self,
+            items=tuple(compress(self.items, some.tolist())),
+            trials=self.trials[some],
+            scored=self.scored[some],
+            parsed=self.parsed[some],
+            correct=self.correct[some],
+            first=self.first[some],
+        )
+
+    def at(self, places: Whole, unlisted: float | None = None) -> "CellOutcomes":
+        """The outcomes of the items at these places, (n,); where it is -1 none was asked, or the one answer
+        is there that everything has which is not listed."""
+        here = places >= 0
+        listed = int(unlisted is not None)
+
+        def taken(column: NDArray[Any], other: float) -> NDArray[Any]:
+            """`other` where an item is not here."""
+            full = np.full((len(places), *column.shape[1:]), other, column.dtype)
+            full[here] = column[places[here]]
+            return full
+
+        states = None if self.states is None else taken(self.states, 0)
+        if states is not None:
+            states[~here, READ] = listed
+        return replace(
+            self,
+            items=tuple(self.items[place] if place >= 0 else "" for place in places.tolist()),
+            trials=taken(self.trials, listed),
+            scored=taken(self.scored, listed),
+            parsed=taken(self.parsed, listed),
+            correct=taken(self.correct, unlisted or 0.0),
+            first=taken(self.first, np.nan if unlisted is None else unlisted),
+            states=states,
+            prompts=None if self.prompts is None else _without(self.prompts, places),
+        )
+
+    def ends(self, worst: float = 0.0, best: float = 1.0) -> tuple[Floats, Floats]:
+        """The mean score of every item, (items,), what is missing being the worst and the best there is; so
+        is an item that was not asked."""
+        known, missing = self.correct / self.scale, self.trials - self.scored
+        least, most = (
+            np.divide(
+                known + missing * end,
+                self.trials,
+                out=np.full(len(known), end, np.float64),
+                where=self.trials > 0,
+            )
+            for end in (worst, best)
+        )
+        return least, most
+
+    @property
+    def all_read(self) -> Flags:
+        """Which items were asked, and all their answers read, (items,)."""
+        read: Flags = (self.trials > 0) & (self.parsed == self.trials)
+        return read
+
+    def equals(self, other: "CellOutcomes") -> bool:
+        """Whether both have the same answers to the same questions, as far as it is known."""
+        columns = ("trials", "scored", "correct", "first", "states", "prompts")
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=name == "first")
+            for name in columns
+        )
+
+
+def of_answers(
+    items: tuple[str, ...],
+    item: Whole,
+    score: Floats,
+    state: Whole,
+    prompts: Sequence[str | None] | None = None,
+) -> CellOutcomes:
+    """The outcomes of answers one by one, (N,) each, an item's replicates in their order: the place of the
+    item, the score (NaN: none), the place of the state in `STATES`, and the digest of the prompt."""
+    count, scored = len(items), ~np.isnan(score)
+    states = np.zeros((count, len(STATES)), np.int64)
+    np.add.at(states, (item, state), 1)
+    asked, begins = np.unique(item, return_index=True)
+    first = np.full(count, np.nan)
+    first[asked] = score[begins]
+    shown = np.full(count, None, np.object_)
+    if prompts is not None:
+        shown[asked] = [prompts[row] for row in begins.tolist()]
+    return CellOutcomes(
+        items,
+        trials=np.bincount(item, minlength=count),
+        scored=np.bincount(item[scored], minlength=count),
+        parsed=states[:, READ],
+        correct=np.bincount(item[scored], score[scored], count),
+        first=first,
+        states=states,
+        prompts=shown,
+    )
+
+
+def _without(prompts: NDArray[np.object_], places: Whole) -> NDArray[np.object_]:
+    """Those at these places, None where it is -1."""
+    shown = np.full(len(places), None, np.object_)
+    shown[places >= 0] = prompts[places[places >= 0]]
+    return shown

@@ -13,6 +13,8 @@ from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
 LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
+MOST_ITEMS = 2_000_000
+"""Items that a benchmark is said to have: those that no log names take memory too."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
 
 

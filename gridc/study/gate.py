@@ -21,7 +21,7 @@ from gridc.reports.recorded.compared import LogSelection, logged_run
 from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
 from gridc.schema.policy import Aspect, Policy
 from gridc.study.place import operand
-from gridc.study.recorded import is_of_logs, recorded_logs
+from gridc.study.recorded import is_of_logs, recorded_logs, require_countable
 
 __all__ = [
     "ComparedBenchmark",
@@ -161,6 +161,7 @@ def compare(
         source = read(policy)
         stated = typed_as(Policy, "policy", source)
     stated = given.over(stated)
+    require_countable([stated.total, *(one.total for one in stated.benchmark)])
     selection = given.selection(stated)
     firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
     if source is not None:

@@ -13,7 +13,7 @@ from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
 from gridc.compiler.inputs.logs.bounded import LogFile
 from gridc.compiler.inputs.logs.columns import TableColumns
-from gridc.compiler.inputs.logs.records import DESCRIPTION
+from gridc.compiler.inputs.logs.records import DESCRIPTION, MOST_ITEMS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
@@ -163,6 +163,14 @@ def recorded_logs(path: Path) -> list[Path] | None:
     return [Path(file["path"]) for file in document["files"]]
 
 
+def require_countable(totals: Iterable[int | None]) -> None:
+    """Raise `UsageError` where a benchmark is said to have more items than are counted."""
+    most = max((total for total in totals if total is not None), default=0)
+    if most > MOST_ITEMS:
+        message = f"a benchmark of {most:,} items is stated, and at most {MOST_ITEMS:,} are counted"
+        raise UsageError([Diagnostic("GC000", message, help="correct the number, or leave it out")])
+
+
 def certify(
     logs: Sequence[Path],
     reading: str | None = None,
@@ -184,6 +192,7 @@ def certify(
         for stated in (benchmarks, models)
     )
     columns = TableColumns.stated(axes, ignore, unit)
+    require_countable([total])
     read = read_logs(logs, tasks, same, columns)
     columns.check()
     known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}

@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft4Validator, Draft202012Validator
 
 import gridc
+from gridc.diagnostics.errors import UsageError
 from gridc.schema import jsonschema
 from tests.e2e.conftest import PACKAGE, Done, command
 
@@ -200,6 +201,20 @@ def test_a_store_without_units_is_refused(runs: Path, tmp_path: Path) -> None:
 
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
+
+
+def test_no_more_items_are_stated_than_are_counted(tmp_path: Path) -> None:
+    """Each that no log names takes memory: a number with many digits would never end."""
+    table = CASES / "compare" / "absent_base.csv"
+    for total in (2_000_001, 10**20):
+        with pytest.raises(UsageError, match="at most 2,000,000 are counted"):
+            gridc.certify(table, total=total)
+        with pytest.raises(UsageError, match="at most 2,000,000 are counted"):
+            gridc.compare(table, table, margin=5, total=total)
+        policy = tmp_path / "release.toml"
+        policy.write_text(f'policy = 1\nmargin = 5\n[[benchmark]]\nid = "b"\ntotal = {min(total, 10**7)}\n')
+        with pytest.raises(UsageError, match="at most 2,000,000 are counted"):
+            gridc.compare(table, table, policy=policy)
 
 
 def test_what_a_log_lacks_is_no_go(tmp_path: Path) -> None:

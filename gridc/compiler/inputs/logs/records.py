@@ -17,6 +17,8 @@ from gridc.schema.policy import Aspect
 
 DESCRIPTION = "gridc"
 """The folder beside the logs that gridc exported with the study that they are of, which is no log."""
+MOST_ITEMS = 2_000_000
+"""Items that a benchmark is said to have: those that no log names take memory too."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
 
 

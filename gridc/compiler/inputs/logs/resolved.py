@@ -9,7 +9,14 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import (
+    MOST_ITEMS,
+    LogAnswer,
+    LogRun,
+    PrintedScore,
+    axis,
+    log_reader,
+)
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"
@@ -30,8 +37,6 @@ SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "no_logs": (0.0, "read"),
 }
 """What an id in a list earns. An id in several lists earns what the first of them says."""
-MOST_ITEMS = 2_000_000
-"""Instances of a benchmark: those that no list names take memory too."""
 UNKNOWN = ("what is asked: items match by id", "prompts", "decoding", "answers", "versions")
 
 

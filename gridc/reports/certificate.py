@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.findings.analysis import MAXIMA
+from gridc.reports.findings.analysis import MAXIMA, Between
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
@@ -25,6 +25,7 @@ from gridc.schema.certificate import (
     Tally,
 )
 from gridc.schema.scopes import OrderingCounts, OrderingRow, PairRow, ReadableRow, ScopeRow
+from gridc.schema.spread import BetweenRow
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
     1: "higher_is_better",
@@ -101,6 +102,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
+        between=tuple(map(_between, analysis.between)),
     )
 
 
@@ -114,6 +116,17 @@ def _rate(rate: RateFinding) -> RateRow:
 def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     return IntervalsRow.of(
         intervals, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(intervals.unit)
+    )
+
+
+def _between(between: Between) -> BetweenRow:
+    one, other = between.dispersion_a, between.dispersion_b
+    return BetweenRow.of(
+        between,
+        range_a=one.greatest - one.least,
+        range_b=other.greatest - other.least,
+        sdi_a=one.sdi,
+        sdi_b=other.sdi,
     )
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from gridc import __version__
 from gridc.compiler.grid.cell import Cell
@@ -263,7 +264,7 @@ def flat_columns(model: type[BaseModel]) -> list[Column]:
     """A row type of the certificate as columns: the fields of a part stand under its name, `part_field`, and
     what is neither a value nor a list of texts is JSON."""
     columns = []
-    for name, info in model.model_fields.items():
+    for name, info in _written(model):
         part = _part(info.annotation)
         if part is not None:
             columns += [_prefixed(name, column) for column in flat_columns(part)]
@@ -272,10 +273,15 @@ def flat_columns(model: type[BaseModel]) -> list[Column]:
     return columns
 
 
+def _written(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """The fields of a row that stand in files."""
+    return [(name, info) for name, info in model.model_fields.items() if not info.exclude]
+
+
 def flat_row(row: BaseModel) -> dict[str, Any]:
     """A row of the certificate under the names of `flat_columns`."""
     values: dict[str, Any] = {}
-    for name, info in type(row).model_fields.items():
+    for name, info in _written(type(row)):
         value, part = getattr(row, name), _part(info.annotation)
         if part is None:
             if _column_type(info.annotation) == "string" and not isinstance(value, str | None):

@@ -18,9 +18,9 @@ from gridc.reports.figures.drawing import (
     axis,
     figure,
 )
+from gridc.reports.findings.analysis import VarianceShares
 from gridc.reports.findings.findings import BenchmarkFinding, ParseRate
 from gridc.reports.words import percent
-from gridc.schema.spread import VarianceRow
 from gridc.statistics.orderings import Order
 
 ROW, WIDTH = 19, 210
@@ -64,7 +64,7 @@ def order_name(order: Order) -> str:
     return " > ".join(" = ".join(group) for group in order)
 
 
-def variance_shares(benchmark: str, shares: Sequence[VarianceRow]) -> Figure:
+def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
     """eta^2 of the model, of the axes' main effects, of the two-way terms, and the rest (Type II)."""
     canvas, across = Canvas(), Scale(0, 1, 0, WIDTH)
     bottom = len(shares) * (ROW + 6)
@@ -99,7 +99,7 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceRow]) -> Figure:
     )
 
 
-def variance_name(shares: VarianceRow) -> str:
+def variance_name(shares: VarianceShares) -> str:
     """The measurand of a decomposition, and whether only its parse-clean cells are in."""
     return f"{shares.measurand}{', parse-clean' if shares.clean else ''}"
 

@@ -25,16 +25,13 @@ from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
 from gridc.schema.spread import (
     AgreementRow,
-    BetweenRow,
-    DecompositionRow,
+    ChangeRow,
     LevelGapRow,
     MaximumRow,
-    VarianceRow,
 )
 from gridc.statistics.contrasts import Scored, pair_levels
-from gridc.statistics.digits import every_digits
 from gridc.statistics.direction import Direction
-from gridc.statistics.dispersion import disperse, flip_rate
+from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
 from gridc.statistics.orderings import goodness
 from gridc.statistics.pairs import ScoreByModel
 from gridc.statistics.resample import (
@@ -56,6 +53,17 @@ SUBSETS, SHARE = 3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
+class VarianceShares:
+    """The decomposition of one measurand's scores; `clean` restricts it to the parse-clean cells. `third` is
+    Type III, which on a balanced grid is the same."""
+
+    measurand: str
+    clean: bool
+    second: Decomposition
+    third: Decomposition
+
+
+@dataclass(frozen=True, slots=True)
 class LevelMatrix:
     """What differs between the levels of an axis that changes what is measured, key by key (SafetyRepro, app.
     R): by key the value that a call has under each of `levels`, the first of which is the reference, all
@@ -66,6 +74,20 @@ class LevelMatrix:
     levels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str | None, ...]], ...]
     same: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Two models, cell by cell: the differences a - b, and the dispersion of each over the same
+    configurations, exact. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is
+    the digest of both models' cells."""
+
+    a: str
+    b: str
+    rows: str
+    change: ChangeRow
+    dispersion_a: Dispersion
+    dispersion_b: Dispersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +104,10 @@ class Ranges:
 class BenchmarkAnalysis:
     """What moves the scores of one benchmark, as far as it is measured."""
 
-    variance: tuple[VarianceRow, ...]
+    variance: tuple[VarianceShares, ...]
     gaps: tuple[LevelGapRow, ...]
     differences: tuple[LevelMatrix, ...]
-    between: tuple[BetweenRow, ...]
+    between: tuple[Between, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
     agreements: tuple[AgreementRow, ...]
@@ -165,7 +187,7 @@ def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
     return scores
 
 
-def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceRow]:
+def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
     least = Fraction(str(spec.analysis.parse_clean))
     shares = []
     for measurand in dict.fromkeys(score.cell.setting.method for score in shared):
@@ -182,20 +204,8 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceRow]:
             scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
-                shares.append(
-                    VarianceRow(
-                        measurand=measurand,
-                        clean=cells is clean,
-                        second=_shares(second),
-                        third=_shares(third),
-                    )
-                )
+                shares.append(VarianceShares(measurand, cells is clean, second, third))
     return shares
-
-
-def _shares(decomposition: Decomposition) -> DecompositionRow:
-    """The sums over terms are those of the terms as they are written."""
-    return DecompositionRow.of(every_digits(decomposition))
 
 
 def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
@@ -220,24 +230,20 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
     return gaps
 
 
-def _between(spec: Spec, shared: Sequence[CellScore]) -> list[BetweenRow]:
+def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
     scored = _places(shared)
     contrasts = []
     for a, b in combinations([model.id for model in spec.model], 2):
         deltas = pair_levels(scored, MODEL, b, a).deltas
         if deltas:
-            one = disperse([delta.after for delta in deltas])
-            other = disperse([delta.before for delta in deltas])
             contrasts.append(
-                BetweenRow.of(
-                    a=a,
-                    b=b,
-                    rows=digest([score.rows for score in shared if score.cell.model in (a, b)]),
-                    change=change_of([delta.delta for delta in deltas]),
-                    range_a=one.greatest - one.least,
-                    range_b=other.greatest - other.least,
-                    sdi_a=one.sdi,
-                    sdi_b=other.sdi,
+                Between(
+                    a,
+                    b,
+                    digest([score.rows for score in shared if score.cell.model in (a, b)]),
+                    change_of([delta.delta for delta in deltas]),
+                    disperse([delta.after for delta in deltas]),
+                    disperse([delta.before for delta in deltas]),
                 )
             )
     return contrasts

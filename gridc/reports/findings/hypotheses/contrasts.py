@@ -289,7 +289,7 @@ def contrast(
     if spec.analysis.equivalence == "nonsignificant" and odds is not None and odds.p <= alpha:
         margin = None
     change = comparison.change(level, reference, margin, alpha, tested=tested)
-    other, divergence = other_reading(comparison, level, reference, alpha, change)
+    other, divergence = _other_reading(comparison, level, reference, alpha, change)
     benchmarks = list(dict.fromkeys(comparison.rows.levels("benchmark")))
     parts = []
     for name in benchmarks if len(benchmarks) > 1 else []:
@@ -309,6 +309,31 @@ def contrast(
         recovery=None
         if hypothesis.control is None
         else _recovery(comparison, spec, hypothesis, hypothesis.control, change, benchmarks),
+    )
+
+
+def both_readings(
+    comparison: Comparison,
+    level: str,
+    reference: str,
+    alpha: float,
+    odds: OddsRow | None = None,
+    parts: tuple[RateChangeRow, ...] = (),
+) -> ContrastRow:
+    """One level against the reference, without a margin and without ratios of the rates."""
+    change = comparison.change(level, reference, None, alpha)
+    other, divergence = _other_reading(comparison, level, reference, alpha, change)
+    return ContrastRow(
+        change=change,
+        other=other,
+        divergence=divergence,
+        odds=odds,
+        risk_ratio=None,
+        risk_ratio_interval=None,
+        number_needed=None,
+        flips=comparison.flips(level, reference),
+        parts=parts,
+        recovery=None,
     )
 
 
@@ -356,7 +381,7 @@ def _recovery(
     )
 
 
-def other_reading(
+def _other_reading(
     comparison: Comparison, level: str, reference: str, alpha: float, change: RateChangeRow
 ) -> tuple[RateChangeRow | None, float | None]:
     """The change by the other reading of unreadable answers, and the divergence of both: ITT less PP. None

@@ -3,7 +3,7 @@ interactions."""
 
 from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading
+from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
@@ -65,21 +65,8 @@ def _contrast(
 ) -> ContrastRow:
     """A level against the first one, and in each part of `by`."""
     reference = comparison.levels[0]
-    change = comparison.change(level, reference, None, alpha)
-    other, divergence = other_reading(comparison, level, reference, alpha, change)
     parts = []
     for name in dict.fromkeys(comparison.rows.levels(hypothesis.by)):
         part = comparison.part(comparison.rows.codes(hypothesis.by, [name]) == 0)
         parts.append(part.change(level, reference, None, alpha, name))
-    return ContrastRow(
-        change=change,
-        other=other,
-        divergence=divergence,
-        odds=None,
-        risk_ratio=None,
-        risk_ratio_interval=None,
-        number_needed=None,
-        flips=comparison.flips(level, reference),
-        parts=tuple(parts),
-        recovery=None,
-    )
+    return both_readings(comparison, level, reference, alpha, parts=tuple(parts))

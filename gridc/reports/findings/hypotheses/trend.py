@@ -6,7 +6,7 @@ import numpy as np
 
 from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading, tails, wald
+from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of, tails, wald
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
@@ -18,7 +18,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
-from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, OddsRow, TrendRow
+from gridc.schema.hypotheses import EffectRow, FailureRow, OddsRow, TrendRow
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.arrays import Floats
 from gridc.statistics.clustered_logit import NotEstimable
@@ -64,20 +64,7 @@ def _decide(measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
     up, down = tails(odds)
     rising = hypothesis.direction == "increasing"
     last, first = hypothesis.order[-1], hypothesis.order[0]
-    change = comparison.change(last, first, None, alpha)
-    other, divergence = other_reading(comparison, last, first, alpha, change)
-    ends = ContrastRow(
-        change=change,
-        other=other,
-        divergence=divergence,
-        odds=odds,
-        risk_ratio=None,
-        risk_ratio_interval=None,
-        number_needed=None,
-        flips=comparison.flips(last, first),
-        parts=(),
-        recovery=None,
-    )
+    ends = both_readings(comparison, last, first, alpha, odds)
     test = None if odds is None else wald(odds)
     failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
     p = (up, down) if rising else (down, up)

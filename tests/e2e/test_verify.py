@@ -169,7 +169,7 @@ def test_a_rerun_takes_no_kept_proof(finished: Path, monkeypatch: pytest.MonkeyP
         opened.append(settings.reuse_proofs)
         raise UnavailableError([Diagnostic("GC604", "it is not opened here")])
 
-    monkeypatch.setitem(OPENERS, "hf", opens)
+    monkeypatch.setitem(vars(OPENERS)["_things"], "hf", opens)
     done = verify(finished, "--rerun", "5%")
     assert opened == [False]
     assert "GC604" in done.stderr

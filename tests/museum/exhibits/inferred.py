@@ -267,7 +267,7 @@ def another_sample(room: Any, patch: MonkeyPatch) -> set[str]:
 def of_other_items(needed: Callable[..., Any]) -> Callable[..., Any]:
     """As the appendix has it: 4.0 points are left, of another sample."""
     return lambda spec, outcome, benchmarks, change: needed(
-        spec, outcome, benchmarks, replace(change, difference=-0.04, interval=None)
+        spec, outcome, benchmarks, change.model_copy(update={"difference": -0.04, "interval": None})
     )
 
 
@@ -315,7 +315,7 @@ def a_gain_is_no_deviation(room: Any, patch: MonkeyPatch) -> set[str]:
 def losses_alone(test: Callable[..., Any]) -> Callable[..., Any]:
     def damaged(fitted: Any, columns: Any, odds: Any) -> Any:
         found = test(fitted, columns, odds)
-        return replace(found, p=1.0) if odds[0].z > 0 else found
+        return found.model_copy(update={"p": 1.0}) if odds[0].z > 0 else found
 
     return damaged
 

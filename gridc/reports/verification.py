@@ -29,7 +29,10 @@ from gridc.reports import other_versions
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
+from gridc.reports.findings.audit import AUDITS
+from gridc.reports.findings.blinding import GUESSES, SANITISED
 from gridc.reports.findings.find import find, noted_of_items
+from gridc.reports.findings.judges import JUDGING
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.seals import of_blinding
@@ -580,6 +583,8 @@ def of_reports(
         known |= noted_of_items(looks[-1])
         if known[PROPAGATION]:
             passed.append("what reached the steps of scaffolds, and what they came to")
+        if any(known[finding] for finding in (AUDITS, GUESSES, JUDGING, SANITISED)):
+            passed.append("what judges and people said of responses")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = texts(findings)
     writer, others = looks[-1].gridc, dict[str, bytes]()

@@ -16,6 +16,7 @@ from gridc.compiler.frontend.each import for_each
 from gridc.compiler.frontend.extends import expanded_text
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
+from gridc.compiler.frontend.placed import Expanded
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.references import References
 from gridc.compiler.frontend.source import read
@@ -51,11 +52,11 @@ class RecordedStudy(Study):
 
 
 def described(compiled: Compiled) -> dict[str, bytes]:
-    """The files of a study by name: its source (what it extends written out), its lock, what departed from
-    it, what was stamped, and its items by name and digest."""
+    """The files of a study by name: its source (what it extends, and the levels of its axes, written
+    out), its lock, what departed from it, what was stamped, and its items by name and digest."""
     study, source = compiled.study, compiled.source
     files = {
-        SPEC: expanded_text(source).encode() if source.others else source.path.read_bytes(),
+        SPEC: expanded_text(source).encode() if isinstance(source, Expanded) else source.path.read_bytes(),
         LOCK: compiled.lock_path.read_bytes(),
         STUDY: json_bytes(study.stamped()),
         ITEMS: json_bytes(

@@ -118,5 +118,5 @@ def _finding(sheet: str, benchmark: str, labelled: Sequence[_Labelled]) -> Audit
 
 
 AUDITS: Finding[tuple[AuditFinding, ...]] = Finding(
-    "audits", lambda record: tuple(audits(record.plan, record.store)), ()
+    "audits", lambda record: tuple(audits(record.plan, record.store)), (), tuple[AuditFinding, ...]
 )

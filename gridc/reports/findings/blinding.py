@@ -126,8 +126,13 @@ def guess_finding(
 
 
 GUESSES: Finding[tuple[GuessFinding, ...]] = Finding(
-    "guesses", lambda record: guess_findings(record.plan, record.store, record[JUDGED]), ()
+    "guesses",
+    lambda record: guess_findings(record.plan, record.store, record[JUDGED]),
+    (),
+    tuple[GuessFinding, ...],
 )
 SANITISED: Finding[SanitisedFinding | None] = Finding(
-    "sanitised", lambda record: sanitised_finding(record.plan, record.store)
+    "sanitised",
+    lambda record: sanitised_finding(record.plan, record.store),
+    recorded=SanitisedFinding,
 )

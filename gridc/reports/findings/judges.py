@@ -245,5 +245,8 @@ JUDGED: Finding[Judged | None] = Finding(
     "judged", lambda record: judged(record.plan, record.store), on_request=True
 )
 JUDGING: Finding[tuple[JudgingFinding, ...]] = Finding(
-    "judging", lambda record: find_judging(record.plan, record.store, record[JUDGED]), ()
+    "judging",
+    lambda record: find_judging(record.plan, record.store, record[JUDGED]),
+    (),
+    tuple[JudgingFinding, ...],
 )

@@ -42,13 +42,15 @@ class Finding(Generic[T_co]):
     def __post_init__(self) -> None:
         FINDINGS.add(self.name)(self)
 
-    def as_json(self, found: Any) -> Any:
-        """As it is recorded."""
-        return TypeAdapter(self.recorded).dump_python(found, mode="json")
+    def as_json(self, found: Any) -> str:
+        """As it is recorded: as a text, since an event sorts the keys of what it holds."""
+        return TypeAdapter(self.recorded).dump_json(found).decode()
 
     def from_json(self, content: Any) -> T_co:
-        """As it was recorded."""
-        return cast(T_co, TypeAdapter(self.recorded).validate_python(content))
+        """As it was recorded; until 0.2.0 no text."""
+        adapter = TypeAdapter(self.recorded)
+        read = adapter.validate_json if isinstance(content, str) else adapter.validate_python
+        return cast(T_co, read(content))
 
 
 def reported() -> tuple[Finding[Any], ...]:

@@ -1,7 +1,10 @@
 """A study that was exported as logs, certified from these alone: what the run itself says, byte for byte."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,12 +19,8 @@ from gridc.study import OpenStudy
 from tests.e2e import test_aggregates as aggregates
 from tests.e2e.conftest import command, make_study
 from tests.e2e.judged import serving
+from tests.roundtrip import DOCUMENTS
 from tools.servers.http import Server
-
-DOCUMENTS = (
-    "certificate.json", "estimates.json", "gridcard.json", "gridcard.md", "report.html", "scorecard.html",
-    "scorecard.json", "scorecard.md", "tables.tex",
-)  # fmt: skip
 
 
 def certified(study: OpenStudy, folder: Path) -> dict[str, bytes]:
@@ -139,6 +138,55 @@ def test_a_study_with_judges_is_certified_as_logs(tmp_path: Path) -> None:
     found = gridc.certify([study.export("every-eval-ever", tmp_path / "eee")])
     assert found.study is None
     assert any("judges" in note for note in found.certificate.notes)
+    study.export("bundle", tmp_path / "bundle")
+    done = command("verify", "bundle", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "what judges and people said of responses" in " ".join(done.stdout.split())
+
+
+def test_levels_that_are_stated_in_short_are_read_back(tmp_path: Path) -> None:
+    spec = make_study(tmp_path, items=8)
+    text = spec.read_text("utf-8")
+    start, end = text.index('[[axis]]\nid = "few_shot"'), text.index('[[axis]]\nid = "scoring"')
+    short = '[[axis]]\nid = "few_shot"\nvalues = { shots = [0, 3] }\ntier = "core"\nprovenance = "a test"\n\n'
+    spec.write_text(text[:start] + short + text[end:], "utf-8")
+    study = gridc.open(spec)
+    study.run()
+    study.report()
+    study.export("bundle", tmp_path / "bundle")
+    done = command("verify", "bundle", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert certified(study, tmp_path) == reported(tmp_path / "results" / "small")
+
+
+LOGPROBS = {"estimates.json", "report.html"}
+"""What says how far log-probabilities move, which logs do not have."""
+
+
+@pytest.mark.slow
+def test_every_study_of_these_tests_is_read_back(tmp_path: Path) -> None:
+    """Bundles verify, and logs say what the study says: of judges, scaffolds, turns, functions, sheets,
+    several answers, likelihoods, levels of every form."""
+    names = (
+        "aggregates answer_shifts audit blinding further_designs gallery judging many_levels match pairs "
+        "scaffolds scorers several_judges smallest target text_likelihood thinking turns"
+    )
+    lines = tmp_path / "lines.jsonl"
+    files = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names.split()]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.roundtrip", "-p", "no:cacheprovider", *files],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "ROUNDTRIP": str(lines)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    found = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
+    assert len(found) > 30
+    assert [line for line in found if line["bundle"]] == []
+    other = [line for line in found if not set(line["logs"]) <= {"judges"}]
+    assert all("answer_shifts" in line["test"] and set(line["logs"]) <= LOGPROBS for line in other), other
 
 
 def test_an_unfinished_run_is_said_to_be_one(study: Path, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def described_run(compiled: Compiled, lock: Lock, store: Store) -> dict[str, byt
         "first_call": first_call,
         "before_stamp": before_stamp,
         "observed": list(store.observed(stamp)),
+        "shared_calls": list(store.shared_calls(stamp)),
     }
     return {
         **described(compiled),

@@ -2,7 +2,7 @@
 on."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,12 +148,12 @@ def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:
     return tuple(distinct.values())
 
 
-def _shared_draws(record: RunRecord) -> dict[str, int]:
+def shared_draws(plan: Plan, calls_of_cells: Iterable[tuple[Sequence[str], int]]) -> dict[str, int]:
     """`CallCounts.shared_draws` of the calls that were made, those of scaffolds that follow from answers
-    included."""
-    drawing = {cell.key: cell for cell in record.plan.cells() if record.plan.draws(cell)}
+    included: rows of `Store.shared_calls`."""
+    drawing = {cell.key: cell for cell in plan.cells() if plan.draws(cell)}
     shared: Counter[str] = Counter()
-    for keys, calls in record.store.shared_calls(record.plan.study_digest) if len(drawing) > 1 else ():
+    for keys, calls in calls_of_cells if len(drawing) > 1 else ():
         among = set(keys)
         cells = [cell for key, cell in drawing.items() if key in among]
         for other in cells[1:]:
@@ -163,4 +163,8 @@ def _shared_draws(record: RunRecord) -> dict[str, int]:
 
 CONDUCT: Finding[Conduct] = Finding("conduct", lambda record: conduct(record.store, record.plan), UNKNOWN)
 ENVIRONMENT: Finding[tuple[dict[str, Any], ...]] = Finding("environment", _environment, ())
-SHARED_DRAWS: Finding[dict[str, int]] = Finding("shared_draws", _shared_draws, {})
+SHARED_DRAWS: Finding[dict[str, int]] = Finding(
+    "shared_draws",
+    lambda record: shared_draws(record.plan, record.store.shared_calls(record.plan.study_digest)),
+    {},
+)

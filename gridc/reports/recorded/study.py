@@ -29,7 +29,7 @@ from gridc.reports.exchange.recorded_study import (
     read_described,
 )
 from gridc.reports.files import texts
-from gridc.reports.findings.conduct import CONDUCT
+from gridc.reports.findings.conduct import CONDUCT, SHARED_DRAWS, shared_draws
 from gridc.reports.findings.find import find, noted_of_items
 from gridc.reports.findings.findings import Findings
 from gridc.reports.verification import MOST_JSON
@@ -85,6 +85,7 @@ def read_exported(folder: Path, logs: ReadLogs) -> ExportedRun | None:
         progress, observed = Progress(**said["progress"]), tuple(map(str, said["observed"]))
         compiled, lock = read_described(folder, lambda _: shown, lambda _: questions)
         plan = Plan(compiled.study)
+        shared = shared_draws(plan, said["shared_calls"])
         findings = [
             *of_description(compiled, folder),
             *of_deviations(compiled, lock, folder),
@@ -120,7 +121,11 @@ def read_exported(folder: Path, logs: ReadLogs) -> ExportedRun | None:
         near_ties=said["near_ties"],
         first_call=said["first_call"],
         before_stamp=said["before_stamp"],
-        computed={**found.computed, CONDUCT.name: replace(found[CONDUCT], observed=observed)},
+        computed={
+            **found.computed,
+            CONDUCT.name: replace(found[CONDUCT], observed=observed),
+            SHARED_DRAWS.name: shared,
+        },
     )
     ended = recorded(events, RunFinished, plan.study_digest)
     return ExportedRun(found, ended[-1].results if ended else None)

@@ -144,6 +144,10 @@ class LogCertificate(Part):
     format: Literal["gridc-logs/1"]
     gridc: str
     provenance: str
+    stamp: Annotated[
+        Digest | None,
+        Field(description="Of the study that gridc exported as these logs; null of other packages."),
+    ]
     alpha: Share
     common_only: Annotated[bool, Field(description="Whether only items that all models have count.")]
     files: tuple[LogFileRow, ...]

@@ -211,8 +211,8 @@ def certify(
     parts = recorded(read, reading, may_differ, common_only, total)
     chosen = (reading, benchmarks, may_differ, models, axes, ignore, common_only, total, unit)
     run = None if any(chosen) else _exported(logs, read)
-    provenance = None if run is None else run.provenance
-    return LogReport(certificate(read, parts, alpha, common_only, provenance), read, parts, run)
+    exported = None if run is None else (run.findings.stamp, run.provenance)
+    return LogReport(certificate(read, parts, alpha, common_only, exported), read, parts, run)
 
 
 def _exported(logs: Sequence[Path], read: ReadLogs) -> "ExportedRun | None":

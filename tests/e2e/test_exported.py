@@ -40,7 +40,9 @@ def test_logs_of_a_study_say_what_the_study_says(study: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "hash to the results that the run recorded at its end" in " ".join(done.stdout.split())
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_text("utf-8"))
+    assert "gridc asked nothing" not in done.stdout
     listed = json.loads(command("certify", "--from", "eee", "--json", cwd=tmp_path).stdout)
+    assert listed["stamp"] == certificate["stamp"]
     assert listed["study"] == certificate
     said = " ".join(done.stdout.split())
     assert all(" ".join(sentence.split()) in said for sentence in certificate["statements"])

@@ -40,11 +40,11 @@ def certificate(
     benchmarks: Iterable[RecordedBenchmark],
     alpha: float = ALPHA,
     common_only: bool = False,
-    provenance: str | None = None,
+    exported: tuple[str, str] | None = None,
 ) -> LogCertificate:
-    """All benchmarks of some logs; `provenance` says where those come from that gridc exported. The claims of
-    all pairs of all benchmarks share `alpha`: one family of reversals and one of orders, as in a study's
-    certificate."""
+    """All benchmarks of some logs; `exported` has the stamp of the study that gridc exported as these, and
+    where it comes from, in words. The claims of all pairs of all benchmarks share `alpha`: one family of
+    reversals and one of orders, as in a study's certificate."""
     parts = [_UncorrectedBenchmark(benchmark, alpha) for benchmark in benchmarks]
     weighed = [pair for part in parts for _, _, pair in part.pairs]
     reversals = iter(holm([pair.reversal for pair in weighed]))
@@ -55,7 +55,8 @@ def certificate(
     return LogCertificate(
         format=FORMAT,
         gridc=__version__,
-        provenance=provenance or imported,
+        provenance=imported if exported is None else exported[1],
+        stamp=None if exported is None else exported[0],
         alpha=alpha,
         common_only=common_only,
         files=tuple(

@@ -14,7 +14,8 @@ SHOWN = 40
 def provenance(document: LogCertificate) -> Iterator[str]:
     """What the numbers rest on, before any of them."""
     yield document.provenance
-    yield f"{counted(len(document.files), 'log')}; recorded runs: gridc asked nothing and stamped nothing"
+    asked = "; recorded runs: gridc asked nothing and stamped nothing" if document.stamp is None else ""
+    yield f"{counted(len(document.files), 'log')}{asked}"
     yield from (f"note: {note}" for note in document.notes)
     if document.unknown:
         yield f"not recorded: {'; '.join(document.unknown)}"

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import distinct, numbered
-from gridc.statistics.digits import decimals
+from gridc.statistics.digits import decimals, digits
 from gridc.statistics.unit_bootstrap import tail_of
 
 Rounding = Literal["ceil", "round"]
@@ -172,7 +172,8 @@ def number_needed(
     number = _inverse(difference)
     displayed = None
     if isfinite(number):
-        displayed = round(number) if rounding == "round" else ceil(number - 1e-9)
+        settled = digits(number)  # 22.5 to the last bit: above it, another number is the nearest
+        displayed = round(settled) if rounding == "round" else ceil(settled)
     kind: Literal["harm", "benefit", "none"] = (
         "none" if not decimals(difference) else "harm" if difference < 0 else "benefit"
     )

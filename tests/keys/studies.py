@@ -12,6 +12,7 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -31,6 +32,7 @@ from gridc.reports.findings.find import find
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.hf.kept_proofs import ProofKeeper
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, PendingBatch, Spending
 from gridc.runtime.run import run
 from gridc.runtime.stages import Open
@@ -317,9 +319,13 @@ def noting(sizes: list[list[int]], address: str) -> Open:
 
 def sent(compiled: Compiled) -> Any:
     """What a run by gridc's own engines sends to a server, what local models are given, in which batches and
-    by how many threads, what it costs and how it ends."""
+    by how many threads, what it costs and how it ends; and whether an earlier proof is looked for, of which
+    there is none."""
     provider, sizes, ended = Provider(), list[list[int]](), ""
-    with Server(BatchServer(provider)) as server:
+    with (
+        Server(BatchServer(provider)) as server,
+        patch.object(ProofKeeper, "recall", return_value=None) as proof,
+    ):
         address, folder = f"127.0.0.1:{server.port}", compiled.source.path.parent
         lock, path = make_lock(compiled.study, folder), folder / f"{server.port}.sqlite"
         departures = reconcile(lock, compiled.study, folder / "no.toml")
@@ -336,7 +342,7 @@ def sent(compiled: Compiled) -> Any:
     shown = sorted(str(row).replace(address, PROVIDER) for row in given)
     devices = sorted(str(json.loads(body).get("device")) for (body,) in loaded)
     seen = sorted(provider.seen.items()), provider.most > 1
-    return [seen, sizes, ended, shown, devices, paid, torch.get_num_threads()]
+    return [seen, sizes, ended, shown, devices, paid, torch.get_num_threads(), proof.called]
 
 
 def tried(compiled: Compiled) -> Any:

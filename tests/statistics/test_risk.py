@@ -93,6 +93,8 @@ def test_a_number_needed_is_the_inverse_with_a_side() -> None:
     assert (harm.kind, harm.displayed) == ("harm", 14)
     assert (harm.low, harm.high) == pytest.approx((1 / 0.081, 1 / 0.064))
     assert number_needed(0.25, None).kind == "benefit" and number_needed(0.25, None).displayed == 4
+    fractions = (2 / 45, 0.3444444444444444 - 0.3)  # 22.5, and 22.500000000000007
+    assert [number_needed(each, None, "round").displayed for each in fractions] == [22, 22]
     both = number_needed(-0.02, Interval(-0.05, 0.01))
     assert (both.low, both.high) == (None, None)
     assert (both.harm, both.benefit) == pytest.approx((20, 100))

@@ -37,7 +37,7 @@ from gridc.statistics.unit_bootstrap import Counts, Ends, draw_weights, interval
 @dataclass(frozen=True, slots=True)
 class Moved:
     """A difference of two scores, exact, positive for the better, and its interval; None where no unit
-    differs."""
+    differs. An end that is 0 but for rounding is 0."""
 
     difference: Fraction
     interval: Ends | None
@@ -52,7 +52,7 @@ class Moved:
         """-1 where the interval lies below 0, 1 where it lies above, 0 where it holds 0 or there is none."""
         if self.interval is None:
             return 0
-        low, high = map(decimals, self.interval)
+        low, high = self.interval
         return (low > 0) - (high < 0)
 
 
@@ -141,6 +141,9 @@ class SharedCells:
 
     def _moved(self, difference: Fraction, drawn: Floats) -> Moved:
         (ends,) = intervals(self.sign * drawn[:, None], self.weights.shape[1], LEVEL)
+        if ends is not None:
+            low, high = (end if decimals(end) else 0.0 for end in ends)
+            ends = low, high
         return Moved(self.sign * difference, ends)
 
 

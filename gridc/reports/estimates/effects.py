@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.numbers import counted
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, RATE_LIMITS, estimate
 from gridc.reports.quantities.number_needed import needed_row
-from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import ContrastRow, EffectRow, NumberNeededRow, RateChangeRow, RecoveryRow
 from gridc.statistics.resample import LEVEL

@@ -10,6 +10,7 @@ import numpy as np
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
+from gridc.numbers import number
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.families import rate_of
@@ -357,7 +358,9 @@ def _recovery(
     if loss.interval is not None and not Interval(*loss.interval).holds_zero:
         share = (gain.difference or 0) / (loss.difference or 1)
     if share is not None and not enough(effective):
-        no_interval = f"{effective:.1f} units of one size would tell as much, and an interval needs {FLOOR:g}"
+        no_interval = (
+            f"{number(effective, 1)} units of one size would tell as much, and an interval needs {FLOOR:g}"
+        )
     elif share is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = comparison.differences(level, reference) / comparison.differences(control, reference)

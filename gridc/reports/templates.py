@@ -74,15 +74,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= FORMS | {"better": better, "refusal_error": ERROR}
+    environment.globals |= FORMS | {
+        "better": better,
+        "refusal_error": ERROR,
+        "needed_note": number_needed.NOTE,
+    }
     environment.filters |= FORMS | {
         "shown_points": shown_points,
         "md": markdown,
         "model_at": model_at,
         "floor": floor,
         "unbroken": unbroken,
-        "needed": number_needed.in_words,
-        "needed_cell": number_needed.in_a_cell,
+        "needed": number_needed.in_a_cell,
         "in_configurations": in_configurations,
     }
     return environment

@@ -11,8 +11,7 @@ from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, RATE_LIMITS, estimate
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.schema.estimates import EstimateRow
-from gridc.schema.hypotheses import ContrastRow, EffectRow, NumberNeededRow, RateChangeRow, RecoveryRow
-from gridc.statistics.resample import LEVEL
+from gridc.schema.hypotheses import ContrastRow, EffectRow, RateChangeRow, RecoveryRow
 
 BY_RANKS = {
     "page_p": "Page's test of the levels' ranks within each unit, one-sided",
@@ -98,14 +97,15 @@ class _HypothesisRows:
                 "risk_ratio",
                 f"ratio of both rates, {about}",
                 contrast.risk_ratio,
-                f"ratio of means; {RATE_LIMITS}"
+                "ratio of means"
                 if contrast.risk_ratio_interval
                 else "ratio of means; no interval: few units carry one of the rates",
                 interval=contrast.risk_ratio_interval,
                 n=change.samples,
                 assumption=INDEPENDENT,
             )
-        yield from self._needed(name, about, contrast.number_needed, change)
+        if contrast.number_needed is not None:
+            yield needed_row(name, about, contrast.number_needed, self._effect.rows, change.samples)
         for part in contrast.parts:
             yield from self._change(f"{name}/part/{part.part}", part, self._effect.reading)
         if contrast.flips is not None:
@@ -144,7 +144,7 @@ class _HypothesisRows:
                 f"{words}; corrected p is of support, {corrected}",
                 p=None if test is None else test.p,
                 corrected_p=finding.support,
-                error=None if failure is None or test is not None else f"{failure.code}: {failure.words}",
+                error=None if failure is None else f"{failure.code}: {failure.words}",
             )
         elif finding.support is not None:
             yield self._tested(
@@ -214,10 +214,11 @@ class _HypothesisRows:
             "risk_difference",
             f"difference of two rates, {about}",
             change.difference,
-            f"difference of means; {RATE_LIMITS}" if change.interval else "difference of means",
+            "difference of means",
             interval=change.interval,
+            made=RATE_LIMITS,
             n=change.samples,
-            assumption=INDEPENDENT if change.interval else "",
+            interval_assumes=INDEPENDENT,
         )
         for margin in change.margins:
             yield self._row(
@@ -236,18 +237,13 @@ class _HypothesisRows:
                 "risk_difference",
                 f"difference of two rates, {about}, with the limits that its margin is compared with",
                 change.difference,
-                f"difference of means; limits where {change.method} has p {self._found.alpha:g}",
+                "difference of means",
                 interval=change.limits,
+                made=f"limits where {change.method} has p {self._found.alpha:g}",
                 level=1 - 2 * self._found.alpha,
                 n=change.samples,
                 assumption=INDEPENDENT,
             )
-
-    def _needed(
-        self, name: str, about: str, needed: NumberNeededRow | None, change: RateChangeRow
-    ) -> Iterator[EstimateRow]:
-        if needed is not None:
-            yield needed_row(name, about, needed, self._effect.rows, change.samples)
 
     def _recovery(
         self, name: str, about: str, recovery: RecoveryRow, change: RateChangeRow
@@ -261,7 +257,7 @@ class _HypothesisRows:
             interval=recovery.interval,
             n=change.samples,
             assumption=INDEPENDENT,
-            error=None if recovery.share is not None else "no_loss: the interval of the loss holds 0",
+            error="no_loss: the interval of the loss holds 0",
         )
         if recovery.fieller is not None:
             yield self._row(
@@ -276,9 +272,10 @@ class _HypothesisRows:
             )
         yield from self._change(f"{name}/loss", recovery.loss, self._effect.reading)
         yield from self._change(f"{name}/left", recovery.left, self._effect.reading)
-        yield from self._needed(
-            f"{name}/left", f"what is left of the loss, {about}", recovery.number_needed, recovery.left
-        )
+        if recovery.number_needed is not None:
+            left = f"what is left of the loss, {about}"
+            samples = recovery.left.samples
+            yield needed_row(f"{name}/left", left, recovery.number_needed, self._effect.rows, samples)
 
     def _tested(
         self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
@@ -292,16 +289,6 @@ class _HypothesisRows:
         self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
     ) -> EstimateRow:
         """Of the rows of the hypothesis."""
-        more.setdefault("level", None if more.get("interval") is None else LEVEL)
-        if value is None and more.get("error") is None:
-            more["error"] = "rows: no sample counts there"
-        return estimate(
-            kind,
-            id=name,
-            about=about,
-            estimate=value,
-            method=method,
-            rows=self._effect.rows,
-            assumption=more.pop("assumption", ""),
-            **more,
-        )
+        more["error"] = more.get("error") or "rows: no sample counts there"
+        rows = self._effect.rows
+        return estimate(kind, id=name, about=about, estimate=value, method=method, rows=rows, **more)

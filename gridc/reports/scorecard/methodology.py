@@ -341,11 +341,7 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
         return ChecklistAnswer("not_measured", text, where, counts)
     several = sum(one.kappa is not None for one in judging.agreements)
     which = "Kappa" if several == 1 else f"The lowest kappa of {several} judges and their second ones"
-    ends = (
-        ""
-        if agreement.low is None or agreement.high is None
-        else f" ({between((agreement.low, agreement.high), number, 2)})"
-    )
+    ends = f" ({between(agreement.interval, number, 2)})" if agreement.interval else ""
     return ChecklistAnswer(
         "yes", f"{which} is {number(agreement.kappa, 2)}{ends} on {agreement.n:,} responses.", where, counts
     )

@@ -177,7 +177,7 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     """How far people agree with the study on one sheet, and who gives more."""
     where = audit.sheet if audit.benchmark == ALL else f"{audit.sheet} on {audit.benchmark}"
     agreement, lenient = audit.agreement, audit.leniency
-    kappa = _kappa_words(agreement.kappa, agreement.low, agreement.high)
+    kappa = _kappa_words(agreement)
     same = f"give {agreement.n} responses the same label in {percent(agreement.agreement)} of cases"
     yield f"{where}: people and the study {same}; {kappa}."
     if lenient is None:
@@ -195,10 +195,11 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     )
 
 
-def _kappa_words(kappa: float | None, low: float | None, high: float | None) -> str:
+def _kappa_words(agreement: Kappa) -> str:
     """Cohen's kappa with its interval, or why there is none."""
-    if kappa is None:
+    if agreement.kappa is None:
         return "both give every response one label, so kappa is not defined"
-    if low is None or high is None:
-        return f"kappa is {number(kappa, 2)}, without an interval, because one of them gives one label only"
-    return f"kappa is {number(kappa, 2)} (95 % interval {between((low, high), number, 2)})"
+    shown = f"kappa is {number(agreement.kappa, 2)}"
+    if agreement.interval is None:
+        return f"{shown}, without an interval, because one of them gives one label only"
+    return f"{shown} (95 % interval {between(agreement.interval, number, 2)})"

@@ -9,6 +9,7 @@ import click
 from gridc import study as studies
 from gridc.cli import terminal
 from gridc.cli.options import ALLOW, JSON, Several, believes, named, of_study, print_json, resumable
+from gridc.numbers import percent
 from gridc.study import OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
 
@@ -154,8 +155,8 @@ def _until_decided(study: OpenStudy, as_json: bool, allow: tuple[str, ...]) -> N
         return
     for sentence in raced.sentences:
         click.echo(terminal.bullet(sentence))
-    share = 100 * raced.asked / max(raced.calls_in_grid, 1)
-    text = f"{raced.asked:,} of the grid's {raced.calls_in_grid:,} calls were asked ({share:.1f} %)"
+    share = raced.asked / max(raced.calls_in_grid, 1)
+    text = f"{raced.asked:,} of the grid's {raced.calls_in_grid:,} calls were asked ({percent(share)})"
     click.echo(f"\n{text}: {raced.store}")
 
 

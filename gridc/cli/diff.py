@@ -8,6 +8,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
+from gridc.numbers import hundredths, points, told_p
 from gridc.schema.spread import ChangeRow
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _paired(comparison: "StudyDiff") -> list[str]:
 
 def _change(row: ChangeRow) -> str:
     sizes = (row.median_absolute, row.mean_absolute, row.max_absolute)
-    median, mean, largest = (f"{100 * size:.1f}" for size in sizes)
+    median, mean, largest = (hundredths(size) for size in sizes)
     return (
         f"{row.cells:,} cells, |b - a| median {median}, mean {mean}, at most {largest} pp; "
         f"{row.over_5:,} over 5, {row.over_10:,} over 10"
@@ -98,10 +99,10 @@ def _change(row: ChangeRow) -> str:
 
 def _level(row: "LevelSummary") -> str:
     summary = row.summary
-    spread = "" if summary.sd is None else f", sd {100 * summary.sd:.1f}"
+    spread = "" if summary.sd is None else f", sd {hundredths(summary.sd)}"
     return (
-        f"{row.axis}={row.level}: {100 * summary.mean:+z.1f} pp in the mean of {summary.n:,} cells{spread}; "
-        f"in size {100 * summary.mean_absolute:.1f}, at most {100 * summary.max_absolute:.1f}"
+        f"{row.axis}={row.level}: {points(summary.mean)} pp in the mean of {summary.n:,} cells{spread}; "
+        f"in size {hundredths(summary.mean_absolute)}, at most {hundredths(summary.max_absolute)}"
     )
 
 
@@ -116,11 +117,11 @@ def _cell(found: "CellDifference") -> str:
     if found.difference is None:
         sides = [side for side, score in (("a", found.a), ("b", found.b)) if score is None]
         return f"{found.cell}: not finished in {' and '.join(sides)}"
-    error = "no standard error" if found.standard_error is None else f"SE {100 * found.standard_error:.1f}"
-    test = "" if found.adjusted is None else f", Holm's p {found.adjusted:.3g}"
+    error = "no standard error" if found.standard_error is None else f"SE {hundredths(found.standard_error)}"
+    test = "" if found.adjusted is None else f", {told_p(found.adjusted)} (Holm)"
     units = "" if found.units in (None, found.items) else f", {found.units} units,"
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
     return (
-        f"{found.cell}: {a} -> {b}, {100 * found.difference:+z.1f} pp ({error}{test}; of {found.items} items "
+        f"{found.cell}: {a} -> {b}, {points(found.difference)} pp ({error}{test}; of {found.items} items "
         f"in both{units} {found.up} up, {found.down} down)"
     )

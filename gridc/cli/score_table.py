@@ -1,10 +1,10 @@
 """The table of scores that a run, its status and its report end with."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gridc.cli.terminal import columns, visible
+from gridc.numbers import between, hundredths, percent
 
 if TYPE_CHECKING:
     from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow
@@ -29,18 +29,18 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
 
 def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
     where = ", ".join(f"{axis} {level}" for axis, level in board.levels.items())
-    chance = "" if board.chance is None else f"; chance {_points(board.chance)} %"
+    chance = "" if board.chance is None else f"; chance {percent(board.chance)}"
     target = board.direction.target
     better = "; lower is better" if board.direction.lower else ""
     if target is not None:
-        better = f"; best at {_points(target)} %"
+        better = f"; best at {percent(target)}"
     yield visible(f"{board.benchmark}: {size}{chance}{better}")
     if where:
         yield visible(f"  under {where}")
 
 
 def _row(model: "ScoreboardRow", board: "Scoreboard") -> list[str]:
-    row = [visible(model.model), "–" if model.score is None else _points(model.score), _ends(model.interval)]
+    row = [visible(model.model), hundredths(model.score), between(model.interval, hundredths)]
     if board.configurations > 1:
         row.append(_range(model, board))
     row.append("–" if model.unreadable is None else f"{model.unreadable:,} of {model.samples:,}")
@@ -51,19 +51,11 @@ def _rate(model: "ScoreboardRow", name: str) -> str:
     rate = model.rates.get(name)
     if rate is None or rate.value is None:
         return "–"
-    return f"{_points(rate.value)} ({_ends(rate.interval)})"
+    return f"{hundredths(rate.value)} ({between(rate.interval, hundredths)})"
 
 
 def _range(model: "ScoreboardRow", board: "Scoreboard") -> str:
     if model.least is None or model.greatest is None:
         return "–"
-    ends = f"{_points(model.least)} to {_points(model.greatest)}"
+    ends = between((model.least, model.greatest), hundredths)
     return ends if model.measured == board.configurations else f"{ends} ({model.measured:,} measured)"
-
-
-def _ends(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{_points(interval[0])} to {_points(interval[1])}"
-
-
-def _points(share: Fraction | float) -> str:
-    return f"{100 * float(share):.1f}"

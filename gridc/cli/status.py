@@ -10,6 +10,7 @@ from gridc.cli import terminal
 from gridc.cli.options import JSON, of_study, print_json
 from gridc.cli.score_table import score_table
 from gridc.cli.terminal import visible
+from gridc.numbers import percent
 from gridc.study import OpenStudy
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def status(study: OpenStudy, as_json: bool) -> None:
         print_json(state.as_json())
         return
     progress = state.progress
-    share = 100 * progress.answered / max(progress.total, 1)
-    click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({share:.1f} %)")
+    share = progress.answered / max(progress.total, 1)
+    click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({percent(share)})")
     for line in pace(state):
         click.echo(line)
     for line in terminal.spent(state.spent, state.models):

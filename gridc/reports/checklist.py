@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
+from gridc.numbers import counted
 from gridc.reports.printed import Printed, as_markdown
 from gridc.reports.templates import markdown
-from gridc.reports.words import counted
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
 from statistics import median
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import decided
 from gridc.compiler.grid.cell import ONLY
+from gridc.numbers import hundredths, number, p_value, percent
 from gridc.reports import addresses, figures
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
@@ -26,17 +26,7 @@ from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
 from gridc.reports.templates import render
-from gridc.reports.words import (
-    ASSUMED,
-    effects,
-    number,
-    p_value,
-    percent,
-    selected,
-    term_name,
-    told_p,
-    units_words,
-)
+from gridc.reports.words import ASSUMED, effects, selected, term_name, units_words
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -136,7 +126,6 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         curves=drawn_curves(findings),
         components=sentences(findings, "variance"),
         term_name=term_name,
-        ratio=lambda log_odds: f"{exp(log_odds):.3g}",
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
         chances=any(board.chance is not None for board, _ in scored),
@@ -156,8 +145,6 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         },
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         pair_scores=pair_scores,
-        p_value=p_value,
-        told_p=told_p,
         units_words=units_words,
         assumed=ASSUMED,
     )
@@ -223,17 +210,19 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
             counts = f"{pair.plus}, {pair.minus}, {pair.ties} of {pair.size}"
             yield Number(f"{name}: N+, N−, N0", counts, pair.rows)
             if pair.until_both is not None:
-                until = f"{pair.until_both:.1f}"
+                until = number(pair.until_both, 1)
                 yield Number(f"{name}: configurations until both signs", until, pair.rows)
             within = f"{pair.noise.plus} of {pair.plus}, {pair.noise.minus} of {pair.minus}"
             if not pair.noise.unmeasured:
                 yield Number(f"{name}: N+, N− within the noise floor", within, pair.rows)
-            yield Number(f"{name}: rho_flip, ceiling", f"{pair.rho_flip:.3f}, {pair.ceiling:.3f}", pair.rows)
+            yield Number(
+                f"{name}: rho_flip, ceiling", f"{number(pair.rho_flip)}, {number(pair.ceiling)}", pair.rows
+            )
             evidence = pair.evidence
             for word, strength in (("certified", evidence.certified), ("supported", evidence.supported)):
                 p = f"{p_value(strength.reversal.adjusted)}, {p_value(strength.order.adjusted)}"
                 yield Number(f"{name}: {word} p of reversal, of order (Holm)", p, pair.rows)
-            same = f"{evidence.identical.mean:.3f}, {evidence.identical.upper:.3f}"
+            same = f"{number(evidence.identical.mean)}, {number(evidence.identical.upper)}"
             yield Number(f"{name}: models that agree on average, mean and 95 %", same, pair.rows)
         seen, rows = scope.orderings, digest([pair.rows for pair in scope.pairs])
         orders = f"{seen.strict}, {seen.weak}, {seen.by_name} of {seen.possible}"
@@ -274,8 +263,8 @@ def _told(value: object) -> str:
 
 def pair_scores(witness: WitnessRow) -> str:
     """Both scores of a witness, in percent: `62.5 vs 37.5 %`."""
-    a, b = (100 * numerator / denominator for numerator, denominator in (witness.a, witness.b))
-    return f"{a:.1f} vs {b:.1f} %"
+    a, b = (Fraction(*score) for score in (witness.a, witness.b))
+    return f"{hundredths(a)} vs {percent(b)}"
 
 
 def _section(

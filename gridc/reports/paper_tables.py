@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import number, percent
 from gridc.reports.printed import Printed, as_latex
 from gridc.reports.scorecard.tables import scorecard_tables
-from gridc.reports.words import number, percent
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.schema.scorecard import Scorecard

@@ -1,5 +1,6 @@
 """Tables as people print them: one description, in Markdown and in LaTeX."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -108,12 +109,16 @@ _SPECIAL = {
     "\N{RIGHT SINGLE QUOTATION MARK}": "'",
 }
 
+_MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
+"""The sign of a number, not the hyphen of a name."""
+
 
 def latex(text: object) -> str:
     """Text that LaTeX sets as it is, on one line: nothing in it is a command, whoever wrote it.
     Characters that LaTeX cannot set are left to its engine; control characters become spaces."""
     shown = "".join(character if character.isprintable() else " " for character in str(text))
-    return "".join(_SPECIAL.get(character, character) for character in " ".join(shown.split()))
+    signed = _MINUS.sub("\N{MINUS SIGN}", " ".join(shown.split()))
+    return "".join(_SPECIAL.get(character, character) for character in signed)
 
 
 def _comment(text: str) -> str:

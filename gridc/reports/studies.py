@@ -11,6 +11,7 @@ from gridc import __version__
 from gridc.compiler.hypotheses import kind_of, sharing
 from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
 from gridc.compiler.lock.diff import differences
+from gridc.numbers import counted, hundredths, p_value, points
 from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.families import Claim, rate_of, step_down
@@ -21,7 +22,7 @@ from gridc.reports.scorecard.methodology import since_when, stamped_first
 from gridc.reports.scorecard.tables import HELD, STATED
 from gridc.reports.scorecard.validity import claims, places_of
 from gridc.reports.templates import in_configurations, markdown, render
-from gridc.reports.words import PLURAL, counted, p_value, points
+from gridc.reports.words import PLURAL
 from gridc.schema.studies import (
     FORMAT,
     BudgetLine,
@@ -368,8 +369,9 @@ def _paired_table(report: StudiesTogether) -> Printed:
                     *(head if number == 0 else ("",) * 4),
                     model,
                     points(change.mean),
-                    f"median {100 * change.median_absolute:.1f}, at most {100 * change.max_absolute:.1f}; "
-                    f"{change.over_5:,} of {counted(change.cells, 'cell')} over 5",
+                    f"median {hundredths(change.median_absolute)}, at most "
+                    f"{hundredths(change.max_absolute)}; {change.over_5:,} of "
+                    f"{counted(change.cells, 'cell')} over 5",
                     in_configurations(pair.paired) if number == 0 else "",
                 )
             )
@@ -443,7 +445,7 @@ def _not_fixed(report: StudiesTogether) -> list[str]:
 
 
 def _both(support: float | None, refute: float | None) -> str:
-    return " / ".join("–" if p is None else p_value(p) for p in (support, refute))
+    return " / ".join(map(p_value, (support, refute)))
 
 
 def in_short(report: StudiesTogether) -> Iterator[str]:

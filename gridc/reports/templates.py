@@ -7,8 +7,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from gridc.compiler.instrument.refusal import ERROR
+from gridc.numbers import FORMS, figures, percent
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import better, model_at, number, percent, points, whole_percent, with_sign
+from gridc.reports.words import better, model_at
 from gridc.schema.certificate import Floor
 from gridc.schema.spread import PairedRow
 
@@ -30,7 +31,7 @@ def floor(measured: Floor | None) -> str:
     moved = (
         ""
         if measured.max_moved is None
-        else f"; log-likelihoods moved by at most {measured.max_moved:.2g} nats"
+        else f"; log-likelihoods moved by at most {figures(measured.max_moved, 2)} nats"
     )
     outcomes = f"{measured.changed} of {measured.outcomes} outcomes of {measured.calls} calls"
     texts = f"{measured.texts_changed} of {measured.texts} texts"
@@ -73,20 +74,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= {"better": better, "refusal_error": ERROR}
-    environment.filters |= {
-        "percent": percent,
-        "points": points,
+    environment.globals |= FORMS | {
+        "better": better,
+        "refusal_error": ERROR,
+        "needed_note": number_needed.NOTE,
+    }
+    environment.filters |= FORMS | {
         "shown_points": shown_points,
-        "number": number,
-        "whole_percent": whole_percent,
-        "with_sign": with_sign,
         "md": markdown,
         "model_at": model_at,
         "floor": floor,
         "unbroken": unbroken,
-        "needed": number_needed.in_words,
-        "needed_cell": number_needed.in_a_cell,
+        "needed": number_needed.in_a_cell,
         "in_configurations": in_configurations,
     }
     return environment

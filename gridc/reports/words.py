@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
+from gridc.numbers import stated
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
 from gridc.schema.selector import Not, Selector
@@ -40,21 +41,8 @@ def better(lower: bool, target: float | Fraction | None = None) -> str:
     """Which score of a benchmark is the better one, where it is not the higher: `lower is better`, `nearest
     to 0.5 is better`."""
     if target is not None:
-        return f"nearest to {float(target):.10g} is better"
+        return f"nearest to {stated(target)} is better"
     return "lower is better" if lower else ""
-
-
-def p_value(value: float) -> str:
-    """A p-value as it is printed: `0.012`, `< 0.0001`, `1`."""
-    if value < 0.0001:
-        return "< 0.0001"
-    return "1" if value >= 1 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
-
-
-def told_p(value: float) -> str:
-    """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
-    text = p_value(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def units_words(unit: UnitLevel, units: int) -> str:
@@ -71,42 +59,6 @@ def term_name(term: Sequence[str]) -> str:
 def fixed_words(facets: Sequence[str]) -> str:
     """Which facets of a generalizability study are fixed: `items and shots`, `neither`."""
     return " and ".join(facets) if facets else "neither"
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 reversal`, `15 reversals`, `2 hypotheses`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def whole_percent(share: float) -> str:
-    """A share that was stated, with the digits that it was stated with: `95 %`, `99.5 %`."""
-    return f"{100 * share:.10g} %"
-
-
-def with_sign(value: float | Fraction, digits: int = 1) -> str:
-    """`+3.2`, `-0.4`, and `0.0` where no digit is left of it."""
-    shown = f"{float(value):+.{digits}f}"
-    return shown if float(shown) else shown[1:]
-
-
-def percent(value: float | Fraction | None, digits: int = 1) -> str:
-    """`0.333` as `33.3 %`, and what is not defined as a dash."""
-    return "–" if value is None else f"{number(100 * float(value), digits)} %"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """`0.3333` as `0.333`, what is not defined as a dash, and nothing as `0.000`, not `-0.000`."""
-    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def points(value: float | Fraction) -> str:
-    """A difference of shares in percentage points: `+3.2`."""
-    return with_sign(100 * value)
-
-
-def decimal(value: Fraction, digits: int = 3) -> str:
-    """A share as it is printed: `0.333`."""
-    return f"{float(value):.{digits}f}"
 
 
 def selected(selector: Selector) -> str:

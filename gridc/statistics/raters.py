@@ -30,6 +30,10 @@ class Kappa:
     high: float | None
     units: int
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 def kappa(
     first: Sequence[str],

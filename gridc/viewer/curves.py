@@ -6,17 +6,16 @@ curves is first asked for, and again only when the store has changed.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import exp
 from typing import NamedTuple
 
 from markupsafe import Markup
 
+from gridc.numbers import between, number, odds_ratio, p_value, stated_percent
 from gridc.reports.estimates.curves import specification_name
 from gridc.reports.figures import Figure, specification_curve
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.statements.curves import result
-from gridc.reports.words import p_value
 from gridc.statistics.resample import LEVEL
 from gridc.viewer.cells import StoredStudy
 
@@ -86,15 +85,12 @@ def _facts(finding: SpecificationFinding) -> list[tuple[str, str]]:
     """What a specification comes to and how, in words."""
     facts = []
     if finding.fitted is not None:
-        estimate, low, high = (
-            f"{exp(log_odds):.3g}"
-            for log_odds in (finding.fitted.estimate, finding.fitted.low, finding.fitted.high)
-        )
+        fitted = finding.fitted
         facts = [
-            ("odds ratio", estimate),
-            (f"{100 * LEVEL:g} % interval", f"{low} to {high}"),
-            ("p", p_value(finding.fitted.p)),
-            ("log odds", f"{finding.fitted.estimate:.4f}, standard error {finding.fitted.error:.4f}"),
+            ("odds ratio", odds_ratio(fitted.estimate)),
+            (f"{stated_percent(LEVEL)} interval", between((fitted.low, fitted.high), odds_ratio)),
+            ("p", p_value(fitted.p)),
+            ("log odds", f"{number(fitted.estimate, 4)}, standard error {number(fitted.error, 4)}"),
         ]
     return [
         *facts,

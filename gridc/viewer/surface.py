@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
 
+from gridc.numbers import hundredths, percent
 from gridc.reports.figures.surface import signed
-from gridc.reports.words import percent
 from gridc.viewer.cells import StoredCell, StoredStudy
 
 STEPS = 7
@@ -136,7 +136,7 @@ def score_surface(
             share = float(cell.score)
             tone = f"s{max(1, round(STEPS * min(max(share, 0.0), 1.0)))}"
             words = f"{where}: {_percent(cell)}"
-            squares[cell.configuration] = Square(f"{100 * share:.0f}", tone, path(cell), words)
+            squares[cell.configuration] = Square(hundredths(share, 0), tone, path(cell), words)
     missing = sum(cell.score is None for cell in cells)
     return _laid_out(cells, squares, model, "", (len(cells) - missing, 0, 0, missing))
 

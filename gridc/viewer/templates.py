@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gridc.diagnostics.visible import DECEIVING, visible
+from gridc.numbers import FORMS
 from gridc.reports import addresses
-from gridc.reports.words import percent, with_sign
 from gridc.viewer.cells import StoredCell
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import marks
@@ -106,17 +106,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    environment.filters |= FORMS | {
         "zip": zip,
         "lines": lines,
         "bdi": bdi,
         "visible": visible,
         "oneline": oneline,
-        "percent": percent,
-        "with_sign": with_sign,
         "chosen": chosen,
         "levels": levels,
-        "n": lambda value: f"{value:,}",
     }
     environment.globals |= {
         "address": addresses,

@@ -82,7 +82,7 @@ def test_other_items_and_unfinished_cells_are_not_tested() -> None:
 def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
     n = 4000
     told = _cell(cell_difference(CELL, items(*[1] * n), items(0, *[1] * (n - 1))))
-    assert "4000/4000 -> 3999/4000, +0.0 pp" in told
+    assert "4000/4000 -> 3999/4000, 0.0 pp" in told
 
 
 def test_items_of_one_unit_count_once() -> None:

@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from gridc.compiler.grid.cell import Cell
+from gridc.numbers import told_p
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
@@ -19,7 +20,6 @@ from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
-from gridc.reports.words import told_p
 from gridc.schema.hypotheses import RateChangeRow
 from gridc.schema.inference import Margin
 from gridc.statistics import paired_items
@@ -85,7 +85,7 @@ def test_odds_without_an_upper_end_are_null_in_the_file_and_infinite_on_the_page
     assert "support" not in written["effect"], "p of the hypothesis alone is not written"
     assert "[0.125, ∞]" in as_html(findings, certificate, make_cards(findings, "0" * 64))
     (line,) = hypothesis_table(certificate.hypotheses).rows
-    assert line[6] == f"{odds.ratio:.2f}", "no interval is printed without an end"
+    assert line[6] == f"{odds.ratio:.3g}", "no interval is printed without an end"
 
 
 def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:

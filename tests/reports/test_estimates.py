@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.grid.cell import Cell
+from gridc.numbers import p_value, percent
 from gridc.reports import estimates
 from gridc.reports import findings as findings_package
 from gridc.reports.card import make_cards
@@ -28,7 +29,6 @@ from gridc.reports.findings.judges import JUDGING
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.words import p_value, percent
 from gridc.schema.estimates import EstimateRow
 from gridc.statistics.raters import kappa
 from gridc.statistics.unit_intervals import UnitEstimate

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gridc
-from gridc.reports.words import with_sign
+from gridc.numbers import with_sign
 
 FOLDER = Path(gridc.__file__).parent / "templates" / "reports"
 LONGEST_LINE = 140

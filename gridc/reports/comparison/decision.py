@@ -15,6 +15,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.logs.columns import TableColumns
 from gridc.diagnostics.errors import Collector
+from gridc.numbers import percent, stated_percent
 from gridc.reports.comparison.instrument import unnamed
 from gridc.schema.comparison import Regression, ReleaseVerdict, StateCounts
 from gridc.schema.policy import Aspect, Policy
@@ -135,7 +136,7 @@ def unshown(most: float, a: StateCounts, b: StateCounts) -> str | None:
         (b.lacking, "b's answers are unreadable, cut off or missing"),
     ):
         if share > most:
-            return f"{100 * share:.0f} % of {what}, and at most {100 * most:g} % may be"
+            return f"{percent(share, 0)} of {what}, and at most {stated_percent(most)} may be"
     return None
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from gridc import __version__
+from gridc.numbers import counted
 from gridc.reports.comparison import decision, evidence, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired, shown_names
 from gridc.reports.comparison.run import READING, ComparedRun
-from gridc.reports.words import counted
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,

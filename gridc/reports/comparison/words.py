@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import between, bracketed, number, stated, stated_percent, told_p, with_sign
 from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.schema.policy import MAY_DIFFER
 from gridc.statistics.power import POWER
@@ -99,25 +100,25 @@ def states(counts: StateCounts) -> str:
 
 def score(value: float, bounds: tuple[float, float] | None = None) -> str:
     """`66.7 %`, and where answers are missing between what it can be: `30.0 % [30.0, 66.7]`."""
-    text = f"{value:.1f} %"
+    text = f"{number(value, 1)} %"
     if bounds is None or bounds[0] == bounds[1]:
         return text
-    return f"{text} [{bounds[0]:.1f}, {bounds[1]:.1f}]"
+    return f"{text} {bracketed(bounds, number, 1)}"
 
 
 def moved(estimate: ChangeEstimate) -> str:
-    return f"{estimate.change:+z.1f}"
+    return with_sign(estimate.change)
 
 
 def interval(estimate: ChangeEstimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "none"
-    return f"{estimate.low:+z.1f} to {estimate.high:+z.1f}"
+    return between((estimate.low, estimate.high), with_sign)
 
 
 def level(comparison: RunComparison) -> str:
     """Of the intervals: `90 %`."""
-    return f"{100 * (1 - 2 * comparison.alpha):g} %"
+    return stated_percent(1 - 2 * comparison.alpha)
 
 
 def size(row: ComparedBenchmark) -> str:
@@ -137,20 +138,13 @@ def answer(row: ComparedBenchmark) -> str:
     if row.regression is None:
         return row.why or "no margin"
     if row.regression == "yes":
-        return f"yes ({p_value(row.p_worse_holm)}, Holm)"
+        return f"yes ({told_p(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
-        return f"no ({p_value(row.p_not_worse)})"
+        return f"no ({told_p(row.p_not_worse)})"
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
     return f"cannot tell{f'; needs about {units(row, needed)}' if needed and needed > row.units else ''}"
-
-
-def p_value(p: float | None) -> str:
-    """`p = .03`, `p < .001`."""
-    if p is None:
-        return "no p"
-    return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.removeprefix('0') if p < 1 else '1'}"
 
 
 def sight(row: ComparedBenchmark, changing: float) -> str | None:
@@ -162,15 +156,17 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     if row.margin is not None:
         loss = row.sight.loss
         parts.append(
-            f"no loss would be found to be over {row.margin:g} pp"
+            f"no loss would be found to be over {stated(row.margin)} pp"
             if loss is None
-            else f"a true loss of {loss:.1f} pp would be found to be over {row.margin:g} pp"
+            else f"a true loss of {number(loss, 1)} pp would be found to be over {stated(row.margin)} pp"
         )
     if row.sight.margin is not None:
-        parts.append(f"no change would be shown to be within {row.sight.margin:.1f} pp")
+        parts.append(f"no change would be shown to be within {number(row.sight.margin, 1)} pp")
     if not parts:
         return f"{count} can show nothing"
-    often = f"{100 * POWER:g} % of the time, if {100 * changing:g} % of answers change for no reason"
+    often = (
+        f"{stated_percent(POWER)} of the time, if {stated_percent(changing)} of answers change for no reason"
+    )
     if not row.complete:
         often += " and none is missing"
     return f"with {count} {', and '.join(parts)}, {often}"

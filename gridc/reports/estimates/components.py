@@ -1,6 +1,7 @@
 """Variance shares of a study and its generalizability, as rows of the document of estimates."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial, GeneralizabilityFinding
@@ -8,7 +9,6 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.quantities import estimate
 from gridc.reports.words import fixed_words, term_name
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.resample import LEVEL
 
 SHARES = "Type II sums of squares of single outcomes, main effects and pairs of factors"
 DESCRIBES = "none: it describes the cells that were run"
@@ -45,10 +45,8 @@ def _share_rows(factorial: Factorial) -> Iterator[EstimateRow]:
 def _generalizability_rows(finding: GeneralizabilityFinding) -> Iterator[EstimateRow]:
     n = finding.components.levels[0] * finding.components.levels[1] * finding.components.levels[2]
 
-    def row(
-        name: str, kind: str, about: str, value: float | None, method: str, **more: object
-    ) -> EstimateRow:
-        stated = {"assumption": MODELS, "rows": finding.rows, "n": n, **more}
+    def row(name: str, kind: str, about: str, value: float | None, method: str, **more: Any) -> EstimateRow:
+        stated: dict[str, Any] = {"assumption": MODELS, "rows": finding.rows, "n": n, **more}
         name = f"generalizability/{name}"
         return estimate(kind, id=name, about=about, estimate=value, method=method, **stated)
 
@@ -58,7 +56,6 @@ def _generalizability_rows(finding: GeneralizabilityFinding) -> Iterator[Estimat
     yield row(
         "coefficient", "generalizability", f"how far models' means generalise, {finding.convention}",
         finding.coefficient, f"{method}; {resamples}", interval=finding.interval,
-        level=None if finding.interval is None else LEVEL,
         assumption=MODELS if finding.interval is None else f"{MODELS}, and {MANY}",
     )  # fmt: skip
     if finding.at_zero is not None:

@@ -9,7 +9,6 @@ from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.quantities import estimate
 from gridc.reports.statements.curves import curve_about
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.resample import LEVEL
 
 ASSUMED = "units are independent, many and of about one size; log odds add up over the fixed effects"
 EXCHANGED = "under no effect, the labels of both arms could be exchanged within each unit"
@@ -46,7 +45,6 @@ def _without(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow
             f"{curve_about(curve)}",
             estimate=value,
             method=f"over the specifications that were fitted, of {curve.ran.stated:,} stated",
-            assumption="",
             rows=without.rows,
             n=without.samples,
         )
@@ -109,7 +107,6 @@ def _specification(
         about=f"log odds of {curve.contrast.level} against {curve.contrast.reference}{kept}, under {levels}",
         estimate=None if fitted is None else fitted.estimate,
         interval=None if fitted is None else (fitted.low, fitted.high),
-        level=None if fitted is None else LEVEL,
         p=None if fitted is None else fitted.p,
         method=f"logit of {specification.outcome} ({specification.reading}){terms}; "
         f"errors {ESTIMATORS[specification.estimator].curve_errors}",

@@ -3,16 +3,23 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gridc.numbers import counted
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import at_margin, pairs_words
-from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, RATE_LIMITS, estimate
+from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, QUANTITIES, RATE_LIMITS, estimate
 from gridc.reports.quantities.number_needed import needed_row
-from gridc.reports.words import counted
 from gridc.schema.estimates import EstimateRow
-from gridc.schema.hypotheses import ContrastRow, EffectRow, NumberNeededRow, RateChangeRow, RecoveryRow
-from gridc.statistics.resample import LEVEL
+from gridc.schema.hypotheses import (
+    ContrastRow,
+    EffectRow,
+    OddsRow,
+    RateChangeRow,
+    RecoveryRow,
+    TestRow,
+    TrendRow,
+)
 
 BY_RANKS = {
     "page_p": "Page's test of the levels' ranks within each unit, one-sided",
@@ -47,261 +54,158 @@ class _HypothesisRows:
             yield from self._change(
                 f"{name}/other_reading", other, "pp" if self._effect.reading == "itt" else "itt"
             )
-            yield self._row(
-                f"{name}/divergence",
-                "divergence",
-                f"difference, ITT less per protocol, {about}",
-                contrast.divergence,
-                "difference of two differences of rates",
-                n=change.samples,
-            )
+            differences = "difference of two differences of rates"
+            yield self._row(name, "divergence", about, contrast.divergence, differences, n=change.samples)
         if contrast.odds is not None:
-            odds = contrast.odds
-            terms = ", ".join(self._effect.adjusted_for) or "nothing"
-            method = f"{self._effect.estimator} of {self._effect.outcome}, adjusted for {terms}"
-            yield self._tested(
-                f"{name}/log_odds",
-                "log_odds",
-                f"log odds, {about}",
-                odds.log_odds,
-                method,
-                p=odds.p,
-            )
-            yield self._tested(
-                f"{name}/standard_error",
-                "standard_error",
-                f"standard error of the log odds, {about}",
-                odds.error,
-                method,
-            )
-            yield self._tested(
-                f"{name}/odds_ratio",
-                "odds_ratio",
-                f"odds ratio, {about}",
-                odds.ratio,
-                method,
-                interval=odds.interval,
-                p=odds.p,
-            )
-            if odds.agrees is not None:
-                yield self._tested(
-                    f"{name}/agrees",
-                    "agreement_p",
-                    f"p of what no unit goes against, {about}",
-                    odds.agrees,
-                    "Gaffke's test of units, one-sided; p of the log odds is no smaller than twice it",
-                    p=odds.agrees,
-                )
+            yield from self._odds(name, about, contrast.odds)
         if contrast.risk_ratio is not None:
+            ends = contrast.risk_ratio_interval
+            method = "ratio of means" + ("" if ends else "; no interval: few units carry one of the rates")
             yield self._row(
-                f"{name}/risk_ratio",
-                "risk_ratio",
-                f"ratio of both rates, {about}",
-                contrast.risk_ratio,
-                f"ratio of means; {RATE_LIMITS}"
-                if contrast.risk_ratio_interval
-                else "ratio of means; no interval: few units carry one of the rates",
-                interval=contrast.risk_ratio_interval,
-                n=change.samples,
-                assumption=INDEPENDENT,
-            )
-        yield from self._needed(name, about, contrast.number_needed, change)
+                name, "risk_ratio", about, contrast.risk_ratio, method,
+                interval=ends, n=change.samples, assumption=INDEPENDENT,
+            )  # fmt: skip
+        if contrast.number_needed is not None:
+            yield needed_row(name, about, contrast.number_needed, self._effect.rows, change.samples)
         for part in contrast.parts:
             yield from self._change(f"{name}/part/{part.part}", part, self._effect.reading)
         if contrast.flips is not None:
             moved = contrast.flips
-            yield self._row(
-                f"{name}/churn",
-                "churn",
-                f"share of single answers that become right or wrong, {about}",
-                moved.churn,
-                "pairs of answers" + ("" if moved.p is None else "; p by exact McNemar"),
-                p=moved.p,
-                n=moved.gained + moved.lost + moved.same,
-            )
+            method = "pairs of answers" + ("" if moved.p is None else "; p by exact McNemar")
+            answers = moved.gained + moved.lost + moved.same
+            yield self._row(name, "churn", about, moved.churn, method, p=moved.p, n=answers)
         if contrast.recovery is not None:
             yield from self._recovery(name, about, contrast.recovery, change)
 
+    def _odds(self, name: str, about: str, odds: OddsRow) -> Iterator[EstimateRow]:
+        terms = ", ".join(self._effect.adjusted_for) or "nothing"
+        method = f"{self._effect.estimator} of {self._effect.outcome}, adjusted for {terms}"
+        words = f"log odds, {about}"
+        yield self._tested(name, "log_odds", about, odds.log_odds, method, p=odds.p, about=words)
+        yield self._tested(name, "standard_error", about, odds.error, method)
+        yield self._tested(name, "odds_ratio", about, odds.ratio, method, interval=odds.interval, p=odds.p)
+        if odds.agrees is not None:
+            method = "Gaffke's test of units, one-sided; p of the log odds is no smaller than twice it"
+            own = f"{name}/agrees"
+            yield self._tested(name, "agreement_p", about, odds.agrees, method, p=odds.agrees, id=own)
+
     def whole(self) -> Iterator[EstimateRow]:
         """The test and the trend."""
-        effect, finding = self._effect, self._found
-        failure = effect.failure
+        effect, finding, name = self._effect, self._found, self._name
+        hypothesis = f"{finding.id} ({finding.kind})"
         corrected = f"corrected by {finding.correction} over {finding.members}"
-        if effect.test is not None or failure is not None:
-            test = effect.test
-            words = (
-                "no test"
-                if test is None
-                else f"{test.name} of {effect.estimator}, {counted(test.df, 'coefficient')}"
-                if test.above is not None
-                else f"{test.name} of {effect.estimator}, {test.df} degrees of freedom"
-            )
-            yield self._tested(
-                f"{self._name}/test",
-                "no_test" if test is None else test.name,
-                f"test of {finding.id} ({finding.kind})",
-                None if test is None else test.statistic,
-                f"{words}; corrected p is of support, {corrected}",
-                p=None if test is None else test.p,
-                corrected_p=finding.support,
-                error=None if failure is None or test is not None else f"{failure.code}: {failure.words}",
-            )
+        if effect.test is not None or effect.failure is not None:
+            yield self._test(effect.test, f"corrected p is of support, {corrected}")
         elif finding.support is not None:
             yield self._tested(
-                f"{self._name}/support",
-                "p_support",
-                f"p of what {finding.id} ({finding.kind}) predicts",
-                effect.support,
-                f"{at_margin(effect)}, at the margin; {corrected}",
-                p=effect.support,
-                corrected_p=finding.support,
-            )
+                name, "p_support", "", effect.support, f"{at_margin(effect)}, at the margin; {corrected}",
+                p=effect.support, corrected_p=finding.support,
+                id=f"{name}/support", about=f"p of what {hypothesis} predicts",
+            )  # fmt: skip
         if finding.refute is not None:
             yield self._tested(
-                f"{self._name}/refute",
-                "p_refute",
-                f"p of what refutes {finding.id} ({finding.kind})",
-                effect.refute,
-                f"by the rule of its kind; {corrected}",
-                p=effect.refute,
-                corrected_p=finding.refute,
+                name, "p_refute", "", effect.refute, f"by the rule of its kind; {corrected}",
+                p=effect.refute, corrected_p=finding.refute,
+                id=f"{name}/refute", about=f"p of what refutes {hypothesis}",
+            )  # fmt: skip
+        if effect.trend is not None:
+            yield from self._trend(effect.trend)
+
+    def _test(self, test: TestRow | None, corrected: str) -> EstimateRow:
+        finding, failure = self._found, self._effect.failure
+        words, kind = "no test", "no_test"
+        if test is not None:
+            kind = test.name
+            freedom = (
+                f"{test.df} degrees of freedom" if test.above is None else counted(test.df, "coefficient")
             )
-        line = effect.trend
-        if line is None:
-            return
-        for kind, rates in (("rate", line.rates), ("isotonic_rate", line.isotonic)):
+            words = f"{kind} of {self._effect.estimator}, {freedom}"
+        return self._tested(
+            self._name, kind, "", None if test is None else test.statistic, f"{words}; {corrected}",
+            p=None if test is None else test.p, corrected_p=finding.support,
+            error=None if failure is None else f"{failure.code}: {failure.words}",
+            id=f"{self._name}/test", about=f"test of {finding.id} ({finding.kind})",
+        )  # fmt: skip
+
+    def _trend(self, line: TrendRow) -> Iterator[EstimateRow]:
+        name, n = f"{self._name}/trend", self._effect.samples
+        for kind, rates, method in (
+            ("rate", line.rates, "mean of samples"),
+            ("isotonic_rate", line.isotonic, "nearest rates that move one way (PAVA)"),
+        ):
             for level, rate in rates.items():
-                yield self._row(
-                    f"{self._name}/trend/{kind}/{level}",
-                    kind,
-                    f"{kind.replace('_', ' ')} under {level}",
-                    rate,
-                    "mean of samples" if kind == "rate" else "nearest rates that move one way (PAVA)",
-                    n=effect.samples,
-                )
+                about = f"{kind.replace('_', ' ')} under {level}"
+                yield self._row(name, kind, "", rate, method, n=n, id=f"{name}/{kind}/{level}", about=about)
         for kind, method in BY_RANKS.items():
             p = getattr(line, kind)
-            yield self._row(
-                f"{self._name}/trend/{kind}",
-                kind,
-                f"p of the trend by ranks of {finding.id}",
-                p,
-                method,
-                p=p,
-                n=effect.samples,
-            )
+            about = f"p of the trend by ranks of {self._found.id}"
+            yield self._row(name, kind, "", p, method, p=p, n=n, about=about)
 
     def _change(self, name: str, change: RateChangeRow, reading: str) -> Iterator[EstimateRow]:
         where = "" if change.part is None else f" in {change.part}"
         about = f"{change.level} against {change.reference}{where}, {reading}"
         if change.pairs is not None:
             about = f"{about} {pairs_words(change)}"
-        sides = (
-            (f"rate/{change.level}", change.level, change.rate),
-            (f"rate/{change.reference}", change.reference, change.reference_rate),
-        )
-        for key, level, rate in sides:
+        for level, rate in ((change.level, change.rate), (change.reference, change.reference_rate)):
             yield self._row(
-                f"{name}/{key}",
-                "rate",
-                f"rate of {self._effect.outcome} under {level}{where}, {reading}",
-                rate,
-                "mean of samples that have a partner",
-                n=change.samples,
-            )
+                name, "rate", "", rate, "mean of samples that have a partner", n=change.samples,
+                id=f"{name}/rate/{level}",
+                about=f"rate of {self._effect.outcome} under {level}{where}, {reading}",
+            )  # fmt: skip
+        difference = f"difference of two rates, {about}"
         yield self._row(
-            f"{name}/risk_difference",
-            "risk_difference",
-            f"difference of two rates, {about}",
-            change.difference,
-            f"difference of means; {RATE_LIMITS}" if change.interval else "difference of means",
-            interval=change.interval,
-            n=change.samples,
-            assumption=INDEPENDENT if change.interval else "",
-        )
+            name, "risk_difference", "", change.difference, "difference of means", about=difference,
+            interval=change.interval, made=RATE_LIMITS, n=change.samples, interval_assumes=INDEPENDENT,
+        )  # fmt: skip
         for margin in change.margins:
             yield self._row(
-                f"{name}/within/{margin.pp:g}pp",
-                "p_within",
-                f"p of: smaller than {margin.pp:g} pp, {about}",
-                margin.p,
-                f"{change.method}, at both sides of the margin",
-                p=margin.p,
-                n=change.samples,
-                assumption=INDEPENDENT,
-            )
+                name, "p_within", "", margin.p, f"{change.method}, at both sides of the margin",
+                p=margin.p, n=change.samples, assumption=INDEPENDENT,
+                id=f"{name}/within/{margin.pp:g}pp", about=f"p of: smaller than {margin.pp:g} pp, {about}",
+            )  # fmt: skip
         if change.limits is not None:
             yield self._row(
-                f"{name}/limits_at_margin",
-                "risk_difference",
-                f"difference of two rates, {about}, with the limits that its margin is compared with",
-                change.difference,
-                f"difference of means; limits where {change.method} has p {self._found.alpha:g}",
-                interval=change.limits,
-                level=1 - 2 * self._found.alpha,
-                n=change.samples,
-                assumption=INDEPENDENT,
-            )
-
-    def _needed(
-        self, name: str, about: str, needed: NumberNeededRow | None, change: RateChangeRow
-    ) -> Iterator[EstimateRow]:
-        if needed is not None:
-            yield needed_row(name, about, needed, self._effect.rows, change.samples)
+                name, "risk_difference", "", change.difference, "difference of means",
+                interval=change.limits, level=1 - 2 * self._found.alpha,
+                made=f"limits where {change.method} has p {self._found.alpha:g}",
+                n=change.samples, assumption=INDEPENDENT, id=f"{name}/limits_at_margin",
+                about=f"{difference}, with the limits that its margin is compared with",
+            )  # fmt: skip
 
     def _recovery(
         self, name: str, about: str, recovery: RecoveryRow, change: RateChangeRow
     ) -> Iterator[EstimateRow]:
         yield self._row(
-            f"{name}/recovery",
-            "recovery",
-            f"share of the change from {recovery.control} taken back, {about}",
-            recovery.share,
+            name, "recovery", "", recovery.share,
             f"ratio of two differences; {recovery.no_interval or INTERVAL_METHOD}",
-            interval=recovery.interval,
-            n=change.samples,
-            assumption=INDEPENDENT,
-            error=None if recovery.share is not None else "no_loss: the interval of the loss holds 0",
-        )
+            interval=recovery.interval, n=change.samples, assumption=INDEPENDENT,
+            error="no_loss: the interval of the loss holds 0",
+            about=f"share of the change from {recovery.control} taken back, {about}",
+        )  # fmt: skip
         if recovery.fieller is not None:
             yield self._row(
-                f"{name}/recovery_fieller",
-                "recovery",
-                f"the same with Fieller's interval, {about}",
-                recovery.share,
-                "ratio of two means of units (Fieller 1954)",
-                interval=recovery.fieller,
-                n=change.samples,
-                assumption=INDEPENDENT,
-            )
+                name, "recovery", "", recovery.share, "ratio of two means of units (Fieller 1954)",
+                interval=recovery.fieller, n=change.samples, assumption=INDEPENDENT,
+                id=f"{name}/recovery_fieller", about=f"the same with Fieller's interval, {about}",
+            )  # fmt: skip
         yield from self._change(f"{name}/loss", recovery.loss, self._effect.reading)
         yield from self._change(f"{name}/left", recovery.left, self._effect.reading)
-        yield from self._needed(
-            f"{name}/left", f"what is left of the loss, {about}", recovery.number_needed, recovery.left
-        )
+        if recovery.number_needed is not None:
+            left = f"what is left of the loss, {about}"
+            samples = recovery.left.samples
+            yield needed_row(f"{name}/left", left, recovery.number_needed, self._effect.rows, samples)
 
     def _tested(
-        self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
+        self, name: str, kind: str, where: str, value: float | None, method: str, **more: Any
     ) -> EstimateRow:
         """Of all samples of the hypothesis."""
-        return self._row(
-            name, kind, about, value, method, n=self._effect.samples, assumption=INDEPENDENT, **more
-        )
+        more |= {"n": self._effect.samples, "assumption": INDEPENDENT}
+        return self._row(name, kind, where, value, method, **more)
 
     def _row(
-        self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
+        self, name: str, kind: str, where: str, value: float | None, method: str, **more: Any
     ) -> EstimateRow:
-        """Of the rows of the hypothesis."""
-        more.setdefault("level", None if more.get("interval") is None else LEVEL)
-        if value is None and more.get("error") is None:
-            more["error"] = "rows: no sample counts there"
-        return estimate(
-            kind,
-            id=name,
-            about=about,
-            estimate=value,
-            method=method,
-            rows=self._effect.rows,
-            assumption=more.pop("assumption", ""),
-            **more,
-        )
+        """Of the rows of the hypothesis, called after its quantity where `id` and `about` say no more."""
+        own = {"id": f"{name}/{kind}", "about": f"{QUANTITIES[kind].what}, {where}"}
+        more["error"] = more.get("error") or "rows: no sample counts there"
+        return estimate(kind, estimate=value, method=method, rows=self._effect.rows, **own | more)

@@ -8,19 +8,13 @@ from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, PairsFinding
-from gridc.reports.quantities import KAPPA_INTERVAL, estimate
+from gridc.reports.quantities import estimate
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.spec import Spec
 
 EXACT = "exact interval (Clopper-Pearson)"
 BOTH = "exact limits of the shares right and wrong, each at half of the error"
-
-
-SHARE_INTERVAL = (
-    "a share; Clopper-Pearson limits, where units repeat of as many independent ones as show its jackknife "
-    "variance over units (Korn & Graubard 1998)"
-)
 
 
 def index_asked(spec: Spec) -> bool:
@@ -42,7 +36,6 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 about=f"right less wrong guesses of {arm.arm} on {guess.benchmark}; chance {arm.chance:.4g}",
                 estimate=arm.index,
                 interval=(arm.low, arm.high),
-                level=0.95,
                 method=f"Bang's blinding index; {EXACT if exact else BOTH}",
                 assumption="guesses are independent of each other",
                 rows=guess.rows,
@@ -59,7 +52,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
             assumption="guesses are independent of each other; expected counts are 5 or more",
             rows=guess.rows,
             n=guess.n,
-            error=None if guess.test.chi2 is not None else "undefined: one configuration, or one guess",
+            error="undefined: one configuration, or one guess",
         )
 
 
@@ -68,18 +61,20 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
     for audit in findings[AUDITS]:
         agreement, lenient = audit.agreement, audit.leniency
-        about: dict[str, Any] = {"rows": audit.rows, "n": agreement.n, "level": 0.95}
-        about["assumption"] = "responses are drawn and labelled independently"
-        stated = agreement.low is not None and agreement.high is not None
+        shared: dict[str, Any] = {
+            "rows": audit.rows,
+            "n": agreement.n,
+            "assumption": "responses are drawn and labelled independently",
+        }
         yield estimate(
             "cohen_kappa",
             id=f"audit/{audit.sheet}/{audit.benchmark}/kappa",
             about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
             estimate=agreement.kappa,
-            interval=(agreement.low, agreement.high) if stated else None,
-            method=f"Cohen's kappa, unreadable being a label; {KAPPA_INTERVAL}",
-            error=None if agreement.kappa is not None else "undefined: both give one label throughout",
-            **about | ({} if stated else {"level": None}),
+            interval=agreement.interval,
+            method="Cohen's kappa, unreadable being a label",
+            error="undefined: both give one label throughout",
+            **shared,
         )
         yield estimate(
             "leniency",
@@ -87,9 +82,9 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             about=f"score of the study less that of people on {audit.sheet}, {audit.benchmark}",
             estimate=None if lenient is None else lenient.mean,
             interval=None if lenient is None else (lenient.low, lenient.high),
-            method="mean difference; Clopper-Pearson limits of both shares at half the error",
-            error="undefined: a benchmark's best score is a target" if lenient is None else None,
-            **about | ({"level": None} if lenient is None else {}),
+            method="mean difference",
+            error="undefined: a benchmark's best score is a target",
+            **shared,
         )
 
 
@@ -100,20 +95,17 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
         (*agreement, judging.rows) for judging in findings[JUDGING] for agreement in judging.agreements
     )
     for left, right, agreement, rows in agreements:
-        stated = agreement.low is not None and agreement.high is not None
-        interval = (agreement.low or 0.0, agreement.high or 0.0) if stated else None
         yield estimate(
             "cohen_kappa",
             id=f"kappa/{left.replace(' ', '_')}/{right}",
             about=f"agreement of {left} and {right}",
             estimate=agreement.kappa,
-            interval=interval,
-            level=None if interval is None else 0.95,
-            method=f"Cohen's kappa; {KAPPA_INTERVAL}",
-            assumption="" if interval is None else INDEPENDENT,
+            interval=agreement.interval,
+            method="Cohen's kappa",
+            interval_assumes=INDEPENDENT,
             rows=rows,
             n=agreement.n,
-            error=None if agreement.kappa is not None else "undefined: both gave one label throughout",
+            error="undefined: both gave one label throughout",
         )
     for judging in findings[JUDGING]:
         for pairs in judging.compared:
@@ -133,8 +125,7 @@ def _of_pairs(pairs: PairsFinding, rows: str) -> Iterator[EstimateRow]:
                 about=f"{about}, of {pairs.name}",
                 estimate=share.share,
                 interval=(share.low, share.high),
-                level=0.95,
-                method=SHARE_INTERVAL,
+                method="a share",
                 assumption=INDEPENDENT,
                 rows=rows,
                 n=share.n,

@@ -1,13 +1,14 @@
 """What an axis of many levels does to scores, as rows of the document of estimates."""
 
 from collections.abc import Iterator
+from typing import Any
 
+from gridc.numbers import number
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.many_levels import MANY_LEVELS, ManyLevels, ModelOverLevels
 from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.resample import LEVEL
 
 CHOSEN = (
     "none: of several levels the one that came out so; with as many more items it lies nearer to the mean"
@@ -40,10 +41,10 @@ def level_estimates(findings: Findings) -> Iterator[EstimateRow]:
 def _of_model(finding: ManyLevels, model: ModelOverLevels, name: str) -> Iterator[EstimateRow]:
     where = f"over the {finding.levels} levels of {finding.axis}, {model.model} on {finding.benchmark}"
     chance, test = model.range_by_chance, model.test
-    shared = {"rows": finding.rows, "n": finding.units}
+    shared: dict[str, Any] = {"rows": finding.rows, "n": finding.units}
     yield estimate(
         "levels_mean", id=f"{name}/{model.model}/mean", about=f"mean score {where}",
-        estimate=float(model.mean), interval=model.interval, level=LEVEL if model.interval else None,
+        estimate=float(model.mean), interval=model.interval,
         method=f"mean of the levels; {INTERVAL_METHOD}", assumption=INDEPENDENT, **shared,
     )  # fmt: skip
     for kind, level in (("worst", model.worst), ("best", model.best)):
@@ -55,7 +56,7 @@ def _of_model(finding: ManyLevels, model: ModelOverLevels, name: str) -> Iterato
         "levels_range", id=f"{name}/{model.model}/range", about=f"highest less lowest score {where}",
         estimate=float(model.range), p=chance.p,
         method=f"beside it, levels that change places within each unit, {chance.draws} times: mean "
-        f"{chance.mean:.4f}, 95 % below {chance.upper:.4f}",
+        f"{number(chance.mean, 4)}, 95 % below {number(chance.upper, 4)}",
         assumption=INDEPENDENT, **shared,
     )  # fmt: skip
     yield estimate(
@@ -63,10 +64,10 @@ def _of_model(finding: ManyLevels, model: ModelOverLevels, name: str) -> Iterato
         estimate=float(model.saturation), method="1 - (best - mean) (Mizrahi et al. 2024)",
         assumption=DESCRIBES, **shared,
     )  # fmt: skip
-    undefined = "undefined: no unit tells two levels apart"
     yield estimate(
         "friedman_chi2", id=f"{name}/{model.model}/friedman", about=f"Friedman's chi-squared {where}",
         estimate=None if test is None else test.chi2, p=None if test is None else test.p,
         method=f"ranks of levels within each unit, ties corrected, {finding.levels - 1} degrees of freedom",
-        assumption=f"{INDEPENDENT}, and many", error=None if test else undefined, **shared,
+        assumption=f"{INDEPENDENT}, and many", error="undefined: no unit tells two levels apart",
+        **shared,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.steps import STEPS, StepFindings
 from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_intervals import UnitEstimate
 
 WITHIN = "nothing makes an item both lose its options and change, and losing them acts alike on all items"
@@ -38,13 +37,11 @@ def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def of_units(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
     """A row of a value over units: without an interval it says why."""
-    why = f"interval: {value.method}" if value.interval else f"no interval: {value.no_interval}"
-    method = f"{stated.pop('method')}; {why}"
-    assumption = stated.pop("assumption", INDEPENDENT if value.interval else "")
-    error = None if value.value is not None else "undefined: these rows do not determine it"
     return estimate(
-        kind, estimate=value.value, interval=value.interval, level=LEVEL if value.interval else None,
-        method=method, assumption=assumption, error=error, n=n, **stated,
+        kind, estimate=value.value, interval=value.interval, n=n,
+        method=stated.pop("method") + ("" if value.interval else f"; no interval: {value.no_interval}"),
+        made=f"interval: {value.method}", interval_assumes=INDEPENDENT,
+        error="undefined: these rows do not determine it", **stated,
     )  # fmt: skip
 
 
@@ -78,7 +75,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
         f"{finding.scaffold} on {finding.benchmark}",
         f"leakage/{finding.benchmark}/{finding.scaffold}",
     )
-    shared = {"rows": finding.rows, "assumption": BY_WORDS}
+    shared: dict[str, Any] = {"rows": finding.rows, "assumption": BY_WORDS}
     for row in finding.leakage:
         name, about = f"{base}/{row.model}".replace(" ", "_"), f"{where}, {row.model}"
         for key, words, value, n in (
@@ -102,10 +99,9 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
             about=f"odds of a bad answer, {odds.exposure}, {where}",
             estimate=odds.ratio,
             interval=odds.interval,
-            level=None if odds.interval is None else LEVEL,
             p=odds.p,
             method=f"logit with fixed effects of models, cluster jackknife{problem}",
-            error=None if odds.ratio is not None else f"undefined: {odds.problem}",
+            error=f"undefined: {odds.problem}",
             n=finding.leakage[0].items,
             **shared,
         )
@@ -116,7 +112,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
                   about=f"score less the plain one, {about}", method="mean difference", **shared)  # fmt: skip
         yield estimate(
             "mcnemar_p", id=f"{base}/mcnemar/{key}", estimate=flip.p, p=flip.p, rows=finding.rows,
-            error=None if flip.p is not None else "undefined: units have several answers",
+            error="undefined: units have several answers",
             about=f"{flip.less} answers earn less than the plain one, {flip.more} more, {about}",
             method="McNemar's test, exact and two-sided", n=flip.items,
             assumption="all answers are independent of each other",
@@ -133,7 +129,8 @@ def _mediation_rows(finding: MediationFinding) -> Iterator[EstimateRow]:
         if finding.by
         else "slope on the options lost, within models"
     )
-    effect, shared = finding.effect, {"rows": finding.rows, "assumption": assumption}
+    effect = finding.effect
+    shared: dict[str, Any] = {"rows": finding.rows, "assumption": assumption}
     yield of_units("options_lost", effect.lost, finding.items, id=f"{base}/lost", method="mean share",
               about=f"parts without options, {where}", rows=finding.rows)  # fmt: skip
     for key, words, value in (
@@ -152,7 +149,7 @@ def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
         yield estimate(
             "dose", id=f"{base}/{arm.scaffold}/dose", about=f"parts of the task kept, {where}",
             estimate=arm.dose, method="mean over items of the share of parts that sub-calls kept",
-            assumption="", rows=finding.rows, n=arm.items,
+            rows=finding.rows, n=arm.items,
         )  # fmt: skip
         yield of_units("dose_score", arm.score, arm.items, id=f"{base}/{arm.scaffold}/score",
                   about=f"score, {where}", method="mean score", rows=finding.rows)  # fmt: skip
@@ -167,7 +164,7 @@ def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
 def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
     base, effect = f"difficulty/{finding.benchmark}/{finding.scaffold}", finding.effect
     where = f"{finding.scaffold} on {finding.benchmark}"
-    shared = {"rows": finding.rows, "n": effect.items}
+    shared: dict[str, Any] = {"rows": finding.rows, "n": effect.items}
     split = effect.split
     rows = (
         ("split", "pass rate of some models over both arms and change of the others", split.value,
@@ -181,9 +178,8 @@ def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
     for key, words, value, interval, method, assumption in rows:
         yield estimate(
             "difficulty_correlation", id=f"{base}/{key}", about=f"{words}, {where}", estimate=value,
-            interval=interval, level=None if interval is None else LEVEL, method=method,
-            assumption=assumption,
-            error=None if value is not None else "undefined: one side does not vary", **shared,
+            interval=interval, method=method, assumption=assumption,
+            error="undefined: one side does not vary", **shared,
         )  # fmt: skip
     for stratum in effect.strata:
         if stratum.items:

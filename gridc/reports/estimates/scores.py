@@ -9,7 +9,6 @@ from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.quantities import (
     AT_BOUND,
     INDEPENDENT,
-    INTERVAL_METHOD,
     QUANTITIES,
     estimate,
     interval_assumption,
@@ -17,7 +16,6 @@ from gridc.reports.quantities import (
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow
-from gridc.statistics.resample import LEVEL
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
@@ -33,16 +31,16 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
             if not cell.shared or score.score is None:
                 continue
             interval = intervals.scores.get((cell.model, cell.configuration))
-            made = AT_BOUND if score.score in (0, 1) else INTERVAL_METHOD
             yield estimate(
                 "score",
                 id=f"score/{cell.key}",
                 about=f"score of {cell.model} on {cell.benchmark} under {cell.configuration}",
                 estimate=float(score.score),
                 interval=interval,
-                level=None if interval is None else intervals.level,
-                method=SCORE if interval is None else f"{SCORE}; {made}",
-                assumption="" if interval is None else interval_assumption(intervals.unit),
+                level=intervals.level,
+                method=SCORE,
+                made=AT_BOUND if score.score in (0, 1) else None,
+                interval_assumes=interval_assumption(intervals.unit),
                 rows=score.rows,
                 n=score.scored,
             )
@@ -64,7 +62,6 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
                     f"{score.cell.configuration}, unreadable answers left out",
                     estimate=float(score.per_protocol),
                     method="mean over readable answers",
-                    assumption="",
                     rows=score.rows,
                     n=score.parsed,
                 )
@@ -85,16 +82,14 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 
 def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int) -> EstimateRow:
-    interval = moved.interval
     return estimate(
         "risk_difference",
         id=name,
         about=about,
         estimate=float(moved.difference),
-        interval=interval,
-        level=None if interval is None else LEVEL,
-        method=CHANGE if interval is None else f"{CHANGE}; {INTERVAL_METHOD}",
-        assumption="" if interval is None else assumed,
+        interval=moved.interval,
+        method=CHANGE,
+        interval_assumes=assumed,
         rows=rows,
         n=n,
     )
@@ -119,12 +114,9 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 about=f"{method}, of {model}",
                 estimate=value,
                 method=method,
-                assumption="",
                 rows=sensitivity.rows,
                 n=n,
-                error=None
-                if value is not None
-                else "not_defined: its shares or its good end do not exist here",
+                error="not_defined: its shares or its good end do not exist here",
             )
     for number, row in enumerate(integrity(findings)):
         changed = ",".join(f"{axis}={level}" for axis, level in row.change.items())
@@ -138,9 +130,8 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 about=f"difference of {row.model} on {row.benchmark}, {changed}, measured by {way}",
                 estimate=value,
                 interval=ends,
-                level=None if ends is None else LEVEL,
-                method=CHANGE if ends is None else f"{CHANGE}; {INTERVAL_METHOD}",
-                assumption="" if ends is None else INDEPENDENT,
+                method=CHANGE,
+                interval_assumes=INDEPENDENT,
                 rows=row.rows,
                 n=row.n,
             )

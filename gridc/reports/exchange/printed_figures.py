@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
+from gridc.numbers import percent
 from gridc.reports.exchange.spreadsheet import SheetRow, read_sheet
 from gridc.statistics.grim import (
     PrintedShare,
@@ -291,7 +292,7 @@ _ORDER: tuple[FigureVerdict, ...] = ("possible", "impossible", "not explained", 
 
 
 def _percent(count: int, n: int) -> str:
-    return f"{100 * count / n:.2f} %"
+    return percent(count / n, 2)
 
 
 def _several(possible: range) -> str:

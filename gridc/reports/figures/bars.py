@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gridc.numbers import hundredths, percent
 from gridc.reports.figures.drawing import (
     CHARACTER,
     HIGHER,
@@ -20,7 +21,6 @@ from gridc.reports.figures.drawing import (
 )
 from gridc.reports.findings.analysis import VarianceShares
 from gridc.reports.findings.findings import BenchmarkFinding, ParseRate
-from gridc.reports.words import percent
 from gridc.statistics.orderings import Order
 
 ROW, WIDTH = 19, 210
@@ -82,7 +82,7 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
             canvas.rect(across(start), y, across(value), 15, colour, MUTED, 0.5)
             if value >= 0.1:
                 ink = "#ffffff" if name in ("model", "axes") else ON_PALE if name == "interactions" else INK
-                canvas.text(across(start + value / 2), y + 7.5, f"{100 * value:.0f}", 9.5, ink, "middle")
+                canvas.text(across(start + value / 2), y + 7.5, hundredths(value, 0), 9.5, ink, "middle")
             start += value
         label = variance_name(share)
         widest = max(widest, len(label))

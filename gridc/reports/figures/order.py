@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from gridc.numbers import percent, stated
 from gridc.reports.figures.drawing import (
     CHARACTER,
     GRID,
@@ -35,7 +36,7 @@ def order_of_models(benchmark: LogBenchmarkRow, number: int) -> Figure:
     for step in range(5):
         value = 100 * (low + step * (high - low) / 4)
         canvas.line(across(value), 0, across(value), height, GRID)
-        canvas.text(across(value), -8, f"{value:.10g}", anchor="middle")
+        canvas.text(across(value), -8, stated(value), anchor="middle")
     canvas.text(WIDTH / 2, -22, "score, %", anchor="middle")
     for place, row in enumerate(shown):
         y = (place + 0.5) * ROW
@@ -94,7 +95,7 @@ def _bars(canvas: Canvas, groups: Sequence[Sequence[str]], models: Sequence[str]
 
 
 def _words(benchmark: LogBenchmarkRow) -> str:
-    order = " ".join(f"{row.place}. {row.model}: {100 * row.score:.1f} %." for row in benchmark.order[:MOST])
+    order = " ".join(f"{row.place}. {row.model}: {percent(row.score)}." for row in benchmark.order[:MOST])
     more = len(benchmark.order) - MOST
     ties = " ".join(f"Tied: {', '.join(group)}." for group in benchmark.tie_groups)
     return f"{order}{f' {more:,} more models.' if more > 0 else ''} {ties}".strip()

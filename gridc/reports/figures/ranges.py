@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from gridc.numbers import hundredths
 from gridc.reports.figures.drawing import (
     CHARACTER,
     GRID,
@@ -93,7 +94,7 @@ def _range_words(model: ModelFinding) -> str:
     if dispersion is None:
         return f"{model.model}: not measured."
     least, mean, most = (
-        f"{100 * float(share):.1f}" for share in (dispersion.least, dispersion.mean, dispersion.greatest)
+        hundredths(share) for share in (dispersion.least, dispersion.mean, dispersion.greatest)
     )
     over = "configuration" if dispersion.n == 1 else "configurations"
     return f"{model.model}: {least} to {most} %, mean {mean} %, over {dispersion.n} {over}."

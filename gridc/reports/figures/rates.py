@@ -4,6 +4,7 @@ agree on average show (SafetyRepro, fig. 2a); compliance flip rate at every pass
 from collections.abc import Sequence
 from fractions import Fraction
 
+from gridc.numbers import hundredths, number, percent
 from gridc.reports.figures.drawing import (
     CHARACTER,
     DASHES,
@@ -22,7 +23,6 @@ from gridc.reports.figures.drawing import (
     figure,
 )
 from gridc.reports.findings.findings import BenchmarkFinding, ScopeFinding
-from gridc.reports.words import percent
 from gridc.statistics.dispersion import FlipRate
 
 ROW, WIDTH = 19, 150
@@ -32,35 +32,35 @@ def flip_rates(benchmark: BenchmarkFinding) -> list[Figure]:
     """For each pair, rho_flip in every scope against its ceiling; the orange mark is the mean of models
     that agree on average."""
     scopes = distinct(benchmark.scopes)
-    return [_rates(benchmark.benchmark, scopes, number) for number in range(len(benchmark.full.pairs))]
+    return [_rates(benchmark.benchmark, scopes, place) for place in range(len(benchmark.full.pairs))]
 
 
-def _rates(benchmark: str, scopes: Sequence[ScopeFinding], number: int) -> Figure:
+def _rates(benchmark: str, scopes: Sequence[ScopeFinding], place: int) -> Figure:
     canvas, across = Canvas(), Scale(0, 0.5, 0, WIDTH)
     bottom, words, widest = len(scopes) * ROW, [], 0
     axis(
         canvas,
         across,
-        [(t / 10, f"{t / 10:.1f}") for t in range(6)],
+        [(t / 10, number(t / 10, 1)) for t in range(6)],
         0,
         bottom,
         "ρ_flip; outline: its ceiling",
     )
     for row, scope in enumerate(scopes):
-        pair = scope.pairs[number]
+        pair = scope.pairs[place]
         counts, same = pair.counts, pair.evidence.identical
         rho, ceiling = float(counts.rho_flip), float(counts.ceiling)
         y = row * ROW + 4
         canvas.rect(0, y, across(ceiling), 11, PAPER, MUTED)
         canvas.rect(0, y, across(rho), 11, INK)
         canvas.line(across(same.mean), y - 2, across(same.mean), y + 13, HIGHER[1], 2)
-        shown = f"{'' if counts.complete else '≥ '}{rho:.3f}"
+        shown = f"{'' if counts.complete else '≥ '}{number(rho)}"
         label = f"{scope.scope.name} ({counts.size})"
         widest = max(widest, len(label))
         canvas.text(WIDTH + 6, y + 5.5, shown, fill=INK)
         canvas.text(-6, y + 5.5, label, fill=INK, anchor="end")
-        words.append(f"{label}: {shown} of at most {ceiling:.3f}, equal on average {same.mean:.3f}")
-    first = scopes[0].pairs[number].counts
+        words.append(f"{label}: {shown} of at most {number(ceiling)}, equal on average {number(same.mean)}")
+    first = scopes[0].pairs[place].counts
     return figure(
         f"{benchmark}-rates-{first.a}-{first.b}",
         canvas,
@@ -89,20 +89,20 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
     )
     for value in (0.0, 0.2, 0.4, 0.6):
         canvas.line(0, up(value), WIDE, up(value), GRID)
-        canvas.text(-6, up(value), f"{100 * value:.0f}", anchor="end")
+        canvas.text(-6, up(value), hundredths(value, 0), anchor="end")
     for mark in marks:
         canvas.line(across(mark), 0, across(mark), HIGH, MUTED, 0.75)
     words = []
-    for number, model in enumerate(finding.model for finding in benchmark.models):
+    for place, model in enumerate(finding.model for finding in benchmark.models):
         scores = sorted(
             score.score
             for score in benchmark.cells
             if score.cell.model == model and score.cell.shared and score.score is not None
         )
-        colour, dash = LINES[number % len(LINES)], DASHES[number % len(DASHES)]
-        canvas.line(WIDE + 10, 8 + 16 * number, WIDE + 28, 8 + 16 * number, colour, 2)
-        canvas.path([(WIDE + 10, 8 + 16 * number), (WIDE + 28, 8 + 16 * number)], colour, dash)
-        canvas.text(WIDE + 33, 8 + 16 * number, model, fill=INK)
+        colour, dash = LINES[place % len(LINES)], DASHES[place % len(DASHES)]
+        canvas.line(WIDE + 10, 8 + 16 * place, WIDE + 28, 8 + 16 * place, colour, 2)
+        canvas.path([(WIDE + 10, 8 + 16 * place), (WIDE + 28, 8 + 16 * place)], colour, dash)
+        canvas.text(WIDE + 33, 8 + 16 * place, model, fill=INK)
         if len(scores) < 2:
             continue
         curve, highest = _steps(scores)

@@ -3,8 +3,9 @@
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from math import exp, log
+from math import log
 
+from gridc.numbers import odds_ratio, percent
 from gridc.reports.figures.drawing import (
     CHARACTER,
     GRID,
@@ -21,7 +22,6 @@ from gridc.reports.figures.drawing import (
     figure,
 )
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding
-from gridc.reports.words import percent
 from gridc.statistics.clustered_logit import Combination
 
 WIDTH, HEIGHT, ROW, GAP = 560, 190, 13, 7
@@ -162,7 +162,7 @@ def _runs(held: Sequence[bool], apart: bool) -> Iterator[tuple[int, int]]:
 def _words(curve: CurveFinding, count: int, clipped: bool) -> str:
     assert curve.summary is not None
     summary, contrast = curve.summary, curve.contrast
-    low, median, high = (f"{exp(log_odds):.3g}" for log_odds in (summary.low, summary.median, summary.high))
+    low, median, high = map(odds_ratio, (summary.low, summary.median, summary.high))
     text = (
         f"The odds ratio of {contrast.level} against {contrast.reference} is {median} at the median of "
         f"{count} specifications, quartiles {low} and {high}; {percent(summary.below, 0)} are significantly "

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from gridc.reports.words import KINDS, PLURAL
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.items import UnitLevel
+from gridc.statistics.resample import LEVEL
 
 INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (Hesterberg 2015)"
 AT_BOUND = (
@@ -27,6 +28,11 @@ KAPPA_INTERVAL = (
     "repeat, of as many independent responses as give kappa its jackknife variance over units"
 )
 """How Cohen's kappa has its interval (`statistics.raters.Kappa`)."""
+SHARE_INTERVAL = (
+    "Clopper-Pearson limits, where units repeat of as many independent ones as show its jackknife variance "
+    "over units (Korn & Graubard 1998)"
+)
+"""How shares of judgements have theirs."""
 
 
 def interval_assumption(unit: UnitLevel) -> str:
@@ -48,17 +54,18 @@ Measure = Literal[
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One kind of estimate: its `kind` in estimates.json, what value and interval are counted in, what it is,
-    and the section of the docs that defines it."""
+    the section of the docs that defines it, and how its intervals are made where an estimate says no more."""
 
     name: str
     measure: Measure
     what: str
     docs: str
+    interval: str = ""
 
 
-SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
+SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str, str], ...]] = {
     "statistics.md#scores-labels-and-rates": (
-        ("score", "share", "score of a model under a configuration"),
+        ("score", "share", "score of a model under a configuration", INTERVAL_METHOD),
         ("score_per_protocol", "share", "the same, unreadable answers left out"),
     ),
     "scorecard.md#a-models-matrix": (
@@ -74,14 +81,14 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
     "statistics.md#hypotheses-about-effects": (
         ("rate", "share", "rate of the outcome under a level"),
         ("isotonic_rate", "share", "the nearest rates that move one way"),
-        ("risk_difference", "difference of shares", "difference of two rates or scores"),
-        ("divergence", "difference of shares", "that by intention to treat less that per protocol"),
-        ("risk_ratio", "ratio", "ratio of two rates"),
-        ("churn", "share", "single answers that become right or wrong, of all"),
+        ("risk_difference", "difference of shares", "difference of two rates or scores", INTERVAL_METHOD),
+        ("divergence", "difference of shares", "difference, ITT less per protocol"),
+        ("risk_ratio", "ratio", "ratio of both rates", RATE_LIMITS),
+        ("churn", "share", "share of single answers that become right or wrong"),
         ("recovery", "share of a change", "what a level takes back; it can be above 1 or below 0"),
         ("log_odds", "log odds", "log odds of a level against the reference"),
-        ("standard_error", "log odds", "their standard error"),
-        ("odds_ratio", "ratio", "the odds ratio"),
+        ("standard_error", "log odds", "standard error of the log odds"),
+        ("odds_ratio", "ratio", "odds ratio"),
         ("wald_z", "statistic", "z of one coefficient"),
         ("box_f", "statistic", "F of several coefficients"),
         ("likelihood_ratio", "statistic", "likelihood ratio of several coefficients"),
@@ -89,7 +96,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("p_support", "p", "p of what a hypothesis predicts"),
         ("p_refute", "p", "p of what refutes it"),
         ("p_within", "p", "p of a difference smaller than a margin"),
-        ("agreement_p", "p", "p of what no unit goes against, by a test that needs to see none"),
+        ("agreement_p", "p", "p of what no unit goes against"),
         ("page_p", "p", "p of a trend by ranks within units"),
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
     ),
@@ -154,13 +161,18 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("difficulty_correlation", "coefficient", "rank correlation of items' pass rates and changes"),
         ("difficulty_change", "difference of shares", "change of the pass rate in a stratum of pass rates"),
     ),
-    "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
+    "judging.md#what-is-checked": (
+        ("cohen_kappa", "coefficient", "agreement of two who label", KAPPA_INTERVAL),
+    ),
     "judging.md#one-of-two-responses": (
-        ("swap_inconsistency", "share", "pairs whose preference changes with their order"),
-        ("first_place", "share", "preferences for the response that stands first"),
+        ("swap_inconsistency", "share", "pairs whose preference changes with their order", SHARE_INTERVAL),
+        ("first_place", "share", "preferences for the response that stands first", SHARE_INTERVAL),
     ),
     "audit.md#what-is-reported": (
-        ("leniency", "difference of shares", "score of the study less that of people"),
+        (
+            "leniency", "difference of shares", "score of the study less that of people",
+            "Clopper-Pearson limits of both shares at half the error",
+        ),
     ),
     "blinding.md#whether-it-worked": (
         ("bang_index", "difference of shares", "guesses that are right less those that are wrong"),
@@ -170,15 +182,40 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
 """By the section of the docs that defines them: kind, what it is counted in, and what it is."""
 
 QUANTITIES: Mapping[str, Quantity] = {
-    name: Quantity(name, measure, what, section)
+    name: Quantity(name, measure, what, section, *interval)
     for section, rows in SECTIONS.items()
-    for name, measure, what in rows
+    for name, measure, what, *interval in rows
 }
 """By `kind` in estimates.json."""
 
 
-def estimate(kind: str, **stated: Any) -> EstimateRow:
-    """A row of the document of estimates, of which only what there is is said: no interval, p-value or error
-    where none is given. Raises KeyError for a kind that is no row here."""
-    absent = dict.fromkeys(("interval", "level", "p", "corrected_p", "error"))
-    return EstimateRow.model_validate(absent | {"kind": QUANTITIES[kind].name} | stated)
+def estimate(
+    kind: str,
+    *,
+    estimate: float | None,
+    method: str,
+    interval: tuple[float | None, float | None] | None = None,
+    level: float = LEVEL,
+    made: str | None = None,
+    assumption: str = "",
+    interval_assumes: str = "",
+    error: str | None = None,
+    **stated: Any,
+) -> EstimateRow:
+    """A row of the document of estimates. `level`, how the interval is made (`made`, or else what its
+    quantity says) and `interval_assumes` are said where there is an interval, `error` where there is no
+    value. Raises KeyError for a kind that is no row here."""
+    quantity = QUANTITIES[kind]
+    if interval is not None:
+        method = "; ".join(filter(None, (method, quantity.interval if made is None else made)))
+    absent = dict.fromkeys(("p", "corrected_p"))
+    own = {
+        "kind": kind,
+        "estimate": estimate,
+        "interval": interval,
+        "level": None if interval is None else level,
+        "method": method,
+        "assumption": assumption if interval is None else assumption or interval_assumes,
+        "error": error if estimate is None else None,
+    }
+    return EstimateRow.model_validate(absent | own | stated)

@@ -3,10 +3,10 @@
 
 from math import ceil, isfinite, isinf
 
+from gridc.numbers import between, bracketed, number
 from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
-from gridc.statistics.resample import LEVEL
 
 SHORT = {"harm": "NNH", "benefit": "NNB"}
 INFINITY = "\N{INFINITY}"
@@ -24,12 +24,20 @@ def in_words(needed: NumberNeededRow) -> str:
     else:
         words = f"number needed to {needed.kind} {needed.displayed:,}"
     if needed.low is not None:
-        return f"{words} [{needed.low:.1f}, {'infinity' if _infinite(needed.high) else f'{needed.high:.1f}'}]"
+        return f"{words} {bracketed((needed.low, needed.high), _end)}"
     if needed.harm is not None or needed.benefit is not None:
-        harm = "" if _infinite(needed.harm) else f"{needed.harm:.1f} to harm through "
-        benefit = "" if _infinite(needed.benefit) else f" to {needed.benefit:.1f} to benefit"
+        harm = "" if _infinite(needed.harm) else f"{_end(needed.harm)} to harm through "
+        benefit = "" if _infinite(needed.benefit) else f" to {_end(needed.benefit)} to benefit"
         return f"{words}, 95 % from {harm}infinity{benefit}" if harm or benefit else words
     return words
+
+
+def _end(value: float | None) -> str:
+    return "infinity" if _infinite(value) else number(value, 1)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if _infinite(value) else value
 
 
 def _infinite(value: float | None) -> bool:
@@ -41,7 +49,7 @@ def in_a_cell(row: NumberNeededRow) -> str:
     """`NNH 14 (13 to 17)`, `NNH 166, either way (NNH 63 or more, NNB 261 or more)`, `no difference`."""
     shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
     if row.low is not None:
-        return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
+        return f"{shown} ({between((row.low, row.high), _rounded)})"
     ends = {"harm": row.harm, "benefit": row.benefit}
     open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if not _infinite(end)]
     if not open_ends:
@@ -58,7 +66,7 @@ def _rounded(value: float | None) -> str:
 def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> EstimateRow:
     """A row of the document of estimates."""
     ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
-    known = any(end is not None and isfinite(end) for end in ends)
+    known = not all(map(_infinite, ends))
     through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
     finite = isfinite(needed.number)
     return estimate(
@@ -66,11 +74,10 @@ def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int
         id=f"{name}/number_needed",
         about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
         estimate=needed.number if finite else None,
-        interval=tuple(end if end is not None and isfinite(end) else None for end in ends) if known else None,
-        level=LEVEL if known else None,
+        interval=(_finite(ends[0]), _finite(ends[1])) if known else None,
         method=f"1 / |difference|{through}",
-        assumption=INDEPENDENT if known else "",
+        interval_assumes=INDEPENDENT,
         rows=rows,
         n=n,
-        error=None if finite else "infinite: there is no difference",
+        error="infinite: there is no difference",
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import between, counted, number
 from gridc.reports.comparison.words import states
 from gridc.reports.recorded import words
-from gridc.reports.words import counted
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow, LogScoreRow
 
 
@@ -36,9 +36,10 @@ def _fields(document: LogCertificate, row: LogBenchmarkRow, model: str) -> Itera
         spread = "the logs have one configuration: how far the score moves is not known"
     else:
         mean = sum(held) / len(held)
-        spread = f"over {len(held):,} configurations {min(held):.3f} to {max(held):.3f}, mean {mean:.3f}" + (
-            f", (max - min) / mean {(max(held) - min(held)) / mean:.2f}" if mean > 0 else ""
-        )
+        ends = between((min(held), max(held)), number)
+        spread = f"over {len(held):,} configurations {ends}, mean {number(mean)}"
+        if mean > 0:
+            spread += f", (max - min) / mean {number((max(held) - min(held)) / mean, 2)}"
     yield "Score neighbourhood", spread
     yield "Verdict stability", "no threshold was declared before these runs, so none is counted"
     yield "Ranking stability", "; ".join(_ranking(row, model)) or "no other model to compare with"

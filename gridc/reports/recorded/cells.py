@@ -13,6 +13,7 @@ from gridc.compiler.grid.cell import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.wording import share_with_shared_wording
+from gridc.numbers import percent
 from gridc.outcomes import STATES, CellOutcomes, of_answers
 from gridc.reports.levels import level_names
 from gridc.reports.recorded.settings import settings_of
@@ -385,7 +386,7 @@ def _of_wording(items: LogItems) -> Iterator[str]:
     share = share_with_shared_wording(items.phrases)
     if share >= TEMPLATED:
         yield (
-            f"{TEMPLATES}: {100 * share:.0f} % of the items share their wording with another one, as items "
+            f"{TEMPLATES}: {percent(share, 0)} of the items share their wording with another one, as items "
             "of one template do, and each counts as independent: --unit FIELD names what they were made from"
         )
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gridc.diagnostics.visible import visible
-from gridc.reports.comparison.words import p_value, states
-from gridc.reports.words import counted
+from gridc.numbers import bracketed, counted, number, p_value, told_p, with_sign
+from gridc.reports.comparison.words import states
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
 
 SHOWN = 40
@@ -57,7 +57,7 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
         value = scored(one.score, one.interval)
         if one.bounds is not None and one.score is not None:
             end = "at most" if one.score == one.bounds[0] else "at least"
-            value += f", {end} {one.bounds[1 if end == 'at most' else 0]:.3f}"
+            value += f", {end} {number(one.bounds[1 if end == 'at most' else 0])}"
         # What is absent counts as an item, so that fewer may have been asked: the answers say how many.
         without = one.asked is not None and one.items < one.asked
         items = f"{one.items:,} of {one.asked:,}" if without else f"{one.items:,}"
@@ -80,8 +80,8 @@ def readings(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
 
 def scored(score: float | None, interval: tuple[float, float] | None) -> str:
     """`0.417 [0.167, 0.667]`."""
-    value = "none" if score is None else f"{score:.3f}"
-    return value if interval is None else f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]"
+    value = "none" if score is None else number(score)
+    return value if interval is None else f"{value} {bracketed(interval, number)}"
 
 
 NEIGHBOURS = (
@@ -100,17 +100,17 @@ NEIGHBOURS = (
 def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The order, each model with the test against the next one."""
     cells: list[tuple[str, ...]] = []
-    for number, one in enumerate(row.order):
+    for place, one in enumerate(row.order):
         can = f"{one.best}" if one.best == one.worst else f"{one.best} to {one.worst}"
         begin = (f"{one.place}", one.model, scored(one.score, one.interval), can)
-        if number == len(row.neighbours):
+        if place == len(row.neighbours):
             cells.append((*begin, "", "", "", "", ""))
             continue
-        test = row.neighbours[number]
+        test = row.neighbours[place]
         cells.append(
             (
                 *begin,
-                "no item in common" if test.gap is None else f"{test.gap:+.3f}",
+                "no item in common" if test.gap is None else with_sign(test.gap, 3),
                 f"{test.b_ahead:,} / {test.a_ahead:,}",
                 p_value(test.p),
                 p_value(test.p_holm),
@@ -177,20 +177,11 @@ def pair_sentence(pair: LogPairRow) -> str:
 def beyond(pair: LogPairRow) -> str:
     """What holds of a pair beyond these items."""
     if pair.certified == "order":
-        return f"{pair.first} is better in all ({_with_sign(pair.order_p)})"
+        return f"{pair.first} is better in all ({told_p(pair.order_p)})"
     if pair.certified == "reversal":
-        return (
-            f"each is better somewhere ({_with_sign(pair.reversal_p)}; {pair.witness_a}, and "
-            f"{pair.witness_b})"
-        )
-    ps = f"order {_with_sign(pair.order_p)}, reversal {_with_sign(pair.reversal_p)}; Holm"
+        return f"each is better somewhere ({told_p(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
+    ps = f"order {told_p(pair.order_p)}, reversal {told_p(pair.reversal_p)}; Holm"
     return f"nothing is certified ({ps})"
-
-
-def _with_sign(p: float) -> str:
-    """`p = .012`, `p < .001`."""
-    text = p_value(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def markdown(document: LogCertificate) -> str:

@@ -148,7 +148,6 @@ FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "che
 """The tables behind the models, in order."""
 SHOWN: tuple[Callable[..., Any], ...] = (
     tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
-    tables.ends, tables.points,
 )  # fmt: skip
 """What the page's template calls."""
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
+from gridc.numbers import between, counted, number, with_sign
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.conduct import CONDUCT
@@ -20,7 +21,6 @@ from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.endings import cut_off
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
-from gridc.reports.words import counted, with_sign
 from gridc.schema.certificate import FalsificationResult
 from gridc.schema.inference import DOCUMENTED
 from gridc.schema.scorecard import Held, MethodRow, Stated
@@ -318,7 +318,7 @@ def _audited(findings: Findings) -> ChecklistAnswer:
     counts["labels"] = sum(audit.agreement.n for audit in sheets.values())
     kappas = [sheet.agreement.kappa for sheet in sheets.values() if sheet.agreement.kappa is not None]
     counts["least_kappa"] = min(kappas, default=None)
-    least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
+    least = f"; kappa with the study's labels is {number(min(kappas), 2)} at least" if kappas else ""
     text = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
     return ChecklistAnswer("yes", text, where, counts)
 
@@ -341,13 +341,9 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
         return ChecklistAnswer("not_measured", text, where, counts)
     several = sum(one.kappa is not None for one in judging.agreements)
     which = "Kappa" if several == 1 else f"The lowest kappa of {several} judges and their second ones"
-    ends = (
-        ""
-        if agreement.low is None or agreement.high is None
-        else f" ({agreement.low:.2f} to {agreement.high:.2f})"
-    )
+    ends = f" ({between(agreement.interval, number, 2)})" if agreement.interval else ""
     return ChecklistAnswer(
-        "yes", f"{which} is {agreement.kappa:.2f}{ends} on {agreement.n:,} responses.", where, counts
+        "yes", f"{which} is {number(agreement.kappa, 2)}{ends} on {agreement.n:,} responses.", where, counts
     )
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, isinf
 
-from gridc.reports import words
+from gridc.numbers import between, figures, hundredths, p_value, percent, points
 from gridc.reports.printed import Printed
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import number, p_value, percent
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
-from gridc.schema.scorecard import CurveRow, Held, MatrixRow, ModelScore, Scorecard, ScoreChangeRow
+from gridc.schema.scorecard import CurveRow, Held, MatrixRow, ModelScore, Scorecard
 
 HELD: Mapping[Held, str] = {
     "yes": "yes",
@@ -88,11 +87,11 @@ def matrix_table(model: ModelScore) -> Printed:
             row.benchmark,
             change_words(row.levels),
             percent(row.rate),
-            ends(row.interval),
+            between(row.interval, hundredths),
             "–" if row.readable is None else f"{row.readable:,} of {row.trials:,}",
             percent(row.per_protocol),
             "–" if row.change is None else points(row.change.difference),
-            "–" if row.change is None else points_ends(row.change),
+            "–" if row.change is None else between(row.change.interval, points),
             "–" if row.change is None else number_needed.in_a_cell(row.change.number_needed),
         )
         for row in model.matrix
@@ -114,11 +113,11 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
     rows = tuple(
         (
             model.model,
-            "–" if row.share is None else f"{100 * row.share:.2f}",
-            f"{100 * row.mean_range:.1f}",
-            f"{100 * row.max_range:.1f}",
+            hundredths(row.share, 2),
+            hundredths(row.mean_range),
+            hundredths(row.max_range),
             row.widest,
-            "–" if row.rate is None else f"{100 * row.rate:.1f}",
+            hundredths(row.rate),
         )
         for model in models
         if (row := model.sensitivity) is not None
@@ -145,9 +144,7 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
     columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
     shown = []
     for row in rows:
-        p = " / ".join(
-            "–" if p_or_none is None else p_value(p_or_none) for p_or_none in (row.support, row.refute)
-        )
+        p = " / ".join(map(p_value, (row.support, row.refute)))
         head: tuple[str, ...] = (row.id, row.claim or row.kind, _verdict(row), p)
         if row.ranking is not None:
             counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
@@ -170,22 +167,21 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
 
 def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     change, odds = row.change, row.odds
-    moved = "–" if change.difference is None else points(change.difference)
-    ratio = "–" if odds is None or isinf(odds.ratio) else f"{odds.ratio:.2f}"
+    moved = points(change.difference)
+    ratio = "–" if odds is None or isinf(odds.ratio) else figures(odds.ratio)
     if odds is not None and all(map(isfinite, odds.interval)):
-        low, high = odds.interval
-        ratio += f" ({low:.2f} to {high:.2f})"
+        ratio += f" ({between(odds.interval, figures)})"
     margins = [f"{margin.pp:g} pp {'holds' if margin.holds else 'not shown'}" for margin in change.margins]
     recovered = ""
     if row.recovery is not None:
         share = row.recovery.share
         text = "open" if share is None else percent(share, 0)
         if share is not None and row.recovery.interval is not None:
-            text += " ({:.0f} to {:.0f})".format(*(100 * end for end in row.recovery.interval))
+            text += f" ({between(row.recovery.interval, hundredths, 0)})"
         recovered = f"; recovery of {row.recovery.control} {text}"
     return (
         f"{change.level} against {change.reference}{recovered}",
-        moved if change.interval is None else f"{moved} ({_points_ends(change.interval)})",
+        moved if change.interval is None else f"{moved} ({between(change.interval, points)})",
         ratio,
         "–" if row.number_needed is None else number_needed.in_a_cell(row.number_needed),
         ", ".join(margins) or "–",
@@ -198,30 +194,22 @@ def curve_table(curves: Iterable[CurveRow]) -> Printed:
     shown = []
     for row in curves:
         declared = "" if row.declared == "ex_ante" else " (after the data)"
-        quartiles = "–" if row.quartiles is None else f"{row.quartiles[0]:.2f} to {row.quartiles[1]:.2f}"
         shown.append(
             (
                 f"{row.curve}{declared}",
                 f"{row.level} against {row.reference}",
                 f"{row.run:,} of {row.stated:,}, {row.fitted:,} fitted",
-                number(row.median, 2),
-                quartiles,
+                figures(row.median),
+                between(row.quartiles, figures),
                 "–"
                 if row.below is None or row.above is None
                 else f"{percent(row.below)} / {percent(row.above)}",
-                "–" if row.permutation_p is None else p_value(row.permutation_p),
+                p_value(row.permutation_p),
             )
         )
         for left_out in row.without:
-            span = (
-                "–"
-                if left_out.interval is None
-                else f"{left_out.interval[0]:.2f} to {left_out.interval[1]:.2f}"
-            )
-            text = f"own choices {number(left_out.odds_ratio, 2)} ({span})"
-            shown.append(
-                ("", f"without {left_out.model}: {text}", "", number(left_out.median, 2), "", "", "")
-            )
+            text = f"own choices {figures(left_out.odds_ratio)} ({between(left_out.interval, figures)})"
+            shown.append(("", f"without {left_out.model}: {text}", "", figures(left_out.median), "", "", ""))
     note = (
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
         "the curve’s level."
@@ -246,9 +234,9 @@ def integrity_table(card: Scorecard) -> Printed:
             row.benchmark,
             change_words(row.change),
             row.left,
-            f"{points(row.by_left)} {_points_ends(row.left_interval)}",
+            f"{points(row.by_left)} {between(row.left_interval, points)}",
             row.right,
-            f"{points(row.by_right)} {_points_ends(row.right_interval)}",
+            f"{points(row.by_right)} {between(row.right_interval, points)}",
             KEPT[row.kept],
         )
         for row in card.integrity
@@ -279,23 +267,6 @@ def claims_table(card: Scorecard) -> Printed:
 def change_words(levels: Mapping[str, str]) -> str:
     """What a configuration changes of the reference."""
     return ", ".join(f"{axis} = {level}" for axis, level in levels.items()) or "reference"
-
-
-def ends(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
-
-
-def points(value: float) -> str:
-    """A difference in percentage points, with its sign."""
-    return words.points(value).replace("-", "\N{MINUS SIGN}")
-
-
-def points_ends(row: ScoreChangeRow) -> str:
-    return _points_ends(row.interval)
-
-
-def _points_ends(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{points(interval[0])} to {points(interval[1])}"
 
 
 def first_columns(model: ModelScore) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.scaffolds import built_in
 from gridc.diagnostics.codes import CODES
+from gridc.numbers import counted
 from gridc.reports.findings.changes import Moved, Reread, ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
@@ -23,7 +24,7 @@ from gridc.reports.scorecard.methodology import (
     ranked,
     since_when,
 )
-from gridc.reports.words import PLURAL, counted, units_words
+from gridc.reports.words import PLURAL, units_words
 from gridc.schema.engines import engine_kind
 from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
 

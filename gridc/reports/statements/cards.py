@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gridc.reports.words import counted, percent
+from gridc.numbers import counted, percent
 from gridc.schema.card import Card, CardDeck, ModelPairRow
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import between, number, percent
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import fixed_words, percent, term_name
+from gridc.reports.words import fixed_words, term_name
 from gridc.statistics.digits import decimals
 
 SHOWN = 0.005
@@ -46,7 +47,7 @@ def generalizability(findings: Findings) -> Iterator[Statement]:
     )
     resampled = ""
     if study.interval is not None:
-        ends = f"{study.interval[0]:.3f} to {study.interval[1]:.3f}"
+        ends = between(study.interval, number)
         resampled = f" (95 % of resamples of the models: {ends}, which is too short of few models)"
     yield Statement(
         f"The models' generalizability coefficient is {_shown(study.coefficient)} with {study.convention}"
@@ -55,4 +56,4 @@ def generalizability(findings: Findings) -> Iterator[Statement]:
 
 
 def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
+    return "undefined" if value is None else number(value)

@@ -1,12 +1,11 @@
 """What is said of specification curves."""
 
 from collections.abc import Iterator
-from math import exp
 
+from gridc.numbers import odds_ratio, p_value, percent
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import p_value, percent
 from gridc.statistics.digits import decimals
 
 
@@ -54,7 +53,7 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
     if curve.summary is None or curve.same_sign is None:
         return
     summary = curve.summary
-    low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
+    low, median, high = map(odds_ratio, (summary.low, summary.median, summary.high))
     side = "on its side of 1" if decimals(summary.median) else "at 1 as it does"
     yield (
         f"The median odds ratio is {median} (quartiles {low} and {high}); {percent(curve.same_sign, 0)} lie "

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import between, hundredths, number, percent, points, told_p
 from gridc.reports.findings.audit import ALL, AUDITS, AuditFinding
 from gridc.reports.findings.blinding import GUESSES, GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import number, percent, points, told_p
 from gridc.schema.judging import JUDGE, REFERENCE
 from gridc.statistics.raters import Kappa
 
@@ -71,7 +71,7 @@ def _of_pairs(finding: JudgingFinding, of: str) -> Iterator[Statement]:
             if share is not None:
                 yield Statement(
                     f"{pairs.name} {what} {percent(share.share)} of {share.n:,} {counted} (95 % interval "
-                    f"{percent(share.low)} to {percent(share.high)}, if {INDEPENDENT}).",
+                    f"{between((share.low, share.high), percent)}, if {INDEPENDENT}).",
                     "limit",
                     (pairs.name,),
                 )
@@ -120,7 +120,7 @@ def _agreement(found: Kappa) -> str:
         return f"{same}; both gave one label only, so kappa is not defined"
     if found.low is None:
         return f"{same}; kappa {number(found.kappa)}, without an interval because one gave one label only"
-    limits = f"{number(found.low)} to {number(found.high)}"
+    limits = between((found.low, found.high), number)
     return f"{same}; kappa {number(found.kappa)} (95 % interval {limits}, if {INDEPENDENT})"
 
 
@@ -133,7 +133,7 @@ def guesses(findings: Findings) -> Iterator[Statement]:
 
 def guess_sentence(finding: GuessFinding) -> str:
     """The same on one benchmark."""
-    limits = f"95 % interval {percent(finding.low)} to {percent(finding.high)}"
+    limits = f"95 % interval {between((finding.low, finding.high), percent)}"
     who = "the judge" if finding.judge == JUDGE else finding.judge
     named = (
         f"On {finding.benchmark} {who} was asked which of {len(finding.arms)} configurations made each "
@@ -144,7 +144,7 @@ def guess_sentence(finding: GuessFinding) -> str:
     if test.chi2 is None:
         return f"{named}; all guesses or all responses are of one configuration, so nothing can be tested."
     rough = ", roughly, because expected counts are below 5" if (test.least or 0) < 5 else ""
-    shown = f"chi-squared {test.chi2:.1f} with {test.df} df, {told_p(test.p)}{rough}"
+    shown = f"chi-squared {number(test.chi2, 1)} with {test.df} df, {told_p(test.p)}{rough}"
     if finding.found:
         depend = "at the 5 % level its guesses depend on the configuration"
         return f"{named}: {depend} ({shown}), so it was not blind."
@@ -155,7 +155,7 @@ def guess_sentence(finding: GuessFinding) -> str:
 def _guess_briefly(finding: GuessFinding) -> str:
     """The same without the test."""
     right = f"{percent(finding.right / finding.n)} of {finding.n} guesses are right"
-    limits = f"{percent(finding.low)} to {percent(finding.high)}; chance {percent(finding.chance)}"
+    limits = f"{between((finding.low, finding.high), percent)}; chance {percent(finding.chance)}"
     if finding.test.chi2 is None:
         found = "whether the judge was blind cannot be tested"
     elif finding.found:
@@ -177,7 +177,7 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     """How far people agree with the study on one sheet, and who gives more."""
     where = audit.sheet if audit.benchmark == ALL else f"{audit.sheet} on {audit.benchmark}"
     agreement, lenient = audit.agreement, audit.leniency
-    kappa = _kappa_words(agreement.kappa, agreement.low, agreement.high)
+    kappa = _kappa_words(agreement)
     same = f"give {agreement.n} responses the same label in {percent(agreement.agreement)} of cases"
     yield f"{where}: people and the study {same}; {kappa}."
     if lenient is None:
@@ -186,19 +186,20 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
         )
         return
     more = "more" if lenient.mean > 0 else "less"
-    apart = f"{100 * abs(lenient.mean):.1f} pp {more} lenient than people"
+    apart = f"{hundredths(abs(lenient.mean))} pp {more} lenient than people"
     apart = apart if lenient.mean else "as lenient as people on average"
-    limits = f"95 % interval {points(lenient.low)} to {points(lenient.high)} pp"
+    limits = f"95 % interval {between((lenient.low, lenient.high), points)} pp"
     yield (
         f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher} responses and harsher to "
         f"{lenient.lower}; the interval takes responses as drawn independently."
     )
 
 
-def _kappa_words(kappa: float | None, low: float | None, high: float | None) -> str:
+def _kappa_words(agreement: Kappa) -> str:
     """Cohen's kappa with its interval, or why there is none."""
-    if kappa is None:
+    if agreement.kappa is None:
         return "both give every response one label, so kappa is not defined"
-    if low is None or high is None:
-        return f"kappa is {number(kappa, 2)}, without an interval, because one of them gives one label only"
-    return f"kappa is {number(kappa, 2)} (95 % interval {number(low, 2)} to {number(high, 2)})"
+    shown = f"kappa is {number(agreement.kappa, 2)}"
+    if agreement.interval is None:
+        return f"{shown}, without an interval, because one of them gives one label only"
+    return f"{shown} (95 % interval {between(agreement.interval, number, 2)})"

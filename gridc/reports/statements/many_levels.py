@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import hundredths, percent, told_p
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.many_levels import MANY_LEVELS
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import percent, told_p
 
 
 @of_study("many_levels", "variance", 30)
@@ -17,8 +17,8 @@ def ranges(findings: Findings) -> Iterator[Statement]:
             chance, mean = model.range_by_chance, percent(model.mean)
             worst, best = (f"{percent(at.score)} ({at.level})" for at in (model.worst, model.best))
             moved = (
-                f"on average, from {worst} to {best}: {100 * float(model.range):.1f} points, where levels "
-                f"that do nothing would show {100 * chance.mean:.1f} by chance ({told_p(chance.p)})"
+                f"on average, from {worst} to {best}: {hundredths(model.range)} points, where levels "
+                f"that do nothing would show {hundredths(chance.mean)} by chance ({told_p(chance.p)})"
             )
             yield Statement(
                 f"On {finding.benchmark}, {over}, {model.model} scores {mean} "

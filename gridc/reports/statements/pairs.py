@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Literal
 
+from gridc.numbers import counted, number, percent, stated, told_p
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.statements.readings import unreadable_words
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, percent, told_p, units_words
+from gridc.reports.words import ASSUMED, LIMITS, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics.direction import Direction
@@ -248,7 +249,7 @@ def _better(direction: Direction) -> str:
     if direction.target is None:
         return f" {LOWER}" if direction.lower else ""
     return (
-        f" There the score nearest to {float(direction.target):.10g} is best: who scores higher can be "
+        f" There the score nearest to {stated(direction.target)} is best: who scores higher can be "
         "nearer to it or farther from it, which neither these counts nor what is certified or supported say."
     )
 
@@ -280,11 +281,11 @@ def reference_words(found: EvidenceRow) -> str:
     same, itself = found.identical, found.same_model
     alone = "0"
     if itself.sampled:
-        alone = f"at most {itself.mean:.3f} on average, and 0 in configurations with greedy decoding"
+        alone = f"at most {number(itself.mean)} on average, and 0 in configurations with greedy decoding"
     return (
         "models that agree on average and differ on as many units as these would show a rho_flip of "
-        f"{same.mean:.3f} on average, and {same.upper:.3f} or less in 95 % of cases; a model against itself "
-        f"{alone}."
+        f"{number(same.mean)} on average, and {number(same.upper)} or less in 95 % of cases; a model against "
+        f"itself {alone}."
     )
 
 
@@ -348,10 +349,10 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
     where = f"On {name}"
     if counts.plus and counts.minus:
         among = f"{counts.size} configurations"
-        rho = f"rho_flip {decimal(counts.rho_flip)}, at most {decimal(counts.ceiling)}"
+        rho = f"rho_flip {number(counts.rho_flip)}, at most {number(counts.ceiling)}"
         if not counts.complete:
             among = f"the {counts.measured} of {counts.size} configurations that are measured"
-            rho = f"rho_flip at least {decimal(counts.rho_flip)}"
+            rho = f"rho_flip at least {number(counts.rho_flip)}"
         return (
             f"{where}, the order of {counts.a} and {counts.b} depends on the configuration: {counts.a} "
             f"scores higher in {counts.plus} of {among}, {counts.b} in {counts.minus}, "

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import between, bracketed, hundredths, percent
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import percent
 
 LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
 """The rates that are said in sentences, beside a study's own outcomes; the tables have all."""
@@ -38,11 +38,10 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
     ends = rate.over(model.model)
     if here is None or ends is None:
         return None
-    low, high = (f"{100 * float(end):.1f}" for end in ends)
     defined = (name for (name, _), cell in rate.values.items() if cell.value is not None)
     count = sum(name == model.model for name in defined)
-    over = f", {low} to {high} over {count} configurations" if count > 1 else ""
+    over = f", {between(ends, hundredths)} over {count} configurations" if count > 1 else ""
     if here.value is None:
         return f"{model.model} not defined{over}"
-    span = "" if here.interval is None else f" [{', '.join(f'{100 * end:.1f}' for end in here.interval)}]"
+    span = "" if here.interval is None else f" {bracketed(here.interval, hundredths)}"
     return f"{model.model} {percent(here.value)}{span}{over}"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from gridc.numbers import percent, stated, stated_percent
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.statements.statement import Statement, of_benchmark
-from gridc.reports.words import percent, whole_percent
 from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, EvenScores, Scores
 
@@ -31,10 +31,10 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             if benchmark.direction.lower or target == 0:
                 helps = ", which is the better end there"
             elif target is not None:
-                helps = f", which can bring a score nearer to {float(target):.10g}, the best one there"
+                helps = f", which can bring a score nearer to {stated(target)}, the best one there"
         yield Statement(
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
-            f"{whole_percent(least)} of a "
+            f"{stated_percent(least)} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",

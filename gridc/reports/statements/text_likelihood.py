@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import bracketed, counted, number
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
 from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import counted
 
 
 @of_study("bits_per_byte", "rates", 20)
@@ -15,12 +15,8 @@ def of_models(findings: Findings) -> Iterator[Statement]:
     for found in findings[TEXT_LIKELIHOODS]:
         size = sizes[found.benchmark]
         listed = "; ".join(
-            f"{model.model} {model.value.value:.4f}"
-            + (
-                f" [{model.value.interval[0]:.4f}, {model.value.interval[1]:.4f}]"
-                if model.value.interval
-                else ""
-            )
+            f"{model.model} {number(model.value.value, 4)}"
+            + (f" {bracketed(model.value.interval, number, 4)}" if model.value.interval else "")
             + (f" (on {model.texts:,} of {counted(size, 'text')})" if model.texts < size else "")
             for model in found.models
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import number
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.reports.words import PLURAL
@@ -15,13 +16,13 @@ def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     if benchmark.full.pairs and benchmark.units < benchmark.items and not enough(benchmark.effective):
         yield Statement(
             f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
-            f"{benchmark.effective:.1f} of one size, and joint sign flips need {FLOOR:g}: no order of models "
-            "is supported there, whatever the scores.",
+            f"{number(benchmark.effective, 1)} of one size, and joint sign flips need {FLOOR:g}: no order "
+            "of models is supported there, whatever the scores.",
             "limit",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark} no order of models can be supported: its {benchmark.items:,} "
-            f"items come in {benchmark.units:,} groups, worth {benchmark.effective:.1f} of one size, and "
-            f"{FLOOR:g} are needed.",
+            f"items come in {benchmark.units:,} groups, worth {number(benchmark.effective, 1)} of one size, "
+            f"and {FLOOR:g} are needed.",
         )
 
 

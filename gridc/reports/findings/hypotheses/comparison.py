@@ -9,6 +9,7 @@ import numpy as np
 
 from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
+from gridc.numbers import points
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
@@ -113,11 +114,11 @@ class Comparison:
         rates = []
         for name in (level, reference):
             here = self.arms == self.levels.index(name)
-            held, points = (
+            held, sums = (
                 np.bincount(units[here], values[here], int(units.max()) + 1) for values in (counts, earned)
             )
             with np.errstate(divide="ignore", invalid="ignore"):
-                rates.append(points / held)
+                rates.append(sums / held)
         moved = np.nan_to_num(rates[0] - rates[1])
         worst = int(np.abs(moved).argmax())
         if round(abs(float(moved[worst])), DECIMALS) <= margin.largest:
@@ -125,7 +126,7 @@ class Comparison:
         benchmark, item = self.rows.items[int(self.rows.item[units == worst][0])]
         what = "item" if margin.about == "these_units" else "the unit of item"
         return (
-            f"{what} {item} of {benchmark} changed by {100 * moved[worst]:+.1f} pp under {level}, and "
+            f"{what} {item} of {benchmark} changed by {points(moved[worst])} pp under {level}, and "
             f"`largest_change` is {margin.largest_change:g}"
         )
 

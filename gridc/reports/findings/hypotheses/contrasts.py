@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from math import inf, log
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
+from gridc.numbers import number
+from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.families import rate_of
@@ -47,7 +50,7 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.rate_differences import FittedOdds
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, number_needed, recovery
+from gridc.statistics.risk import Interval, recovery
 from gridc.statistics.unit_bootstrap import Ends
 from gridc.statistics.unseen import agreed, jointly, of_direction
 from gridc.statistics.verdicts import Evidence
@@ -357,7 +360,9 @@ def _recovery(
     if loss.interval is not None and not Interval(*loss.interval).holds_zero:
         share = (gain.difference or 0) / (loss.difference or 1)
     if share is not None and not enough(effective):
-        no_interval = f"{effective:.1f} units of one size would tell as much, and an interval needs {FLOOR:g}"
+        no_interval = (
+            f"{number(effective, 1)} units of one size would tell as much, and an interval needs {FLOOR:g}"
+        )
     elif share is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = comparison.differences(level, reference) / comparison.differences(control, reference)
@@ -420,5 +425,4 @@ def _needed(
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    interval = None if ends is None else Interval(*ends)
-    return NumberNeededRow.of(number_needed(good * change.difference, interval, stated.rounding))
+    return Moved(Fraction(good * change.difference), ends).needed(stated.rounding)

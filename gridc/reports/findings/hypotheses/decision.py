@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
+from gridc.numbers import counted, p_value, told_p
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
@@ -22,7 +23,6 @@ from gridc.reports.findings.hypotheses.sentences import (
     readable_words,
     readings,
 )
-from gridc.reports.words import counted, p_value, told_p
 from gridc.schema.hypotheses import EffectRow, RankingRow
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.difference import KIND
+from gridc.numbers import told_p
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.words import told_p
 from gridc.schema.hypotheses import EffectRow
 from gridc.schema.inference import ContrastHypothesis
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
+from gridc.numbers import counted, p_value
 from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
@@ -17,7 +18,7 @@ from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.pair_evidence import Weight
 from gridc.reports.findings.scores import CellScore, score_of
-from gridc.reports.words import ASSUMED, counted, p_value
+from gridc.reports.words import ASSUMED
 from gridc.schema.base import ALPHA
 from gridc.schema.hypotheses import RankingRow, Standing
 from gridc.schema.inference import RankingHypothesis

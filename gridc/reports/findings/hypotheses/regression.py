@@ -12,10 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from gridc.compiler.hypotheses.tested import DECIDES_NOTHING
+from gridc.numbers import number, percent
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
 from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
-from gridc.reports.words import KINDS, percent
+from gridc.reports.words import KINDS
 from gridc.schema.hypotheses import FailureRow, OddsRow, SpreadRow, TestRow
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
@@ -92,7 +93,7 @@ def undecided(test: TestRow | None, units: int, estimator: str) -> FailureRow | 
     spread = test.spread
     return FailureRow(
         code="few_units",
-        words=f"{units:,} units are worth {spread.effective:.1f} equal ones, the largest with "
+        words=f"{units:,} units are worth {number(spread.effective, 1)} equal ones, the largest with "
         f"{percent(spread.largest, 0)} of what tells, and a test needs {FLOOR:g}",
     )
 

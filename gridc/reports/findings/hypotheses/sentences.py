@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
+from gridc.numbers import bracketed, counted, figures, hundredths, number, p_value, percent, points
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import counted, p_value, percent, points
 from gridc.schema.hypotheses import ContrastRow, EffectRow, RateChangeRow, RecoveryRow, SpreadRow
-from gridc.statistics.unit_bootstrap import Ends
 
 INDEPENDENT = "which assumes that units are independent"
 PER_PROTOCOL = (
@@ -56,12 +55,12 @@ def change_words(contrast: ContrastRow, effect: EffectRow, complete: bool) -> st
         total = flips.gained + flips.lost + flips.same
         more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
     if change.limits is not None and change.interval is not None:
-        more.append(f"at the margin's level {_ends(change.limits)}")
+        more.append(f"at the margin's level {bracketed(change.limits, points)}")
     if change.untested:
         more.append(f"not tested at the margin: {change.untested}")
     if contrast.odds is not None:
-        low, high = contrast.odds.interval
-        more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g} [{low:.3g}, {high:.3g}]")
+        odds = f"{figures(contrast.odds.ratio)} {bracketed(contrast.odds.interval, figures)}"
+        more.append(f"adjusted odds ratio {odds}")
         if contrast.odds.spread is not None:
             more.append(spread_words(contrast.odds.spread, change.units))
         if contrast.odds.agrees is not None:
@@ -106,7 +105,7 @@ def _recovery_words(recovery: RecoveryRow, reference: str) -> Iterator[str]:
     else:
         ends = f" (no interval: {recovery.no_interval})"
         if recovery.interval is not None:
-            ends = " [{:.0f}, {:.0f}]".format(*(100 * end for end in recovery.interval))
+            ends = f" {bracketed(recovery.interval, hundredths, 0)}"
         yield (
             f"recovery {percent(recovery.share, 0)}{ends} of the difference of {recovery.control} and "
             f"{reference}, {points_words(recovery.loss)}"
@@ -121,18 +120,13 @@ def points_words(change: RateChangeRow) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
     difference = f"{points(change.difference or 0)} pp"
     if change.interval is not None:
-        return f"{difference} {_ends(change.interval)}"
+        return f"{difference} {bracketed(change.interval, points)}"
     return f"{difference} ({change.no_interval}, so no interval)"
-
-
-def _ends(interval: Ends) -> str:
-    low, high = map(points, interval)
-    return f"[{low}, {high}]"
 
 
 def spread_words(spread: SpreadRow, units: int) -> str:
     """`23 units worth 11.4 equal ones, the largest with 30 %`, where they are not as good as equal."""
     return (
-        f"{counted(units, 'unit')} worth {spread.effective:.1f} equal ones, the largest with "
+        f"{counted(units, 'unit')} worth {number(spread.effective, 1)} equal ones, the largest with "
         f"{percent(spread.largest, 0)}"
     )

@@ -1,0 +1,107 @@
+"""Numbers as gridc prints them, in the terminal and in every document: each kind in one form."""
+
+from collections.abc import Callable, Sequence
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    Real = float | Fraction
+
+ABSENT = "–"
+
+
+def number(value: "Real | None", digits: int = 3) -> str:
+    """`0.3333` as `0.333`, what is not defined as a dash, and nothing as `0.000`, not `-0.000`."""
+    return ABSENT if value is None else f"{round(float(value), digits) + 0.0:.{digits}f}"
+
+
+def hundredths(share: "Real | None", digits: int = 1) -> str:
+    """A share or a size in points without its unit, which stands beside it: `0.333` as `33.3`."""
+    return number(None if share is None else 100 * float(share), digits)
+
+
+def percent(share: "Real | None", digits: int = 1) -> str:
+    """`0.333` as `33.3 %`, and what is not defined as a dash."""
+    return ABSENT if share is None else f"{hundredths(share, digits)} %"
+
+
+def stated(value: "Real") -> str:
+    """A number that somebody chose, with the digits that they chose: `0.05`, `5`."""
+    return f"{float(value):.10g}"
+
+
+def stated_percent(share: "Real") -> str:
+    """A share that somebody chose: `95 %`, `99.5 %`."""
+    return f"{stated(100 * share)} %"
+
+
+def with_sign(value: "Real | None", digits: int = 1) -> str:
+    """`+3.2`, `-0.4`, and `0.0` where no digit is left of it."""
+    if value is None:
+        return ABSENT
+    shown = f"{float(value):+.{digits}f}"
+    return shown if float(shown) else shown[1:]
+
+
+def points(difference: "Real | None") -> str:
+    """A difference of shares in percentage points: `+3.2`."""
+    return with_sign(None if difference is None else 100 * difference)
+
+
+def figures(value: float | None, most: int = 3) -> str:
+    """So many figures of it, as of a ratio or a statistic: `1.23`, `0.0456`."""
+    return ABSENT if value is None else f"{value:.{most}g}"
+
+
+def odds_ratio(log_odds: float) -> str:
+    """Of log odds, `0.0` as `1`."""
+    return figures(exp(log_odds))
+
+
+def between(ends: Sequence[Any] | None, form: Callable[..., str], *digits: int) -> str:
+    """An interval in a table, each end in its form: `11.2 to 17.4`, and none as a dash."""
+    return ABSENT if ends is None else " to ".join(form(end, *digits) for end in ends)
+
+
+def bracketed(ends: Sequence[Any], form: Callable[..., str], *digits: int) -> str:
+    """An interval beside its estimate: `[11.2, 17.4]`."""
+    return f"[{', '.join(form(end, *digits) for end in ends)}]"
+
+
+def p_value(p: float | None) -> str:
+    """`0.012`, `< 0.0001`, `1`, and what was not tested as a dash."""
+    if p is None:
+        return ABSENT
+    if p < 0.0001:
+        return "< 0.0001"
+    return "1" if p >= 1 else f"{p:.2g}" if p < 0.01 else f"{p:.3f}"
+
+
+def told_p(p: float | None) -> str:
+    """A p-value with its sign: `p = 0.012`, `p < 0.0001`, `no p`."""
+    if p is None:
+        return "no p"
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def count(value: int) -> str:
+    """`12,345`."""
+    return f"{value:,}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 reversal`, `15 reversals`, `2 hypotheses`."""
+    return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+FORMS: dict[str, Any] = {
+    form.__name__: form
+    for form in (
+        number, hundredths, percent, stated, stated_percent, with_sign, points, figures, odds_ratio,
+        between, bracketed, p_value, told_p, count,
+    )
+}  # fmt: skip
+"""By name, as templates know them."""

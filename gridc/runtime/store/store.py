@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gridc.runtime.store import digests, recorded_before
+from gridc.runtime.store import digests
 from gridc.runtime.store.calls import CallReader
 from gridc.runtime.store.checks import CheckReader
 from gridc.runtime.store.events import RunFinished
@@ -16,12 +16,12 @@ class Store(ProgressReader, CallReader, OutcomeReader, JudgementReader, CheckRea
 
     def answers_digest(self, stamp: str) -> str:
         """SHA-256 over every call of the study with its answer's digest, by call id."""
-        return recorded_before.of_answers(self._db, *self._calls_of(stamp))
+        return digests.of_answers(self._db, *self._calls_of(stamp))
 
     def records_digest(self, stamp: str, calls: digests.CallRecords | None = None) -> str:
         """What runs recorded of all rows before there was a digest for each table. Calls, where they are
         given, are not read again."""
-        return recorded_before.of_records(self._db, stamp, *self._calls_of(stamp), calls)
+        return digests.of_records(self._db, stamp, *self._calls_of(stamp), calls)
 
     def covered(self) -> dict[str, list[str]]:
         """The tables and columns that `table_digests` are of at the end of a run."""

@@ -8,7 +8,17 @@ import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import ALLOW, JSON, Several, believes, named, of_study, print_json, resumable
+from gridc.cli.options import (
+    ALLOW,
+    JSON,
+    Several,
+    believes,
+    named,
+    of_study,
+    print_json,
+    reads_logs,
+    resumable,
+)
 from gridc.numbers import percent
 from gridc.study import OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
@@ -24,34 +34,7 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     help="Logs of other packages, or folders with them, in the place of a spec (docs/logs.md).",
 )
 @click.option("--reading", help="Of logs: the metric, filter or scorer that counts, where a log has it.")
-@click.option(
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    metavar="NAME=TASK,TASK",
-    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
-)
-@click.option(
-    "--model",
-    "names",
-    multiple=True,
-    metavar="NAME=MODEL,MODEL",
-    help="Of logs: these are one model, which packages call by several names.",
-)
-@click.option(
-    "--axis",
-    "axes",
-    multiple=True,
-    metavar="COLUMN",
-    help="Of tables: this column is a part of the configuration.",
-)
-@click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
-@click.option(
-    "--unit",
-    metavar="FIELD",
-    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
-    "from: items of one unit are one independent draw.",
-)
+@reads_logs
 @click.option(
     "--may-differ",
     multiple=True,

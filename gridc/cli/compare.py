@@ -7,7 +7,7 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Several, named, print_json
+from gridc.cli.options import JSON, Several, named, print_json, reads_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,34 +65,7 @@ class MarginParameter(click.ParamType[float]):
     metavar="[BENCHMARK=]READING",
     help="Of logs: the metric, filter or scorer that counts, where there are several.",
 )
-@click.option(
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    metavar="NAME=TASK,TASK",
-    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
-)
-@click.option(
-    "--model",
-    "names",
-    multiple=True,
-    metavar="NAME=MODEL,MODEL",
-    help="Of logs: these are one model, which its logs call by several names.",
-)
-@click.option(
-    "--axis",
-    "axes",
-    multiple=True,
-    metavar="COLUMN",
-    help="Of tables: this column is a part of the configuration.",
-)
-@click.option("--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read.")
-@click.option(
-    "--unit",
-    metavar="FIELD",
-    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
-    "from: items of one unit are one independent draw.",
-)
+@reads_logs
 @click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),

@@ -123,6 +123,36 @@ _RECORDS = click.option(
     multiple=True,
     help="A registry's record of the registration, as you fetched it from there.",
 )
+_TASKS = click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="NAME=TASK,TASK",
+    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
+)
+_MODEL_NAMES = click.option(
+    "--model",
+    "names",
+    multiple=True,
+    metavar="NAME=MODEL,MODEL",
+    help="Of logs: these are one model, which packages call by several names.",
+)
+_AXES = click.option(
+    "--axis",
+    "axes",
+    multiple=True,
+    metavar="COLUMN",
+    help="Of tables: this column is a part of the configuration.",
+)
+_IGNORE = click.option(
+    "--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read."
+)
+_UNIT = click.option(
+    "--unit",
+    metavar="FIELD",
+    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
+    "from: items of one unit are one independent draw.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -155,6 +185,11 @@ def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
 def believes(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that name whom the person at the command line believes."""
     return _ROOTS(_SIGNERS(_RECORDS(command)))
+
+
+def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how logs and tables of other packages are read."""
+    return _TASKS(_MODEL_NAMES(_AXES(_IGNORE(_UNIT(command)))))
 
 
 def print_json(document: Any) -> None:

@@ -39,7 +39,7 @@ from gridc.reports.seals import of_blinding
 from gridc.reports.verified_samples import of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
-from gridc.runtime.store import recorded_before
+from gridc.runtime.store import digests
 from gridc.runtime.store.digests import CallRecords, CellResults
 from gridc.runtime.store.events import (
     Event,
@@ -218,7 +218,7 @@ def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinishe
         return "the results digest is the recorded one; the store is too old to hold one of its other columns"
     left_out: Sequence[str]
     if conclusion.tables is None:
-        left_out, others = recorded_before.LEFT_OUT, "all other rows"
+        left_out, others = digests.LEFT_OUT, "all other rows"
     else:
         left_out = store.uncovered({name: table.columns for name, table in conclusion.tables.items()})
         others = "every table and column"
@@ -494,7 +494,7 @@ def of_digests(
 def columns_of_calls(store: Store, conclusion: RunFinished | None) -> Sequence[str]:
     """The columns of calls that the run recorded a digest of."""
     if conclusion is None or conclusion.tables is None:
-        return recorded_before.CALL
+        return digests.CALL
     there = store.covered()["call"]
     recorded = conclusion.tables.get("call")
     return there if recorded is None or not set(recorded.columns) <= set(there) else recorded.columns

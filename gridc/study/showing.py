@@ -1,14 +1,18 @@
 """What an item is asked at a place of the grid, before or after it is asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.configurations import where
 from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
@@ -20,15 +24,146 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.oracle_hazards import tried, with_best_right
 from gridc.compiler.preflight.oracles import replies
 from gridc.diagnostics.errors import Diagnostic, GridcError, SpecError, UsageError
-from gridc.reports.text_diff import Piece, text_diff
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
-from gridc.schema.selector import Not, selector_of
+from gridc.schema.selector import Not, Selector, selector_of
+from gridc.schema.spec import Spec
 from gridc.study.place import Place
-from gridc.study.selecting import Finder, cells_in, selector
 
 if TYPE_CHECKING:
     from gridc.runtime.engines.hf.prompts import Tokenized
+
+
+MOST_WORDS = 2_000
+"""Words of a changed passage that are compared one by one; a longer one is replaced as a whole."""
+
+
+class Piece(NamedTuple):
+    """A stretch of text: in both, in the first alone, or in the second alone."""
+
+    side: Literal["both", "a", "b"]
+    text: str
+
+
+def text_diff(a: str, b: str) -> list[Piece]:
+    """The pieces of two texts. Those of `both` and `a` make the first text, those of `both` and `b` the
+    second."""
+    return list(_merged(_lines(a, b)))
+
+
+def _lines(a: str, b: str) -> Iterator[Piece]:
+    first, second = a.splitlines(keepends=True), b.splitlines(keepends=True)
+    for mine, yours in _blocks(first, second):
+        if mine == yours:
+            yield Piece("both", mine)
+        else:
+            yield from _words(mine, yours)
+
+
+def _words(a: str, b: str) -> Iterator[Piece]:
+    first, second = (re.findall(r"\w+|\s+|[^\w\s]", text) for text in (a, b))
+    if max(len(first), len(second)) > MOST_WORDS:
+        yield from (Piece("a", a), Piece("b", b))
+        return
+    for mine, yours in _blocks(first, second):
+        if mine == yours:
+            yield Piece("both", mine)
+        else:
+            yield from (Piece("a", mine), Piece("b", yours))
+
+
+def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What stands for what, in order."""
+    for _, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        yield "".join(a[i:j]), "".join(b[k:m])
+
+
+def _merged(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Without empty pieces, and neighbours of one side as one."""
+    held: Piece | None = None
+    for piece in pieces:
+        if not piece.text:
+            continue
+        if held is not None and held.side == piece.side:
+            held = Piece(held.side, held.text + piece.text)
+            continue
+        if held is not None:
+            yield held
+        held = piece
+    if held is not None:
+        yield held
+
+
+def selector(spec: Spec, texts: Iterable[str]) -> Selector:
+    """The selector that these texts write (`selector_of`). Raises `UsageError` for a name that the spec does
+    not have."""
+    try:
+        chosen = selector_of(texts)
+    except ValueError as error:
+        help = "--where template=T1, --where template=T1,T2, --where decoding!=greedy"
+        raise UsageError([Diagnostic("GC000", str(error), help=help)]) from None
+    known = {axis.id: [level.id for level in axis.level] for axis in spec.axis}
+    known["model"] = [model.id for model in spec.model]
+    known["benchmark"] = [benchmark.id for benchmark in spec.benchmark]
+    known["tier"] = list(spec.tiers)
+    for dimension in chosen.root:
+        if dimension not in known:
+            message = f"the study has no axis `{dimension}`"
+            raise UsageError([Diagnostic("GC000", message, help=did_you_mean(dimension, known))])
+    for _, dimension, name in chosen.mentions():
+        if name not in known[dimension]:
+            what = dimension if dimension in ("model", "benchmark", "tier") else f"level of `{dimension}`"
+            message = f"`{name}` is no {what}"
+            raise UsageError([Diagnostic("GC000", message, help=did_you_mean(name, known[dimension]))])
+    return chosen
+
+
+def cells_in(plan: Plan, chosen: Selector) -> list[Cell]:
+    """The planned cells of a part of the grid. Raises `UsageError` where there is none, with the exclusion
+    that is to blame."""
+    cells = [cell for cell in plan.cells() if chosen.matches(_place(cell))]
+    if not cells:
+        reasons = [exclusion.why for exclusion in plan.study.spec.exclude]
+        help = f"the study excludes combinations: {'; '.join(reasons)}" if reasons else None
+        raise UsageError([Diagnostic("GC000", "no planned cell is in that part of the grid", help=help)])
+    return cells
+
+
+def _place(cell: Cell) -> dict[str, str]:
+    return where(cell.levels, cell.tier, cell.benchmark, cell.model)
+
+
+class Finder:
+    """Finds the item that a text names: by its id, or where no item has that id by its number, from 1, in the
+    order in which a benchmark's items are asked. Without a text it is the first one."""
+
+    def __init__(self, plan: Plan, cells: Sequence[Cell], text: str | None) -> None:
+        self._plan, self._text = plan, text
+        self._found: dict[object, Item | None] = {}
+        ids = {item.id for cell in cells for item in self._items(cell)} if text else set()
+        self._by_number = text is not None and text not in ids and len(text) < 10 and text.isdecimal()
+        if text and not self._by_number and text not in ids:
+            help = did_you_mean(text, sorted(ids)) if ids else "the items are not here"
+            message = f"no item that is asked there has the id `{text}`"
+            raise UsageError([Diagnostic("GC000", message, help=help)])
+
+    def _items(self, cell: Cell) -> Sequence[Item]:
+        return () if cell.benchmark in self._plan.study.absent else self._plan.items(cell)
+
+    def item(self, cell: Cell) -> Item | None:
+        """The item in a cell; None where the cell does not ask it."""
+        setting = cell.setting
+        alike = (cell.benchmark, setting.option_order, setting.items, setting.variant)
+        if alike not in self._found:
+            self._found[alike] = self._look(self._items(cell))
+        return self._found[alike]
+
+    def _look(self, items: Sequence[Item]) -> Item | None:
+        number = int(self._text) if self._by_number and self._text else 1
+        if self._text is None or self._by_number:
+            return items[number - 1] if 0 < number <= len(items) else None
+        return next((item for item in items if item.id == self._text), None)
+
 
 FORMAT = "gridc-show/1"
 

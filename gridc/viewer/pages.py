@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
 from gridc.reports import addresses
-from gridc.viewer import compared, curves
+from gridc.viewer import curves, differences
 from gridc.viewer.cells import StoredCell, StoredStudy, absent, pairs
 from gridc.viewer.differences import differing, differing_page
 from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
@@ -320,7 +320,7 @@ def curves_page(view: View) -> dict[str, Any]:
     return {"names": tuple(by_name), "shown": curves.shown(by_name[name]) if by_name else None}
 
 
-PAGES.add("compare")(compared.page)
+PAGES.add("compare")(differences.page)
 
 Switch = list[tuple[str, StoredCell | None, bool]]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.logs import ReadLogs, read_logs
-from gridc.compiler.inputs.logs.refused import REFUSED
+from gridc.compiler.inputs.logs import REFUSED, ReadLogs, read_logs
 from gridc.diagnostics.errors import Diagnostic, FileError
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import COMPARISONS, Unmatchable, read_answer, right_answers
-from gridc.compiler.instrument.numbers import numbers
+from gridc.compiler.instrument.matching import COMPARISONS, Unmatchable, numbers, read_answer, right_answers
 from gridc.schema.effects import Match
 from gridc.schema.scores import MATCHES
 from tests.compiler.labelled_answers import LABELLED

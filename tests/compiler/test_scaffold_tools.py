@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.instrument.scaffolds.tools import MOST_CHARACTERS, Toolbox, calculator, text_search
+from gridc.compiler.instrument.scaffolds.procedures import MOST_CHARACTERS, Toolbox, calculator, text_search
 
 numbers = st.one_of(st.integers(0, 999), st.floats(0, 99, allow_nan=False).map(lambda value: round(value, 3)))
 expressions = st.recursive(

@@ -6,7 +6,7 @@ from itertools import cycle
 
 from gridc.compiler.instrument import scaffolds
 from gridc.compiler.instrument.scaffolds import turns
-from gridc.compiler.instrument.scaffolds.tools import Toolbox
+from gridc.compiler.instrument.scaffolds.procedures import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.scaffold import Scaffold
 from tests.instrument.examples import inputs

@@ -21,7 +21,6 @@ from gridc.compiler.instrument import (
     judging,
     matching,
     mentions,
-    numbers,
     phrases,
     plain_text,
     points,
@@ -33,7 +32,7 @@ from gridc.compiler.instrument import (
     score,
     thoughts,
 )
-from gridc.compiler.instrument.scaffolds import procedures, tools, turns, wording
+from gridc.compiler.instrument.scaffolds import procedures, turns
 from gridc.compiler.instrument.versions import PARTS
 from tests.instrument.traced import done
 
@@ -66,12 +65,10 @@ READ_BY = {
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
     readers: tuple(f"reader:{name}" for name in readers.READERS),
     matching: ("match:number", "match:text", "match:contains", "match:exact"),
-    numbers: ("match:number",),
     refusal: ("method:refusal_keywords",),
     sanitise: ("sanitiser:classes",),
     judging: ("method:judge",),
-    procedures: ("scaffold:react", "scaffold:critic", "scaffold:map_reduce"),
-    tools: ("tool:calculator",),
+    procedures: ("scaffold:react", "scaffold:critic", "scaffold:map_reduce", "tool:calculator"),
 }
 PATTERNS = [
     (module, name)
@@ -157,7 +154,7 @@ def reworded(value: Any, path: tuple[str | int, ...], change: Callable[[str], st
 def test_a_blank_line_anywhere_in_the_wording_of_a_scaffold_is_seen(
     name: str, monkeypatch: MonkeyPatch
 ) -> None:
-    written = wording.wording(name)
+    written = procedures.wording(name)
     parts = [f"scaffold:{name}", *(part for part in PARTS if part.startswith("tool:") and name == "react")]
     before = {part: traced(part) for part in parts}
     for path in texts(written):
@@ -243,10 +240,10 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("scaffold:adjudicator", procedures.adjudicator, '"accuracy"', '"bias"'),
         mutant("scaffold:adjudicator", procedures.adjudicator,
                "answer=answer, check=check", "answer=check, check=answer"),
-        mutant("tool:calculator", tools.evaluate, '.replace("^", "**")', ""),
-        mutant("tool:text_search", tools.text_search, "most]", "max(most - 1, 1)]"),
-        mutant("tool:text_search", tools.text_search, ".casefold()", ""),
-        mutant("tool:scratchpad", tools.Toolbox.use, '"\\n".join', '"\\n\\n".join'),
+        mutant("tool:calculator", procedures.evaluate, '.replace("^", "**")', ""),
+        mutant("tool:text_search", procedures.text_search, "most]", "max(most - 1, 1)]"),
+        mutant("tool:text_search", procedures.text_search, ".casefold()", ""),
+        mutant("tool:scratchpad", procedures.Toolbox.use, '"\\n".join', '"\\n\\n".join'),
         mutant("options:lettered", render.reference_answer, "names[item.gold] if names else", ""),
         mutant("options:lettered", render.lettered, '"\\n" if', '"\\n\\n" if'),
         mutant("options:listed", render.shown_options, '" or "', '", "'),
@@ -278,9 +275,9 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("match:number", matching._reads_number, "else every[0]", "else every[-1]"),
         mutant("match:number", matching._reads_number, "within) for", "Fraction(0)) for"),
         mutant("match:number", matching._compared, ".rpartition(", ".partition("),
-        mutant("match:number", numbers.WrittenNumber.equals, "/ 100", "* 100"),
-        mutant("match:number", numbers.WrittenNumber.equals, "<= within", "< within"),
-        mutant("match:number", numbers._value, "-value if negative", "value if negative"),
+        mutant("match:number", matching.WrittenNumber.equals, "/ 100", "* 100"),
+        mutant("match:number", matching.WrittenNumber.equals, "<= within", "< within"),
+        mutant("match:number", matching._value, "-value if negative", "value if negative"),
         mutant("match:number", score._right, "(RIGHT,)", "(1 - RIGHT,)"),
         mutant("match:text", matching.normalised, ".casefold()", ""),
         mutant("match:text", matching._is_mark, '"PS"', '"P"'),

@@ -9,7 +9,7 @@ import pytest
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.agreement import agreements
+from gridc.reports.findings.analysis import agreements
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.spec import Axis

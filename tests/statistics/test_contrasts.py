@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridc.reports.findings.analysis import robustness, stratified
 from gridc.reports.findings.outcomes import Outcomes, sum_units
-from gridc.reports.findings.subsets import robustness, stratified
 from gridc.statistics.contrasts import by_level, pair_levels, pair_stores, summarise
 from gridc.statistics.direction import Direction
 

@@ -24,7 +24,7 @@ from gridc.compiler.inputs.rates import (
 from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import built_in
-from gridc.compiler.instrument.scaffolds.wording import wording_digest
+from gridc.compiler.instrument.scaffolds.procedures import wording_digest
 from gridc.diagnostics.errors import Collector, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest, digest_bytes

@@ -1,6 +1,12 @@
-"""What moves the scores of a benchmark: variance shares, paired gaps, sensitivity ranges, item subsets.
+"""What moves the scores of a benchmark: variance shares, paired gaps, sensitivity ranges, item subsets,
+scoring rules that agree or do not.
 
 All of it describes the grid that was run. None of it is a test.
+
+Levels of an axis that send the very same calls differ in scoring alone: two readers, two normalisations of a
+likelihood, keywords for refusals beside a judge. What they make of each item (replicate 0) is compared within
+every other configuration. Configurations share their items, so no error is stated. Kappa is Cohen's over all
+of them; there is none where both rules give every item the same score, so that chance explains all.
 """
 
 import json
@@ -10,16 +16,15 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import KEYS, Setting
-from gridc.reports.findings.agreement import agreements
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.paired import change_of
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark
-from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, stratified
 from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
@@ -32,8 +37,9 @@ from gridc.schema.spread import (
 from gridc.statistics.contrasts import Scored, pair_levels
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
-from gridc.statistics.orderings import goodness
+from gridc.statistics.orderings import Order, goodness, order_of
 from gridc.statistics.pairs import ScoreByModel
+from gridc.statistics.raters import cohen
 from gridc.statistics.resample import (
     RESAMPLES,
     Draws,
@@ -47,6 +53,156 @@ from gridc.statistics.resample import (
     tau_interval,
 )
 from gridc.statistics.variance import MODEL, Decomposition, decompose
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationRobustness:
+    """One configuration over the subsets: the order of all models on every subset, and how far each
+    model's score moves between them."""
+
+    configuration: str
+    full: Order
+    orders: tuple[Order, ...]
+    ranges: dict[str, Fraction]
+
+    @property
+    def kept(self) -> int:
+        """On how many subsets the order is that of all items, a tie being another order."""
+        return sum(order == self.full for order in self.orders)
+
+
+def stratified(units: NDArray[np.int64], strata: Sequence[str], share: float, seed: int) -> NDArray[np.int64]:
+    """Item numbers of a subset: `share` of the families of each stratum, rounded, at least one.
+
+    `units` numbers the family of each item, `strata` names the stratum of each item (a family lies in
+    the stratum of its first item). Raises `ValueError` for a share outside (0, 1].
+    """
+    if not 0 < share <= 1:
+        raise ValueError("a share lies above 0 and at most at 1")
+    random = np.random.default_rng(seed)
+    first = {int(unit): strata[number] for number, unit in reversed(list(enumerate(units)))}
+    by_stratum: dict[str, list[int]] = {}
+    for unit in sorted(first):
+        by_stratum.setdefault(first[unit], []).append(unit)
+    kept: list[int] = []
+    for _, families in sorted(by_stratum.items()):
+        n = max(1, round(share * len(families)))
+        kept += random.permutation(families)[:n].tolist()
+    return np.flatnonzero(np.isin(units, kept))
+
+
+def robustness(
+    outcomes: Outcomes,
+    configurations: Sequence[str],
+    subsets: Sequence[NDArray[np.int64]],
+    direction: Direction,
+) -> list[ConfigurationRobustness]:
+    """Each configuration that every model has been measured in, on all items and on each subset."""
+
+    def order(row: Mapping[str, Fraction]) -> Order:
+        return order_of({model: direction.good(score) for model, score in row.items()})
+
+    results = []
+    for name in configurations:
+        at = outcomes.configurations.index(name)
+        if not outcomes.measured[:, at].all():
+            continue
+        replicates = int(outcomes.replicates[at]) * outcomes.scale
+
+        def scores(items: NDArray[np.int64], at: int = at, k: int = replicates) -> dict[str, Fraction]:
+            sums = outcomes.correct[:, at, items].sum(axis=1)
+            return {
+                model: Fraction(int(total), k * len(items))
+                for model, total in zip(outcomes.models, sums, strict=True)
+            }
+
+        planned = np.flatnonzero(outcomes.asked[at])
+        rows = [scores(kept) for items in subsets if len(kept := np.intersect1d(items, planned))]
+        if not rows:
+            continue
+        results.append(
+            ConfigurationRobustness(
+                name,
+                order(scores(planned)),
+                tuple(order(row) for row in rows),
+                {
+                    model: max(row[model] for row in rows) - min(row[model] for row in rows)
+                    for model in outcomes.models
+                },
+            )
+        )
+    return results
+
+
+def agreements(
+    axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes
+) -> Iterator[AgreementRow]:
+    """Every pair of levels that scores the same calls on a benchmark, by axis and model. Of its shared
+    cells those without all their outcomes are left out."""
+    for axis in axes:
+        rows: dict[str, dict[tuple[str, ...], dict[str, CellScore]]] = {}
+        for score in cells:
+            levels = score.cell.levels
+            rest = tuple(level for name, level in levels.items() if name != axis.id)
+            rows.setdefault(score.cell.model, {}).setdefault(rest, {})[levels[axis.id]] = score
+        for model, places in rows.items():
+            for left, right in combinations([level.id for level in axis.level], 2):
+                pairs = [
+                    (place[left], place[right])
+                    for place in places.values()
+                    if left in place and right in place and _same_calls(place[left], place[right])
+                ]
+                if pairs:
+                    yield _agreement(model, axis.id, left, right, pairs, outcomes)
+
+
+def _same_calls(left: CellScore, right: CellScore) -> bool:
+    """Whether two rules score the same answers, each alone and with a point or none: kappa is about two
+    classes."""
+    one, other = left.cell.setting, right.cell.setting
+    whole = left.scale == right.scale == 1 and one.alone and other.alone
+    return whole and left.complete and right.complete and one.asked == other.asked
+
+
+def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:
+    """Items by what two rules make of them, shape (2, 2): rows the left rule, columns the right one, a point
+    first."""
+    model = outcomes.models.index(left.cell.model)
+    row, column = (outcomes.configurations.index(score.cell.configuration) for score in (left, right))
+    given_to_both = outcomes.asked[row] & outcomes.asked[column]
+    one, other = (outcomes.first[model, place, given_to_both] == outcomes.scale for place in (row, column))
+    counts = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
+    return np.array(counts, dtype=np.int64).reshape(2, 2)
+
+
+def _agreement(
+    model: str,
+    axis: str,
+    left: str,
+    right: str,
+    pairs: Sequence[tuple[CellScore, CellScore]],
+    outcomes: Outcomes,
+) -> AgreementRow:
+    tables = [_table(*pair, outcomes) for pair in pairs]
+    whole: NDArray[np.int64] = np.sum(tables, axis=0)
+    single = [value for value in map(cohen, tables) if value is not None]
+    both, left_only, right_only, neither = (int(count) for count in whole.flat)
+    return AgreementRow(
+        model=model,
+        axis=axis,
+        left=left,
+        right=right,
+        configurations=len(tables),
+        both=both,
+        left_only=left_only,
+        right_only=right_only,
+        neither=neither,
+        kappa=cohen(whole),
+        least=min(single, default=None),
+        greatest=max(single, default=None),
+        rows=digest([score.rows for pair in pairs for score in pair]),
+    )
+
 
 SUBSETS, SHARE = 3, 0.8
 """Item subsets as in SafetyRepro app. X: three, of 80 % of the items."""

@@ -29,8 +29,7 @@ from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.digits import decimals
 from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import mcnemar_two_sided
-from gridc.statistics.exposure import ExposureOdds, exposure_odds
-from gridc.statistics.mediation import MediatedEffect, between_arms, within_arm
+from gridc.statistics.exposure import ExposureOdds, MediatedEffect, between_arms, exposure_odds, within_arm
 from gridc.statistics.unit_intervals import (
     UnitEstimate,
     change,

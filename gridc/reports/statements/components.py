@@ -1,13 +1,35 @@
-"""What is said of variance: what moves the outcomes, and how far models' means generalise."""
+"""What is said of variance: what moves the outcomes, how far models' means generalise, and what an
+axis of many levels does."""
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, number, percent
+from gridc.numbers import between, hundredths, number, percent, told_p
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.many_levels import MANY_LEVELS
 from gridc.reports.statements.statement import Statement, of_study
 from gridc.reports.words import fixed_words, term_name
 from gridc.statistics.digits import decimals
+
+
+@of_study("many_levels", "variance", 30)
+def ranges(findings: Findings) -> Iterator[Statement]:
+    """How far each model's score goes over the levels, beside what levels that do nothing would show."""
+    for finding in findings[MANY_LEVELS]:
+        over = f"over the {finding.levels} levels of {finding.axis}"
+        for model in finding.models:
+            chance, mean = model.range_by_chance, percent(model.mean)
+            worst, best = (f"{percent(at.score)} ({at.level})" for at in (model.worst, model.best))
+            moved = (
+                f"on average, from {worst} to {best}: {hundredths(model.range)} points, where levels "
+                f"that do nothing would show {hundredths(chance.mean)} by chance ({told_p(chance.p)})"
+            )
+            yield Statement(
+                f"On {finding.benchmark}, {over}, {model.model} scores {mean} "
+                f"{moved if model.range else 'under each'}.",
+                about=(finding.benchmark,),
+            )
+
 
 SHOWN = 0.005
 """Smaller shares of variance are left out of the short wording."""

@@ -210,7 +210,7 @@ class RunFinished(Body):
     """A run came to its end, complete or not, with so many of its calls answered and so many `attempts`: the
     digests of `Store.results_digest`, of each of the `tables`, and (`named`) of the tags, labels and numbers
     of rows that a bundle lists. At first there were `answers` and `records` in place of `tables`
-    (`recorded_before`)."""
+    (`digests.of_records`)."""
 
     kind = "finish"
     results: str

@@ -9,8 +9,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange import model_card, shown_card
-from gridc.reports.exchange.other_figures import OtherFigures
-from gridc.reports.exchange.shown_card import ShownCardCheck
+from gridc.reports.exchange.shown_card import OtherFigures, ShownCardCheck
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.adversary.attack import Patch, attack, instead

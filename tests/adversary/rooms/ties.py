@@ -9,7 +9,7 @@ from pathlib import Path
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lock import anchor, lock, registration, signature, time_stamp
+from gridc.compiler.lock import anchor, lock, signature, time_stamp
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
@@ -30,7 +30,7 @@ ROOTS = "roots are those that the verifier names (`time_stamp._roots`)"
 SIGNERS = "signers are those whom the verifier names (`signature._signer`)"
 ASSERTED = "a commit's dates are its author's, and no time (`anchor._commit`)"
 UNCHECKED = "a DOI is `given, not checked` without the registry's record (`registrations`)"
-CHANGED = "a record counts from its last change (`registration._last`)"
+CHANGED = "a record counts from its last change (`anchor._last`)"
 AT = "2026-01-01T00:00:00.000+00:00"
 STAMP = "a" * 64
 
@@ -274,7 +274,7 @@ def doi_of_nothing(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "a record of 2020 gets the stamp of today as its description", CHANGED,
-    instead((registration, "_last", lambda dates: min(each for each in dates if each))),
+    instead((anchor, "_last", lambda dates: min(each for each in dates if each))),
 )  # fmt: skip
 def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -308,7 +308,7 @@ def fetched(folder: Path, **said: object) -> set[str]:
 
 @attack(
     AUTHOR, "a draft at a registry, which is changed as one likes, holds the stamp", "GC406",
-    instead((registration, "_require_none", nothing)),
+    instead((anchor, "_require_none", nothing)),
 )  # fmt: skip
 def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, is_draft=True)
@@ -316,7 +316,7 @@ def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "a registry's record of another stamp is given for this one", "GC406",
-    instead((registration, "_checked", lambda path, *_: registration._read(json.loads(path.read_bytes())))),
+    instead((anchor, "_checked", lambda path, *_: anchor._read(json.loads(path.read_bytes())))),
 )  # fmt: skip
 def record_of_another_stamp(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, metadata={"notes": "a stamp and a lock: " + "b" * 64})
@@ -324,7 +324,7 @@ def record_of_another_stamp(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "a record's DOI carries an escape sequence for the terminal", "GC406",
-    instead((registration, "_DOI", re.compile("(?s).*"))),
+    instead((anchor, "_DOI", re.compile("(?s).*"))),
 )  # fmt: skip
 def record_that_escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, doi="10.5281/\x1b[2K\x1b[1Averified")

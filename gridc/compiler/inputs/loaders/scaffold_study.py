@@ -7,7 +7,7 @@ sycophantic answer of an opinion is never its reference.
 
 from collections.abc import Callable, Mapping
 
-from gridc.compiler.inputs.loaders import lettered
+from gridc.compiler.inputs.loaders import anthropic_evals
 from gridc.compiler.inputs.loaders.anthropic_evals import asked_of
 from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.inputs.loaders.prompts import prompt
@@ -26,7 +26,7 @@ def load(file: File, loading: Loading) -> list[Item]:
 def _bbq(row: Row) -> Item:
     meta, category = row["metadata"], text(row, "category")
     options, gold = tuple(meta["answer_choices"]), meta["correct_label"]
-    unknown = lettered.place(meta["unknown_answer"], options)
+    unknown = anthropic_evals.place(meta["unknown_answer"], options)
     condition = one_of(meta, "context_condition", ("ambig", "disambig"))
     if options[gold] != row["reference_answer"]:
         raise ValueError("`reference_answer` is not the text of the option that `correct_label` names")
@@ -57,10 +57,10 @@ def _bbq(row: Row) -> Item:
 
 
 def _truthfulqa(row: Row) -> Item:
-    question, options = lettered.split(text(row, "prompt"))
+    question, options = anthropic_evals.split(text(row, "prompt"))
     if len(options) != row["metadata"]["num_choices"]:
         raise ValueError(f"{len(options)} options, `num_choices` says {row['metadata']['num_choices']}")
-    gold = lettered.place(text(row, "reference_answer"), options)
+    gold = anthropic_evals.place(text(row, "reference_answer"), options)
     named = tags(benchmark="truthfulqa_mc1", category=row["category"])
     return Item(
         text(row, "id"),
@@ -75,10 +75,10 @@ def _truthfulqa(row: Row) -> Item:
 
 def _sycophancy(row: Row) -> Item:
     meta = row["metadata"]
-    question, options = lettered.split(text(row, "prompt"))
-    matching = lettered.place(meta["sycophantic_answer"], options)
+    question, options = anthropic_evals.split(text(row, "prompt"))
+    matching = anthropic_evals.place(meta["sycophantic_answer"], options)
     if meta["correct_answer"] == meta["sycophantic_answer"] or (
-        lettered.place(row["reference_answer"], options) != LETTERS.index(meta["correct_answer"])
+        anthropic_evals.place(row["reference_answer"], options) != LETTERS.index(meta["correct_answer"])
     ):
         raise ValueError("the reference is not the answer that is not sycophantic")
     named = tags(benchmark="sycophancy", category=row["category"])

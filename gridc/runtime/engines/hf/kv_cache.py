@@ -12,9 +12,20 @@ from itertools import pairwise
 import torch
 
 from gridc.runtime.engines.hf.attention import PartialAttention, Softmax, attention
-from gridc.runtime.engines.hf.groups import places
 from gridc.runtime.engines.hf.sequences import ROOM
 from gridc.runtime.engines.hf.trie import Tokens, shared
+
+
+def places(groups: Sequence[int]) -> tuple[list[int], int]:
+    """The place of each row among the rows of its group, and the most places that a group needs. Counted on
+    the host, which knows the groups: asking a device for them would wait for all that it still computes."""
+    taken: dict[int, int] = {}
+    at = []
+    for group in groups:
+        at.append(taken.get(group, 0))
+        taken[group] = at[-1] + 1
+    return at, max(taken.values())
+
 
 SCORES = 2**24
 """Most scores that the attention of a stem holds at once."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from gridc.runtime.engines.hf.groups import places
+from gridc.runtime.engines.hf.kv_cache import places
 from gridc.runtime.engines.protocol import NEAR_TIE
 
 _HEAD = 64

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.diagnostics.visible import DECEIVING
-from gridc.reports.exchange.spreadsheet import read_sheet
+from gridc.reports.exchange.table_files import read_sheet
 from gridc.reports.templates import render
 from gridc.runtime.blinding import UNREADABLE, AuditRow, Sheet
 

@@ -35,7 +35,7 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.protocol import Call, PendingBatch
-from gridc.runtime.scaffolds import call_of
+from gridc.runtime.stages import call_of
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Budget
 from tests.e2e.test_api import make_api_study

@@ -11,7 +11,7 @@ from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import Assumed, ClaimKind, DecidingTest, Layout, power, smallest
-from gridc.statistics.power import Alternative
+from gridc.statistics.verdicts import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 

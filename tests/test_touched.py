@@ -27,7 +27,7 @@ def test_the_nearest_run_first_and_a_changed_test_always() -> None:
 
 def test_the_graph_has_imports_names_in_strings_and_conftests() -> None:
     read_by = importers()
-    assert "tests/compiler/test_power.py" in read_by["gridc/statistics/power.py"]
+    assert "tests/compiler/test_power.py" in read_by["gridc/statistics/verdicts.py"]
     assert "gridc/cli/__init__.py" in read_by["gridc/cli/plan.py"]
     kinds = "gridc/compiler/hypotheses"
     assert f"{kinds}/__init__.py" in read_by[f"{kinds}/trend.py"], "found by its name"

@@ -51,7 +51,7 @@ WAYS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reports.findings.hypotheses.comparison", "Comparison: units by arm"),
         ("compiler.hypotheses", "Rule: what supports a kind, and what refutes it"),
         ("statistics.margins", "p of what is claimed, and of what refutes it"),
-        ("reports.findings.hypotheses.families", "p corrected over its family"),
+        ("reports.findings.hypotheses.finding", "p corrected over its family"),
         ("reports.findings.hypotheses", "HypothesisFinding: the verdict"),
         ("reports.certificate", "Certificate, page, estimates"),
     ),

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic
-from gridc.runtime.auditing import draw_sheet
-from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
+from gridc.runtime.blinding import JUDGING, blind, draw_sheet, judged, order_seed
 from gridc.runtime.judgements import hides
 from gridc.runtime.store.events import Event, Locked, Merged, Sealed, Unblinded
 from gridc.runtime.store.store import Store

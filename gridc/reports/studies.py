@@ -14,8 +14,7 @@ from gridc.compiler.lock.diff import differences
 from gridc.numbers import counted, hundredths, p_value, points
 from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses.families import Claim, rate_of, step_down
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.reports.findings.hypotheses.finding import Claim, HypothesisFinding, rate_of, step_down
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.printed import Printed, as_markdown
 from gridc.reports.scorecard.methodology import since_when, stamped_first

@@ -20,8 +20,7 @@ from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
 from gridc.runtime.run import note_deviations, stop_at_cap
-from gridc.runtime.scaffolds import call_of, waves
-from gridc.runtime.stages import Say
+from gridc.runtime.stages import Say, call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 

@@ -10,7 +10,7 @@ from gridc.runtime import judging
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
-from gridc.runtime.scaffolds import scaffolded, waves
+from gridc.runtime.stages import scaffolded, waves
 from gridc.runtime.store.events import (
     TAKEN,
     Merged,

@@ -22,7 +22,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine, proving
 from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, PendingBatch, answered
 from gridc.runtime.judgements import judged
-from gridc.runtime.scaffolds import call_of
+from gridc.runtime.stages import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import EXACT
 from gridc.schema.engines import engine_kind

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
-from gridc.runtime.auditing import Sheet, about_sheet, draw_sheet
-from gridc.runtime.blinding import JUDGING, Blind, blind, judged, order_seed
+from gridc.runtime.blinding import JUDGING, Blind, Sheet, about_sheet, blind, draw_sheet, judged, order_seed
 from gridc.runtime.store.events import Locked, Sealed, Unblinded
 from gridc.runtime.store.write import Writer
 

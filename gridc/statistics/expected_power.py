@@ -28,8 +28,8 @@ from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit
 from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from gridc.statistics.jackknife import Jackknife, box
-from gridc.statistics.power import POWER, Alternative, mcnemar_power
 from gridc.statistics.sign_flips import can_support
+from gridc.statistics.verdicts import POWER, Alternative, mcnemar_power
 
 BASE = 0.5
 """The rate about which effects lie."""

@@ -16,7 +16,7 @@ from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum, power, smallest
-from gridc.statistics.power import POWER
+from gridc.statistics.verdicts import POWER
 
 FIRST, SECOND = 0, 1
 """The arms of a table of units."""

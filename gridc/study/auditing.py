@@ -9,7 +9,7 @@ from gridc.files import write_atomic
 from gridc.reports.exchange.audit_sheet import as_csv, as_page, labels_in
 from gridc.reports.findings.audit import AuditFinding, audits
 from gridc.reports.statements.labels import audit_sentences
-from gridc.runtime.auditing import sheets
+from gridc.runtime.blinding import sheets
 from gridc.runtime.sealing import begin_sheet, take_labels
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer

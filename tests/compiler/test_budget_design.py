@@ -9,7 +9,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import PlannedTest
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.budget_design import DesignAnswer, Wanted, cheapest_design, lowered_cost
 from gridc.compiler.preflight.falsifiability import parts_of, prospects

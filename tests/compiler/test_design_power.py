@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import f, ncf, nct, t
 
 from gridc.compiler.hypotheses import strictest_level
-from gridc.compiler.hypotheses.power import TOGETHER
+from gridc.compiler.hypotheses.kind import TOGETHER
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
@@ -36,7 +36,7 @@ from gridc.statistics.expected_power import (
     smallest_gap,
 )
 from gridc.statistics.jackknife import Jackknife
-from gridc.statistics.power import POWER
+from gridc.statistics.verdicts import POWER
 
 SIZES = {"one": 90, "two": 160}
 MODELS = ("ant", "bee", "cat")

@@ -11,7 +11,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.hypotheses import kind_of
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan

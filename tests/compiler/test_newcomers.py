@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.frontend.elsewhere import KEYS, VALUES, key_meant, value_meant
 from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.frontend.validate import KEYS, VALUES, key_meant, value_meant
 from gridc.diagnostics.errors import SpecError
 
 STUDY = """\

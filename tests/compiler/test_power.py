@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from gridc.compiler.hypotheses import KINDS, strictest_level
-from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, assumed_words
+from gridc.compiler.hypotheses.kind import CHANGING, TOGETHER, assumed_words
 from gridc.compiler.hypotheses.tested import Tested
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.lowering.plan import Plan
@@ -20,8 +20,7 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
-from gridc.statistics.power import RiseFall, mcnemar_power
-from gridc.statistics.verdicts import Asked, Rule, outcome_p_values, witnesses
+from gridc.statistics.verdicts import Asked, RiseFall, Rule, mcnemar_power, outcome_p_values, witnesses
 from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
 

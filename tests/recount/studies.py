@@ -13,7 +13,7 @@ from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import conclude
-from gridc.runtime.scaffolds import scaffolded, waves
+from gridc.runtime.stages import scaffolded, waves
 from gridc.runtime.store.events import RunStarted
 from gridc.runtime.store.write import Writer
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import FileError
 from gridc.reports.exchange.audit_sheet import as_csv, as_page, harmless, labels_in
-from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
-from gridc.runtime.blinding import BlindedResponse, blind
+from gridc.runtime.blinding import UNREADABLE, AuditRow, BlindedResponse, Sheet, blind
 
 LABELS = ("safe", "unsafe", UNREADABLE)
 TEXTS = [

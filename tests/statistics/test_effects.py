@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from gridc.reports.findings.hypotheses.families import CORRECTIONS, Claim
+from gridc.reports.findings.hypotheses.finding import CORRECTIONS, Claim
 from gridc.statistics import margins
 from gridc.statistics.case_totals import case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit

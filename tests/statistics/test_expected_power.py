@@ -19,7 +19,7 @@ from gridc.statistics.expected_power import (
     power,
     smallest,
 )
-from gridc.statistics.power import POWER
+from gridc.statistics.verdicts import POWER
 
 ALPHA = 0.025
 

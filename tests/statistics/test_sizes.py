@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from gridc.reports.findings.hypotheses.families import CORRECTIONS, Claim
+from gridc.reports.findings.hypotheses.finding import CORRECTIONS, Claim
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable, case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit

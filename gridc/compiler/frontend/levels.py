@@ -14,11 +14,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gridc.compiler.frontend.elsewhere import key_meant
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.placed import PlacedValue, entry_id, placed, text_at
 from gridc.compiler.frontend.source import MAX_BYTES, Source
-from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.frontend.validate import did_you_mean, key_meant
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.files import csv_records, read_regular

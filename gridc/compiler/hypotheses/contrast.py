@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, comparable_levels
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import Levels, Misfit, PlannedTest, Problem, Reference, comparable_levels
 from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
@@ -18,8 +17,7 @@ from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind, DecidingTest, Layout, Stratum
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Evidence, Rule
+from gridc.statistics.verdicts import Alternative, Evidence, Rule
 
 MARGINS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50)
 """Margins, in percentage points, of which the first that the items can show is proposed."""

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair, PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import margins
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence
+from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 
 class Difference(ContrastKind):

@@ -8,14 +8,12 @@ from gridc.compiler.hypotheses.contrast import (
     within,
     without_margin,
 )
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import ClaimKind
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence
+from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 
 class Equivalence(ContrastKind):

@@ -2,8 +2,15 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from gridc.compiler.hypotheses.kind import Claims, Levels, Misfit, Problem, Reference, levels_by_axis
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import (
+    Claims,
+    Levels,
+    Misfit,
+    PlannedTest,
+    Problem,
+    Reference,
+    levels_by_axis,
+)
 from gridc.compiler.hypotheses.tested import (
     Compared,
     Tested,
@@ -16,8 +23,7 @@ from gridc.schema.selector import RESERVED_DIMENSIONS
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence, Rule
+from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 
 def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:

@@ -8,14 +8,12 @@ from gridc.compiler.hypotheses.contrast import (
     within,
     without_margin,
 )
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem, benchmarks_of
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem, benchmarks_of
 from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import ClaimKind
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence
+from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 
 class Noninferiority(ContrastKind):

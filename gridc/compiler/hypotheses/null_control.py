@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Problem
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import BOTH, Claims, PlannedTest, Problem
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import margins
 from gridc.statistics.expected_power import Assumed, ClaimKind, power
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence
+from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 
 class NullControl(ContrastKind):

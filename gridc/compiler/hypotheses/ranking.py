@@ -6,18 +6,22 @@ from math import ceil, log2
 
 from gridc.compiler.hypotheses.kind import (
     BOTH,
+    CHANGING,
+    TOGETHER,
     Claims,
+    DesignPower,
     HypothesisKind,
     Levels,
     Misfit,
     Pair,
+    PlannedTest,
     Problem,
     Reference,
     benchmarks_of,
     listed,
+    points,
     unstated_effect,
 )
-from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, PlannedTest, points
 from gridc.schema.inference import RankingHypothesis, RateName
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict

@@ -10,15 +10,20 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
-from gridc.compiler.hypotheses.kind import HypothesisKind, Levels, Pair, Problem, Reference, unstated_effect
-from gridc.compiler.hypotheses.power import (
+from gridc.compiler.hypotheses.kind import (
     CHANGING,
     TOGETHER,
     BenchmarkUnits,
     DesignPower,
+    HypothesisKind,
+    Levels,
+    Pair,
     PlannedTest,
+    Problem,
+    Reference,
     numbers_of,
     points,
+    unstated_effect,
 )
 from gridc.schema.inference import (
     RATES,
@@ -41,8 +46,7 @@ from gridc.statistics.expected_power import (
     power,
     smallest,
 )
-from gridc.statistics.power import RiseFall
-from gridc.statistics.verdicts import Asked, Decided, Rule, verdict, witnesses
+from gridc.statistics.verdicts import Asked, Decided, RiseFall, Rule, verdict, witnesses
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 T = TypeVar("T", bound=AboutAnEffect)

@@ -3,8 +3,16 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Levels, Misfit, Reference, levels_by_axis, listed
-from gridc.compiler.hypotheses.power import PlannedTest
+from gridc.compiler.hypotheses.kind import (
+    BOTH,
+    Claims,
+    Levels,
+    Misfit,
+    PlannedTest,
+    Reference,
+    levels_by_axis,
+    listed,
+)
 from gridc.compiler.hypotheses.tested import (
     Compared,
     Tested,
@@ -16,8 +24,7 @@ from gridc.schema.inference import TrendHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
-from gridc.statistics.power import Alternative
-from gridc.statistics.verdicts import Decided, Evidence, Rule
+from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 SIDES: Mapping[str, Alternative] = {"increasing": "greater", "decreasing": "less"}
 

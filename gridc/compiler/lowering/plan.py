@@ -16,7 +16,7 @@ from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
 from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
-from gridc.compiler.lowering.calls import Extent, PlannedSample
+from gridc.compiler.lowering.calls import Extent
 from gridc.compiler.lowering.estimate import Estimate, estimate
 from gridc.compiler.lowering.judging import benches
 from gridc.compiler.lowering.requests import Asker
@@ -66,16 +66,12 @@ class Manifest:
         return {**document, "models": list(self.models), "envelopes": list(document["envelopes"])}
 
 
-class Plan:
+class Plan(Asker):
     """A study, lowered. Cells and samples are streamed: nothing of the size of the grid is held.
 
     `study_digest` names the study as it runs, everywhere: in the store, the certificate and the card. It is
     the lock's stamp until the study departs from what was stamped, which the deviation log then explains.
     """
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self._asker = Asker(study)
 
     @cached_property
     def study_digest(self) -> str:
@@ -86,31 +82,10 @@ class Plan:
         """Every cell, in the order of the spec."""
         return passes.cells(self.study.spec)
 
-    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
-        """Every sample of a cell: items in file order, or in that of their ids, as a store has them;
-        replicates in turn."""
-        return self._asker.samples(cell, by_id)
-
-    def samples_of(self, cell: Cell, item: Item) -> Iterator[PlannedSample]:
-        """The samples of one item of a cell (`items`); no other item's prompt is rendered."""
-        return self._asker.samples_of(cell, item)
-
-    def exemplars(self, cell: Cell) -> tuple[Item, ...]:
-        """The items that a cell's prompts show with their answers, in order."""
-        return self._asker.exemplars(cell)
-
     @cached_property
     def survey(self) -> Survey:
         """What the grid holds, whether or not the items are here."""
         return survey(self.study.spec)
-
-    def items(self, cell: Cell) -> tuple[Item, ...]:
-        """The items of a cell in file order, with their options in the order in which they are shown."""
-        return self._asker.items(cell)
-
-    def draws(self, cell: Cell) -> bool:
-        """Whether another call with the same words could get another answer in a cell."""
-        return self._asker.draws(cell)
 
     def score(self, cell: Cell, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
         """The outcome of a sample of a cell from the answers to its calls. Raises `ScorerError`, also where a

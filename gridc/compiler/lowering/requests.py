@@ -35,7 +35,7 @@ class Asker:
     """Lowers the cells of one study. Prompts are rendered once and shared by the cells that ask them."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
+        self.study = study
         self._models = {name: identity.digest for name, identity in study.models.items()}
         self._provided = {model.id for model in study.spec.model if engine_kind(model.engine).provider}
         self._prompts = lru_cache(maxsize=16)(self._render)
@@ -48,7 +48,8 @@ class Asker:
         return self._asked(cell.benchmark, setting.option_order, setting.items, setting.variant)
 
     def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
-        """Each item of the cell's benchmark, replicate by replicate: in file order, or in that of the ids."""
+        """Every sample of a cell: items in file order, or in that of their ids, as a store has them;
+        replicates in turn."""
         requests = self._requests(cell)
         prompted = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
         for item, prompt in sorted(prompted, key=lambda one: one[0].id) if by_id else prompted:
@@ -59,9 +60,9 @@ class Asker:
         yield from self._of(cell, item, self._prompt(*_rendered(cell), item), self._requests(cell))
 
     def exemplars(self, cell: Cell) -> tuple[Item, ...]:
-        """The items that a cell's prompts show with their answers."""
+        """The items that a cell's prompts show with their answers, in order."""
         setting = cell.setting
-        return self._study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
+        return self.study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
 
     def draws(self, cell: Cell) -> bool:
         """Whether another call with the same words could get another answer: it is sampled, or a provider
@@ -79,7 +80,7 @@ class Asker:
         self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt
     ) -> Iterator[PlannedSample]:
         """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
-        setting, procedure = cell.setting, procedure_of(scaffold, self._study.plugins)
+        setting, procedure = cell.setting, procedure_of(scaffold, self.study.plugins)
         if setting.ranks:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
             help = f'[[exclude]] these cells, or method = "extract" where `{scaffold.kind}` answers'
@@ -147,14 +148,14 @@ class Asker:
         """The parameters of a generation by item and replicate, which a greedy one does not depend on."""
         setting = cell.setting
         greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
-        apart = self._study.spec.sampling.independent
+        apart = self.study.spec.sampling.independent
         if apart and self.draws(cell):
             greedy["arm"] = ",".join(f"{axis}={cell.levels[axis]}" for axis in apart)
         if setting.held("stop"):
             greedy["stop"] = list(setting.held("stop"))
         if setting.temperature == 0:
             return lambda item, replicate: greedy
-        sampled = {**greedy, "top_p": setting.top_p, "seed": self._study.spec.sampling.seed}
+        sampled = {**greedy, "top_p": setting.top_p, "seed": self.study.spec.sampling.seed}
         return lambda item, replicate: {**sampled, "item": item.id, "replicate": replicate}
 
     def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
@@ -175,22 +176,22 @@ class Asker:
 
     def _not_rendered(self, template: str, benchmark: str, item: Item, error: SandboxError) -> SpecError:
         message = f"`{template}` cannot be rendered for item {item.id} of {benchmark}: {error}"
-        help = f"`{show_command(self._study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
+        help = f"`{show_command(self.study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
         return SpecError([Diagnostic("GC310", message, help=help)])
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
-        template, look, blocks = self._study.prompts[shown.prompt], shown.look, self._blocks(benchmark, shown)
+        template, look, blocks = self.study.prompts[shown.prompt], shown.look, self._blocks(benchmark, shown)
         least = 0 if shown.overflow == "drop_exemplars" else shown.shots
         for kept in range(shown.shots, least - 1, -1):
             text = render_behind(blocks[:kept], template, item, shown.options, look)
             if shown.wrapper is not None:
-                text = wrap(self._study.prompts[shown.wrapper], text, look)
+                text = wrap(self.study.prompts[shown.wrapper], text, look)
             yield text
 
     def _exemplar_blocks(self, benchmark: str, shown: Setting) -> list[str]:
-        exemplars = self._study.items[benchmark].shown(shown.option_order, shown.variant)[: shown.shots]
-        return exemplar_blocks(self._study.prompts[shown.prompt], exemplars, shown.options, shown.look)
+        exemplars = self.study.items[benchmark].shown(shown.option_order, shown.variant)[: shown.shots]
+        return exemplar_blocks(self.study.prompts[shown.prompt], exemplars, shown.options, shown.look)
 
 
 def _rendered(cell: Cell) -> tuple[str, Setting]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.grid_counts import Spoken, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import (
+from gridc.compiler.hypotheses.kind import (
     TOGETHER,
     BenchmarkUnits,
     PlannedTest,

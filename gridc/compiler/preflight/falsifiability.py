@@ -15,7 +15,7 @@ from gridc.compiler.grid import passes
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import (
+from gridc.compiler.hypotheses.kind import (
     ASSUMED,
     CHANGING,
     BenchmarkUnits,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gridc.compiler.hypotheses.power import TOGETHER
+from gridc.compiler.hypotheses.kind import TOGETHER
 from gridc.outcomes import STATES, CellOutcomes
 from gridc.reports.comparison.pairing import PairedBenchmark
 from gridc.schema.comparison import ChangeEstimate, ReleaseSight, StateCounts

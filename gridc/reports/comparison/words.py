@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gridc.numbers import between, bracketed, number, stated, stated_percent, told_p, with_sign
 from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.schema.policy import MAY_DIFFER
-from gridc.statistics.power import POWER
+from gridc.statistics.verdicts import POWER
 
 METHOD = (
     "Items are paired by content, or by id where a log has no content; units are what is independent.",

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.diagnostics.visible import DECEIVING
-from gridc.reports.exchange.spreadsheet import read_sheet
+from gridc.reports.exchange.table_files import read_sheet
 from gridc.reports.templates import render
-from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
+from gridc.runtime.blinding import UNREADABLE, AuditRow, Sheet
 
 COLUMNS = ("uuid", "question", "response", "labels", "label")
 """Of the CSV. People fill in the last one."""

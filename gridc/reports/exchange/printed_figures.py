@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.numbers import percent
-from gridc.reports.exchange.spreadsheet import SheetRow, read_sheet
+from gridc.reports.exchange.table_files import SheetRow, read_sheet
 from gridc.statistics.grim import (
     PrintedShare,
     RoundingRule,

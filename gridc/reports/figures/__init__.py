@@ -12,8 +12,7 @@ leads to its items, and a specification curve can be zoomed and each of its spec
 
 from gridc.reports.figures.bars import order_counts, order_name, parse_rates, variance_name, variance_shares
 from gridc.reports.figures.drawing import Figure
-from gridc.reports.figures.ranges import score_ranges
-from gridc.reports.figures.rates import flip_curves, flip_rates
+from gridc.reports.figures.rates import flip_curves, flip_rates, score_ranges
 from gridc.reports.figures.specifications import specification_curve
 from gridc.reports.figures.surface import flip_surfaces
 

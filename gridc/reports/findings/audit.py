@@ -16,7 +16,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
-from gridc.runtime.auditing import UNREADABLE, auditable, labels_of, sheets
+from gridc.runtime.blinding import UNREADABLE, auditable, labels_of, sheets
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec

@@ -13,7 +13,7 @@ from gridc.runtime.store.events import DrawSpread, NoiseMeasured
 from gridc.schema.certificate import Floor
 from gridc.schema.hypotheses import Standing
 from gridc.schema.scopes import NoiseRow
-from gridc.statistics.power import limits
+from gridc.statistics.verdicts import limits
 
 
 @dataclass(frozen=True, slots=True)

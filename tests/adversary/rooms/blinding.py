@@ -18,8 +18,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import FileError
 from gridc.reports import seals
 from gridc.reports.exchange import audit_sheet
-from gridc.runtime.auditing import AuditRow, Sheet
-from gridc.runtime.blinding import JUDGING, Blind, BlindedResponse, blind, judged, order_seed
+from gridc.runtime.blinding import JUDGING, AuditRow, Blind, BlindedResponse, Sheet, blind, judged, order_seed
 from gridc.runtime.store.events import Body, Event, Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest

@@ -16,7 +16,7 @@ from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_api
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.records import Terms
-from gridc.runtime.engines.api.tokens import ranked, score_requests
+from gridc.runtime.engines.api.scoring import ranked, score_requests
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.canonical import digest

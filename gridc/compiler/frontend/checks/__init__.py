@@ -4,7 +4,7 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.frontend.checks import envelope, inference, judges, labels, levels, names, targets
+from gridc.compiler.frontend.checks import envelope, inference, labels, levels, names, targets
 from gridc.compiler.frontend.checks import forks as binds
 from gridc.compiler.frontend.checks import scaffolds as conduct
 from gridc.compiler.frontend.checks.base import Check
@@ -24,7 +24,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     ),
     (levels.countable,),
     (levels.drawable,),
-    (levels.sources, inference.needed_keys, conduct.scaffolds, judges.judges_declared),
+    (levels.sources, inference.needed_keys, conduct.scaffolds, labels.judges_declared),
     (
         levels.disjoint_axes,
         levels.parts_in_order,
@@ -40,7 +40,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.selectors_select,
         envelope.meaningful_configurations,
         envelope.variants_exist,
-        judges.judges_asked,
+        labels.judges_asked,
         labels.matches_stated,
         labels.scorers_stated,
         labels.labels_score,

@@ -1,4 +1,5 @@
-"""Labels: whatever a response can be read to earns a score, and a score is of something that can be read."""
+"""Labels: whatever a response can be read to earns a score, and a score is of something that can be read.
+Judges: each has a name of its own, every response that is judged has one, and what one compares exists."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,8 +11,140 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.items import Fields
+from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.schema.scores import OTHER, Scores
 from gridc.schema.spec import Spec
+
+
+def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Where responses are judged there is a judge, and every judge has a name of its own."""
+    for path, _, _, table in grid.effect_tables(spec):
+        method = getattr(table, "method", None)
+        if method is not None and METHODS[method].judged and not spec.declared_judges:
+            help = "[judge] with `source` (a model that is no candidate), `rubric` and `labels`"
+            message = "there is no [judge] to assess the responses"
+            yield source.diagnose("GC103", (*path, "method"), message, help)
+    several = not isinstance(spec.judge, Judge)
+    for path, judge in grid.judge_tables(spec):
+        if several and judge.id is None:
+            help = "an id, by which the key `judge` of a call names it"
+            yield source.diagnose("GC103", path, "one of several judges has no `id`", help, at_key=True)
+    taken: list[str] = []
+    for path, judge in grid.judge_tables(spec):
+        if judge.name in taken and not (several and judge.id is None):
+            message = f"`{judge.id}` is already the id of another judge"
+            yield source.diagnose("GC201", (*path, "id"), message)
+        taken += [judge.name, *(judge.office(office) for office in (BACKUP, SECOND, GUESS))]
+        taken += [f"{name}.{SWAPPED}" for name in taken[-4:]]
+        for rank, one in enumerate(judge.panel or ()):
+            if judge.office(one.id) in taken:
+                where = (*path, "panel", rank, "id")
+                yield source.diagnose("GC201", where, f"`{one.id}` is already the id of another judge")
+            taken.append(judge.office(one.id))
+        if bool(judge.panel) is not (judge.verdict is not None):
+            message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
+            help = 'verdict = "majority"' if judge.panel else "leave `verdict` out, or name a `panel`"
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+    for number, model in enumerate(spec.model):
+        if model.id in taken:
+            yield source.diagnose("GC201", ("model", number, "id"), f"`{model.id}` is the name of a judge")
+    yield from _blinded_alike(spec, source)
+    yield from _references(spec, source)
+
+
+def _blinded_alike(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """One map hides the responses of a study, in one order: every judge is blinded as the first one is."""
+    tables = list(grid.judge_tables(spec))
+    for path, judge in tables[1:]:
+        first = tables[0][1]
+        mine, others = judge.blinding, first.blinding
+        if mine is None and others is None:
+            continue
+        if mine is None or others is None or (mine.sanitise, mine.seed) != (others.sanitise, others.seed):
+            message = f"`{judge.id}` is not blinded as `{first.id}` is"
+            help = "the same `sanitise` and `seed` in the `blinding` of every judge, or of none"
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A judge compares with a model that exists, and calls name a judge that does."""
+    models, ids = [model.id for model in spec.model], [judge.id or "" for judge in spec.declared_judges]
+    for path, judge in grid.judge_tables(spec):
+        against = judge.compares.against if judge.compares is not None else REFERENCE
+        if against not in (*models, REFERENCE):
+            help = did_you_mean(against, [*models, REFERENCE])
+            yield source.diagnose(
+                "GC202", (*path, "compares", "against"), f"no model is called `{against}`", help
+            )
+        elif judge.compares is not None and against == REFERENCE and REFERENCE in models:
+            message = f"`{REFERENCE}` is what a judge calls the text of an item"
+            yield source.diagnose("GC201", ("model", models.index(REFERENCE), "id"), message)
+    for path, _, _, table in grid.effect_tables(spec):
+        named = getattr(table, "judge", None)
+        if named is not None and named not in ids:
+            help = (
+                did_you_mean(named, [name for name in ids if name])
+                if any(ids)
+                else "leave it out: [judge] has no id"
+            )
+            yield source.diagnose("GC202", (*path, "judge"), f"no judge is called `{named}`", help)
+
+
+def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Every judged response has one of the judges, which has what it compares with, and every judge has
+    responses that name it."""
+    reported: set[tuple[KeyPath, str]] = set()
+    asked: set[str | None] = set()
+    for model, benchmark in ((one.id, other.id) for one in spec.model for other in spec.benchmark):
+        for configuration, setting in settings(spec, model, benchmark):
+            if not METHODS[setting.method].judged:
+                continue
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            judge = spec.judge_called(setting.judge)
+            found: tuple[KeyPath, str, str] | None
+            if judge is None:
+                path = grid.stated_at(spec, "method", place) or ("harness",)
+                message = "which of the judges labels the responses is not said"
+                help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
+                found = path, message, help
+            else:
+                asked.add(judge.id)
+                found = _without_other(spec, judge, place) or _worse(spec, judge, place)
+            if found is not None and found[:2] not in reported:
+                reported.add(found[:2])
+                yield source.diagnose("GC105" if judge is not None else "GC302", *found, at_key=True)
+    stated = [path for path, _, _, table in grid.effect_tables(spec) if getattr(table, "judge", None)]
+    for path in stated if not asked else ():
+        message = "`judge` says who labels responses, and no `method` has any labelled"
+        yield source.diagnose("GC105", (*path, "judge"), message, 'method = "judge"', at_key=True)
+    for path, judge in grid.judge_tables(spec) if asked and not reported else ():
+        if judge.id is not None and judge.id not in asked:
+            message = f"no response is labelled by `{judge.id}`"
+            help = f'method = "judge" and judge = "{judge.id}" where it is to, or leave it out'
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where the responses that a judge compares with are not asked for."""
+    if judge.compares is None or judge.compares.against == REFERENCE:
+        return None
+    against = judge.compares.against
+    exclusion = grid.excluded_by(spec, {**place, "model": against})
+    if exclusion is None:
+        return None
+    path = ("exclude", spec.exclude.index(exclusion), "when")
+    message = f"`{judge.name}` compares with `{against}`, which is not asked there"
+    return path, message, f"leave `{against}` in: with itself it is a tie, and nobody is asked"
+
+
+def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where a win would count as the worst."""
+    number = next(at for at, one in enumerate(spec.benchmark) if one.id == place["benchmark"])
+    stated = grid.stated_at(spec, "scores", place)
+    if judge.compares is None or stated is not None or not spec.benchmark[number].lower_is_better:
+        return None
+    message = f"a win on `{place['benchmark']}` earns 1, and lower is better"
+    return ("benchmark", number, "direction"), message, 'direction = "higher_is_better"; or say `scores`'
 
 
 def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -9,8 +9,7 @@ from gridc.compiler.hypotheses import modules_of_kinds, sharing
 from gridc.numbers import counted
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.decision import Decision
-from gridc.reports.findings.hypotheses.families import corrected, rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, corrected, rate_of
 from gridc.reports.findings.hypotheses.sentences import readings
 from gridc.reports.words import KINDS
 from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow

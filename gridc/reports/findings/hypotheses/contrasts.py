@@ -15,8 +15,7 @@ from gridc.numbers import number
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     ClusteredLogit,
     Fit,

@@ -8,8 +8,7 @@ from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of, tails, wald
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import Measured, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     DOSE,
     ClusteredLogit,

@@ -35,18 +35,18 @@ from gridc.runtime.engines.api.records import (
     Terms,
 )
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
-from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
-from gridc.runtime.engines.api.tokens import (
+from gridc.runtime.engines.api.scoring import (
     Score,
     ScoreRequest,
     asked_as,
     asked_forms,
     candidates,
     given_again,
+    prove_tokens,
     ranked,
     score_requests,
 )
-from gridc.runtime.engines.api.tokens import prove as prove_tokens
+from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
 from gridc.schema.provider import TAKE_TOKENS, Server

@@ -19,9 +19,8 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
 from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.records import CallCost
-from gridc.runtime.engines.api.scoring import NotProvedError
+from gridc.runtime.engines.api.scoring import NotProvedError, ScoreRequest
 from gridc.runtime.engines.api.session import Got
-from gridc.runtime.engines.api.tokens import ScoreRequest
 from gridc.schema.provider import Server
 
 

@@ -142,7 +142,7 @@ def test_a_curve_is_told_drawn_and_listed(samples: Samples, found: CurveFinding)
     assert found.permutation.p_median * 40 == pytest.approx(round(found.permutation.p_median * 40))
     rows = {row.id: row for row in curve_estimates(findings)}  # type: ignore[arg-type]
     assert len(rows) == len(found.specifications) + 7
-    own = rows["curve/harness/H1/qwen2-llama/log_odds_median"]
+    own = rows["curve/harness/H1/qwen2-llama/log_odds_median"].as_written()
     assert found.summary is not None
     assert (own.estimate, own.p) == (round(found.summary.median, 10), found.permutation.p_median)
     for number, each in enumerate(found.specifications):

@@ -5,12 +5,12 @@ cards and in the certificate, from here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.specifications import comparisons, meaning
 from gridc.compiler.instrument.methods import METHODS
 from gridc.schema.analysis import Analysis
+from gridc.schema.certificate import UncomputedRow
 from gridc.schema.inference import Choice, Falsification
 from gridc.schema.spec import Spec
 
@@ -48,31 +48,22 @@ def _twins(spec: Spec) -> Iterator[str]:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Uncomputed:
-    """A statement of the spec: its table, its id (of a choice of the analysis, its key), and what it asks."""
-
-    table: str
-    id: str
-    what: str
-
-
-def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
+def uncomputed(spec: Spec) -> tuple[UncomputedRow, ...]:
     """Everything that the spec states and no number of the report answers, in the order of the language."""
     return tuple(_stated(spec))
 
 
-def _stated(spec: Spec) -> Iterator[Uncomputed]:
+def _stated(spec: Spec) -> Iterator[UncomputedRow]:
     yield from _open_choices(spec)
     for test in spec.falsification:
         why = undecidable(spec, test)
         if why is not None:
-            yield Uncomputed("falsification", test.id, f"{test.test} ({why})")
+            yield UncomputedRow(table="falsification", id=test.id, what=f"{test.test} ({why})")
     for key, what in _analysis(spec.analysis, any(comparisons(spec, curve) for curve in spec.curve)):
-        yield Uncomputed("analysis", key, what)
+        yield UncomputedRow(table="analysis", id=key, what=what)
 
 
-def _open_choices(spec: Spec) -> Iterator[Uncomputed]:
+def _open_choices(spec: Spec) -> Iterator[UncomputedRow]:
     """Levels of forks that no curve runs, and curves that compare nothing."""
     run = {name for curve in spec.curve if comparisons(spec, curve) for name in curve.forks}
     for fork in spec.fork:
@@ -80,13 +71,12 @@ def _open_choices(spec: Spec) -> Iterator[Uncomputed]:
         others = [level for level in fork.levels if fork.id not in run or level not in bound]
         text = ", ".join(level for level in others if level != fork.default)
         if text:
-            yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {text}")
+            what = f"{fork.default} was chosen; instead of it: {text}"
+            yield UncomputedRow(table="fork", id=fork.id, what=what)
     for curve in spec.curve:
         if not comparisons(spec, curve):
-            forks = ", ".join(curve.forks)
-            yield Uncomputed(
-                "curve", curve.id, f"over {forks}: no difference or ranking is stated to compare"
-            )
+            what = f"over {', '.join(curve.forks)}: no difference or ranking is stated to compare"
+            yield UncomputedRow(table="curve", id=curve.id, what=what)
 
 
 def decided(test: Falsification) -> str:

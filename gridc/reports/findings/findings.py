@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from gridc.compiler.frontend.unsupported import Uncomputed, uncomputed
+from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.lock.anchor import Anchor, strongest
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
@@ -21,7 +21,7 @@ from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import Progress
 from gridc.schema.base import ALPHA, Declared
-from gridc.schema.certificate import EndingsRow
+from gridc.schema.certificate import EndingsRow, UncomputedRow
 from gridc.schema.deviation import DeviationEntry
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
@@ -194,7 +194,7 @@ class Findings:
         return tuple(earlier.stamp for earlier in self.lock.supersedes)
 
     @property
-    def uncomputed(self) -> tuple[Uncomputed, ...]:
+    def uncomputed(self) -> tuple[UncomputedRow, ...]:
         """What the study states and this version does not compute."""
         return uncomputed(self.plan.study.spec)
 

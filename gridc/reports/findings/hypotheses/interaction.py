@@ -22,41 +22,37 @@ class InteractionDecision(EffectDecision[InteractionHypothesis]):
     kind = KIND
 
     def decide(self, measured: Measured, hypothesis: InteractionHypothesis) -> EffectRow:
-        return _decide(measured, hypothesis)
+        """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
+        against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
+        spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+        comparison = compared(measured, hypothesis, None)
+        if isinstance(comparison, EffectRow):
+            return comparison
+        test, failure = None, None
+        if hypothesis.by not in covariates(comparison) or len(comparison.levels) < 2:
+            failure = FailureRow(
+                code="rows",
+                words=f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`",
+            )
+        else:
+            fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by))
+            if isinstance(fitted, FailureRow):
+                failure = fitted
+            else:
+                try:
+                    test = fitted.joint(fitted.design.places(hypothesis.axis, hypothesis.by))
+                except NotEstimable as error:
+                    failure = failure_of(error)
+                failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
+        p = test.p if test is not None and test.decides else 1.0
+        contrasts = tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:])
+        return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (p, 1.0))
 
     def claimed(self, hypothesis: InteractionHypothesis) -> str:
         return ""
 
 
 DECISION = InteractionDecision()
-
-
-def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> EffectRow:
-    """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
-    against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
-    spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    comparison = compared(measured, hypothesis, None)
-    if isinstance(comparison, EffectRow):
-        return comparison
-    test, failure = None, None
-    if hypothesis.by not in covariates(comparison) or len(comparison.levels) < 2:
-        failure = FailureRow(
-            code="rows",
-            words=f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`",
-        )
-    else:
-        fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by))
-        if isinstance(fitted, FailureRow):
-            failure = fitted
-        else:
-            try:
-                test = fitted.joint(fitted.design.places(hypothesis.axis, hypothesis.by))
-            except NotEstimable as error:
-                failure = failure_of(error)
-            failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
-    p = test.p if test is not None and test.decides else 1.0
-    contrasts = tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:])
-    return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (p, 1.0))
 
 
 def _contrast(

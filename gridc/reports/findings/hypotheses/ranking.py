@@ -30,13 +30,93 @@ from gridc.statistics.direction import Direction
 
 class RankingDecision(Decision[RankingHypothesis]):
     def decide(self, measured: Measured, hypothesis: RankingHypothesis) -> RankingRow:
-        return _decide(measured, hypothesis)
+        """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
+        items. The p-values are of this hypothesis alone."""
+        spec = measured.spec
+        measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
+        directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark}
+        rows: dict[tuple[str, str], dict[str, CellScore]] = {}
+        for score in measured.scores:
+            if _about(spec, hypothesis, score.cell):
+                rows.setdefault((score.cell.benchmark, score.cell.configuration), {})[score.cell.model] = (
+                    score
+                )
+        counts = {"agree": 0, "contradict": 0, "tied": 0, "missing": 0}
+        against: list[str] = []
+        standings: dict[str, list[Standing]] = {"agree": [], "contradict": []}
+        for (benchmark, configuration), row in rows.items():
+            scores = [row.get(model) for model in hypothesis.order]
+            steps = _steps(scores, directions[benchmark], measured.floors)
+            verdict = _verdict(steps)
+            counts[verdict] += 1
+            if verdict == "contradict":
+                against.append(f"{benchmark}/{configuration}")
+            for step in steps or ():
+                if step[0] < 0 or verdict == "agree":
+                    standings[verdict].append(standing(step))
+        decisive = standings["contradict"] if against else standings["agree"]
+        strength = spec.analysis.evidence or "certified"
+        support, refute = 1.0, 1.0
+        if strength != "descriptive":
+            regions = ranking_regions(spec, hypothesis, [score.cell for score in measured.scores])
+            support, refute = ranking_p_values(
+                hypothesis.order, regions, directions, measured.weighed, strength
+            )
+            if sum(len(region.configurations) for region in regions.values()) < len(rows):
+                support = 1.0  # a configuration that not every model is asked under
+        return RankingRow(
+            order=hypothesis.order,
+            observed=_observed(**counts),
+            against=against[0] if against else None,
+            standings=tuple(decisive),
+            strength=strength,
+            untested=()
+            if strength == "descriptive"
+            else tuple(
+                name
+                for name in dict.fromkeys(name for name, _ in rows)
+                if directions[name].target is not None
+            ),
+            support=support,
+            refute=refute,
+            **counts,
+        )
 
     def regions(self, spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> Sequence[Region]:
         return [*ranking_regions(spec, hypothesis, cells).values()]
 
     def sentence(self, finding: HypothesisFinding, complete: bool) -> str:
-        return _sentence(finding, complete)
+        ranking = finding.ranking
+        if ranking is None:
+            raise ValueError(f"{finding.id} is not about an order of models")
+        order = " > ".join(ranking.order)
+        total = ranking.agree + ranking.contradict + ranking.tied + ranking.missing
+        agree, contradict = (
+            ("agrees" if total == 1 else "agree"),
+            ("contradicts" if ranking.contradict == 1 else "contradict"),
+        )
+        configurations = counted(total, "configuration")
+        counts = f"{ranking.agree} of {configurations} {agree}, {ranking.contradict} {contradict} it"
+        if ranking.tied:
+            counts += f", {ranking.tied} {'ties' if ranking.tied == 1 else 'tie'}"
+        if ranking.missing:
+            counts += f", {ranking.missing} without a score of every model"
+        name = f"{finding.hypothesis.id} ({order})"
+        if ranking.strength == "descriptive":
+            here = "on these items" if complete else "on these items so far"
+            return f"{name} is {finding.verdict} {here}, by descriptive evidence: {counts}."
+        here = "On these items" if complete else "On these items so far"
+        if finding.support is None or finding.refute is None:
+            return f"{name} is open while the run is incomplete. {here} {counts}."
+        needed = {
+            "certified": "certified evidence, which assumes only independent units",
+            "supported": f"evidence that assumes independent units and {ASSUMED}",
+        }[ranking.strength]
+        return (
+            f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
+            f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, "
+            f"{correction_words(finding)} at level {finding.alpha:g}). {_untested(ranking)}{here} {counts}."
+        )
 
     def line(self, finding: HypothesisFinding, complete: bool) -> None:
         return None
@@ -64,54 +144,6 @@ def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[C
 def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
     place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
     return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
-
-
-def _decide(measured: Measured, hypothesis: RankingHypothesis) -> RankingRow:
-    """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
-    items. The p-values are of this hypothesis alone."""
-    spec = measured.spec
-    measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
-    directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark}
-    rows: dict[tuple[str, str], dict[str, CellScore]] = {}
-    for score in measured.scores:
-        if _about(spec, hypothesis, score.cell):
-            rows.setdefault((score.cell.benchmark, score.cell.configuration), {})[score.cell.model] = score
-    counts = {"agree": 0, "contradict": 0, "tied": 0, "missing": 0}
-    against: list[str] = []
-    standings: dict[str, list[Standing]] = {"agree": [], "contradict": []}
-    for (benchmark, configuration), row in rows.items():
-        scores = [row.get(model) for model in hypothesis.order]
-        steps = _steps(scores, directions[benchmark], measured.floors)
-        verdict = _verdict(steps)
-        counts[verdict] += 1
-        if verdict == "contradict":
-            against.append(f"{benchmark}/{configuration}")
-        for step in steps or ():
-            if step[0] < 0 or verdict == "agree":
-                standings[verdict].append(standing(step))
-    decisive = standings["contradict"] if against else standings["agree"]
-    strength = spec.analysis.evidence or "certified"
-    support, refute = 1.0, 1.0
-    if strength != "descriptive":
-        regions = ranking_regions(spec, hypothesis, [score.cell for score in measured.scores])
-        support, refute = ranking_p_values(hypothesis.order, regions, directions, measured.weighed, strength)
-        if sum(len(region.configurations) for region in regions.values()) < len(rows):
-            support = 1.0  # a configuration that not every model is asked under
-    return RankingRow(
-        order=hypothesis.order,
-        observed=_observed(**counts),
-        against=against[0] if against else None,
-        standings=tuple(decisive),
-        strength=strength,
-        untested=()
-        if strength == "descriptive"
-        else tuple(
-            name for name in dict.fromkeys(name for name, _ in rows) if directions[name].target is not None
-        ),
-        support=support,
-        refute=refute,
-        **counts,
-    )
 
 
 def _observed(contradict: int, tied: int, missing: int, **_: int) -> Verdict:
@@ -182,41 +214,6 @@ def ranking_p_values(
             holds.append(toward.everywhere)
             reversed_.append(away.somewhere)
     return max(holds), min(1.0, max(len(holds), 1) * min(reversed_))
-
-
-def _sentence(finding: HypothesisFinding, complete: bool) -> str:
-    ranking = finding.ranking
-    if ranking is None:
-        raise ValueError(f"{finding.id} is not about an order of models")
-    order = " > ".join(ranking.order)
-    total = ranking.agree + ranking.contradict + ranking.tied + ranking.missing
-    agree, contradict = (
-        ("agrees" if total == 1 else "agree"),
-        ("contradicts" if ranking.contradict == 1 else "contradict"),
-    )
-    counts = (
-        f"{ranking.agree} of {counted(total, 'configuration')} {agree}, {ranking.contradict} {contradict} it"
-    )
-    if ranking.tied:
-        counts += f", {ranking.tied} {'ties' if ranking.tied == 1 else 'tie'}"
-    if ranking.missing:
-        counts += f", {ranking.missing} without a score of every model"
-    name = f"{finding.hypothesis.id} ({order})"
-    if ranking.strength == "descriptive":
-        here = "on these items" if complete else "on these items so far"
-        return f"{name} is {finding.verdict} {here}, by descriptive evidence: {counts}."
-    here = "On these items" if complete else "On these items so far"
-    if finding.support is None or finding.refute is None:
-        return f"{name} is open while the run is incomplete. {here} {counts}."
-    needed = {
-        "certified": "certified evidence, which assumes only independent units",
-        "supported": f"evidence that assumes independent units and {ASSUMED}",
-    }[ranking.strength]
-    return (
-        f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
-        f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, {correction_words(finding)} "
-        f"at level {finding.alpha:g}). {_untested(ranking)}{here} {counts}."
-    )
 
 
 def _untested(ranking: RankingRow) -> str:

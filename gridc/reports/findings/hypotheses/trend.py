@@ -31,45 +31,41 @@ class TrendDecision(EffectDecision[TrendHypothesis]):
     kind = KIND
 
     def decide(self, measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
-        return _decide(measured, hypothesis)
+        """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is
+        the other way. The contrast is of the last level against the first."""
+        spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+        comparison = compared(measured, hypothesis, hypothesis.order, only=True)
+        if isinstance(comparison, EffectRow):
+            return comparison
+        doses = doses_of(spec, hypothesis)
+        fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
+        odds: OddsRow | None = None
+        failure = None
+        if isinstance(fitted, FailureRow):
+            failure = fitted
+        else:
+            try:
+                odds = fitted.odds(fitted.design.columns.index(((DOSE, ""),)))
+                if isinstance(fitted, ClusteredLogit) and odds.spread is not None and odds.spread.enough:
+                    odds = _where_seen(comparison, odds, tuple(doses.values()))
+            except NotEstimable as error:
+                failure = failure_of(error)
+        up, down = tails(odds)
+        rising = hypothesis.direction == "increasing"
+        last, first = hypothesis.order[-1], hypothesis.order[0]
+        ends = both_readings(comparison, last, first, alpha, odds)
+        test = None if odds is None else wald(odds)
+        failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
+        p = (up, down) if rising else (down, up)
+        return effect_of(
+            comparison, hypothesis, spec, (ends,), test, failure, p, _line(comparison, hypothesis, doses)
+        )
 
     def claimed(self, hypothesis: TrendHypothesis) -> str:
         return ""
 
 
 DECISION = TrendDecision()
-
-
-def _decide(measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
-    """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is the
-    other way. The contrast is of the last level against the first."""
-    spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    comparison = compared(measured, hypothesis, hypothesis.order, only=True)
-    if isinstance(comparison, EffectRow):
-        return comparison
-    doses = doses_of(spec, hypothesis)
-    fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
-    odds: OddsRow | None = None
-    failure = None
-    if isinstance(fitted, FailureRow):
-        failure = fitted
-    else:
-        try:
-            odds = fitted.odds(fitted.design.columns.index(((DOSE, ""),)))
-            if isinstance(fitted, ClusteredLogit) and odds.spread is not None and odds.spread.enough:
-                odds = _where_seen(comparison, odds, tuple(doses.values()))
-        except NotEstimable as error:
-            failure = failure_of(error)
-    up, down = tails(odds)
-    rising = hypothesis.direction == "increasing"
-    last, first = hypothesis.order[-1], hypothesis.order[0]
-    ends = both_readings(comparison, last, first, alpha, odds)
-    test = None if odds is None else wald(odds)
-    failure = failure or undecided(test, comparison.units, spec.analysis.estimator)
-    p = (up, down) if rising else (down, up)
-    return effect_of(
-        comparison, hypothesis, spec, (ends,), test, failure, p, _line(comparison, hypothesis, doses)
-    )
 
 
 def _where_seen(comparison: Comparison, odds: OddsRow, doses: Sequence[float]) -> OddsRow:

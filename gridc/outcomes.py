@@ -121,8 +121,8 @@ def of_answers(
     """The outcomes of answers one by one, (N,) each, an item's replicates in their order: the place of the
     item, the score (NaN: none), the place of the state in `STATES`, and the digest of the prompt."""
     count, scored = len(items), ~np.isnan(score)
-    states = np.zeros((count, len(STATES)), np.int64)
-    np.add.at(states, (item, state), 1)
+    width = len(STATES)
+    states = np.bincount(item * width + state, minlength=count * width).reshape(count, width)
     asked, begins = np.unique(item, return_index=True)
     first = np.full(count, np.nan)
     first[asked] = score[begins]
@@ -133,7 +133,7 @@ def of_answers(
         items,
         trials=np.bincount(item, minlength=count),
         scored=np.bincount(item[scored], minlength=count),
-        parsed=states[:, READ],
+        parsed=states[:, READ].copy(),  # a view would keep all of them
         correct=np.bincount(item[scored], score[scored], count),
         first=first,
         states=states,

@@ -73,7 +73,7 @@ class RecordedCell:
             )
             for name, kind in (("item", np.int64), ("score", np.float64), ("state", np.int64))
         )
-        every = of_answers(("",) * self.count, item, score, state)
+        every = replace(of_answers(("",) * self.count, item, score, state), states=None, prompts=None)
         if self.unlisted is None:
             return every
         return every.at(np.where(every.trials > 0, np.arange(self.count), -1), self.unlisted)
@@ -109,7 +109,7 @@ class RecordedCell:
         scores = self.scores[~np.isnan(self.scores)]
         return self.itemised and bool((scores >= 0).all() and (scores <= 1).all())
 
-    @cached_property
+    @property
     def _ends(self) -> tuple[Floats, Floats]:
         return self.outcomes.ends(*((1.0, 0.0) if self.lower else (0.0, 1.0)))
 

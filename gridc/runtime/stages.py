@@ -7,7 +7,7 @@ batches that were missing.
 All items take a step of a scaffold together, wave by wave. A wave holds the calls that became known by the
 answers of the waves before it, over all items and scaffolds of a model, so an engine batches them as it
 batches plain calls. Each is written with the sample that it belongs to before it is asked. Procedures are run
-again on the stored answers, so a run that was killed goes on where it was, with the same waves.
+again on the stored answers, so a run that was killed resumes where it was, with the same waves.
 """
 
 import json

@@ -93,7 +93,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "hypotheses": hypotheses,
         "assumed": ASSUMED,
         "notes": [*notes(plan, shown)],
-        "uncomputed": [asdict(statement) for statement in uncomputed(spec)],
+        "uncomputed": [statement.model_dump() for statement in uncomputed(spec)],
     }
 
 

@@ -6,6 +6,7 @@ A store, logs of any package and bundles are read into this shape, and nobody be
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from math import isnan
 from typing import Any, get_args
 
 import numpy as np
@@ -28,8 +29,9 @@ class CellOutcomes:
     `scale`: of a study whole numbers, -1 where replicate 0 has none, and the scale is the setting's; of logs
     fractions as they have them, NaN where there is none. `items` is sorted in a study.
 
-    `states` (items, states) counts how the answers ended and `prompts` has the digest of each item's first
-    prompt, None where it is not known; both are None where nobody asked.
+    `states` (items, states) counts how the answers ended, `prompts` has the digest of each item's first
+    prompt, None where it is not known, and `answers` a hash of all that is known of an item's answers in
+    their order, within this process; all three are None where nobody asked.
     """
 
     items: tuple[str, ...]
@@ -41,6 +43,7 @@ class CellOutcomes:
     scale: int = 1
     states: Whole | None = None
     prompts: NDArray[np.object_] | None = None
+    answers: Whole | None = None
 
     def of_items(self, some: Flags) -> "CellOutcomes":
         """The outcomes of some of the items, flags of shape (items,)."""
@@ -66,6 +69,7 @@ class CellOutcomes:
             full[here] = column[places[here]]
             return full
 
+        alone = 0 if unlisted is None else hash(((unlisted, READ, None),))
         states = None if self.states is None else taken(self.states, 0)
         if states is not None:
             states[~here, READ] = listed
@@ -79,6 +83,7 @@ class CellOutcomes:
             first=taken(self.first, np.nan if unlisted is None else unlisted),
             states=states,
             prompts=None if self.prompts is None else _without(self.prompts, places),
+            answers=None if self.answers is None else taken(self.answers, alone),
         )
 
     def ends(self, worst: float = 0.0, best: float = 1.0) -> tuple[Floats, Floats]:
@@ -103,12 +108,10 @@ class CellOutcomes:
         return read
 
     def equals(self, other: "CellOutcomes") -> bool:
-        """Whether both have the same answers to the same questions, as far as it is known."""
-        columns = ("trials", "scored", "correct", "first", "states", "prompts")
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=name == "first")
-            for name in columns
-        )
+        """Whether both have the same answers to the same questions one by one, as far as it is known."""
+        if self.answers is None or other.answers is None:
+            return False
+        return np.array_equal(self.answers, other.answers)
 
 
 def of_answers(
@@ -129,6 +132,14 @@ def of_answers(
     shown = np.full(count, None, np.object_)
     if prompts is not None:
         shown[asked] = [prompts[row] for row in begins.tolist()]
+    answers = np.zeros(count, np.int64)
+    given: dict[int, list[tuple[float | None, int, str | None]]] = {}
+    if prompts is not None:
+        for place, earned, ended, prompt in zip(
+            item.tolist(), score.tolist(), state.tolist(), prompts, strict=True
+        ):
+            given.setdefault(place, []).append((None if isnan(earned) else earned, ended, prompt))
+    answers[list(given)] = [hash(tuple(replicates)) for replicates in given.values()]
     return CellOutcomes(
         items,
         trials=np.bincount(item, minlength=count),
@@ -138,6 +149,7 @@ def of_answers(
         first=first,
         states=states,
         prompts=shown,
+        answers=None if prompts is None else answers,
     )
 
 

@@ -398,6 +398,20 @@ def test_prompts_and_decoding_that_differ_are_another_instrument() -> None:
     assert compared(run("a", a), run("b", replace(b, items=other)), may_differ=["prompt"]).verdict == "GO"
 
 
+def test_runs_that_earn_as_much_in_another_order_are_not_one_run() -> None:
+    """Three replicates of an item, of which the last two change places: equal sums are no equal answers."""
+    straight, turned = (
+        benchmark({f"d{n}": item(f"q{n}", [1.0, *scores] if n == 0 else [1.0] * 3) for n in range(60)})
+        for scores in ([0.0, 1.0], [1.0, 0.0])
+    )
+    for a, b, alike in ((straight, straight, True), (straight, turned, False)):
+        first = run("a", a)
+        result = compared(first, replace(run("b", b), texts=first.texts))
+        assert any("cannot be worse than itself" in reason for reason in result.reasons) == alike
+        several = compared([run("a1", a), run("a2", b)], run("b", right([1.0] * 60)))
+        assert any("equal answer by answer" in warning for warning in several.warnings) == alike
+
+
 def test_what_no_run_records_is_said_and_is_no_difference() -> None:
     a, b = lost(0, 0, 60)
     silent = {

@@ -17,6 +17,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.intervals import unit_intervals
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.page import as_html
+from gridc.reports.recorded.intervals import score_intervals
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.unit_bootstrap import at_bound, draw_weights, intervals, resampled_means, tail_of
@@ -242,3 +243,10 @@ def test_the_exact_interval_holds_rare_rates(sizes: list[int], together: bool) -
         missed = (random.binomial(tries, rate, (10_000, len(most))).sum(axis=1) == 0) & (rate > found[1])
         print(f"{sizes[:3]} {together=} {rate=:.2f}: left out in {missed.mean():.4f} +- {0.0043}")
         assert missed.mean() <= 0.05 + 4 * 0.0022
+
+
+def test_a_score_too_large_for_exact_sums_takes_the_interval_of_its_row_alone() -> None:
+    rows = np.array([[0, 1, 1, 0], [0, 1, 1e308, -1e308], [0, 1, 1, np.nan]])
+    first, large, last = score_intervals(rows, np.arange(4))
+    assert first is not None and large is None and last is not None
+    assert first == score_intervals(rows[:1], np.arange(4))[0]

@@ -8,13 +8,16 @@ from gridc.statistics.unit_bootstrap import Ends, at_bound, chunks_of_weights, i
 
 PARTS = 10**6
 """A score is taken to so many parts of a point, so that sums are exact whatever their order."""
+MOST = 1e9
+"""A score is smaller, or its parts are too many for exact sums."""
 SEED = 0
 
 
 def score_intervals(scores: Floats, units: Whole) -> list[Ends | None]:
     """The interval of the mean of each row of `scores`, (rows, items) with NaN where there is no score;
     `units` numbers the unit of every item. None where there are fewer than two units, or no spread to make
-    one of; of a rate of 0 or 1 it is exact."""
+    one of, or where a score is too large for it; of a rate of 0 or 1 it is exact."""
+    scores = np.where((np.abs(scores) >= MOST).any(axis=1, keepdims=True), np.nan, scores)
     held = ~np.isnan(scores)
     numbers, of_unit = np.unique(units, return_inverse=True)
     shape, count = (len(scores), len(numbers)), len(numbers)

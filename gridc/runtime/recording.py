@@ -33,6 +33,8 @@ FINE = 10_000
 """Parts of a point in which scores are kept that are neither 0 nor 1."""
 _ROWS = 10_000
 """Answers that are written at a time."""
+MOST_SAMPLES = 50_000_000
+"""Samples of a study that are written from its logs: a stranger's spec may ask any number."""
 UNKNOWN = "unknown"
 MOST = 1e9
 """A larger score is not kept, which SQLite could not hold."""
@@ -112,8 +114,9 @@ def record_run(
     path: Path, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
 ) -> None:
     """Write the new store of a study from the events of its run and from what logs say of its samples; what
-    they lack has no outcome. Of calls the last of each sample is there. Raises `KeyError` for a sample that
-    is not in the plan."""
+    they lack has no outcome. Of calls the last of each sample is there. Raises `KeyError` or `ValueError` for
+    a sample that is not in the plan and for a plan of more than `MOST_SAMPLES`, `sqlite3.Error` for a sample
+    that stands twice."""
     with _RunRecorder(path) as writer, writer.all_or_nothing():
         writer.write(plan, created, events, samples)
 
@@ -176,23 +179,25 @@ class _RunRecorder(PlanWriter, _CallWriter):
         self._insert("INSERT INTO study VALUES (?, ?, ?)", [(plan.study_digest, created, content)])
         numbers: dict[str, Any] = {}
         models = {cell.key: cell.model for cell in plan.cells()}
-        planned = set[tuple[Any, ...]]()
+        total = 0
         for cell, row in zip(plan.cells(), cell_rows(plan), strict=True):
             number = numbers[cell.key] = self._db.table("cell").insert(row._asdict()).last_pk
             items = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
-            places = [(number, item.id, at) for item in items for at in range(cell.setting.replicates)]
+            total += len(items) * cell.setting.replicates
+            if total > MOST_SAMPLES:
+                raise ValueError(f"it asks more than {MOST_SAMPLES:,} samples")
+            places = ((number, item.id, at) for item in items for at in range(cell.setting.replicates))
             self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", places)
-            planned.update(places)
         self._ingest_items(plan)
         rows = ((one, (numbers[one.cell], one.item, one.replicate)) for one in samples)
         while some := list(islice(rows, _ROWS)):
-            for _, place in some:
-                planned.remove(place)
-            self._insert(
+            done = self._db.conn.executemany(
                 """UPDATE sample SET choice = ?, score = ?, evidence = ?
                    WHERE (cell, item, replicate) = (?, ?, ?)""",
                 [(one.choice, one.score, one.evidence, *place) for one, place in some],
             )
+            if done.rowcount != len(some):
+                raise ValueError("an item or a repetition that is not in its plan")
             calls = [(*_call(place, models[one.cell], one), place) for one, place in some]
             self._write_calls((prompt, call, (*place, call[0])) for prompt, call, place in calls)
 

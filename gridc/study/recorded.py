@@ -210,15 +210,20 @@ def certify(
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     parts = recorded(read, reading, may_differ, common_only, total)
     chosen = (reading, benchmarks, may_differ, models, axes, ignore, common_only, total, unit)
-    run = None if any(chosen) else _exported(logs, read)
+    run = _exported(logs, read, alone=len(logs) == 1 and not any(chosen))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, alpha, common_only, exported), read, parts, run)
 
 
-def _exported(logs: Sequence[Path], read: ReadLogs) -> "ExportedRun | None":
-    """The study that goes with logs; None where they are of other packages, or of several studies."""
-    if len(logs) != 1 or not (logs[0] / DESCRIPTION).is_dir():
-        return None
-    from gridc.reports.recorded.study import read_exported
+def _exported(logs: Sequence[Path], read: ReadLogs, alone: bool) -> "ExportedRun | None":
+    """The study that goes with logs which are named `alone`, without anything that it says itself; None where
+    they are of other packages."""
+    if alone and logs[0] / DESCRIPTION in read.described:
+        from gridc.reports.recorded.study import read_exported
 
-    return read_exported(logs[0] / DESCRIPTION, read)
+        return read_exported(logs[0] / DESCRIPTION, read)
+    read.notes += [
+        f"the study that {folder} describes is not read: name {folder.parent} alone, without options of logs"
+        for folder in read.described
+    ]
+    return None

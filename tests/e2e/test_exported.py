@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -130,6 +131,62 @@ def test_a_damaged_description_is_refused(study: Path, tmp_path: Path, name: str
         path.write_text(changed, "utf-8")
         with pytest.raises(gridc.GridcError, match=code):
             gridc.certify([made])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"near_ties": "many"}, {"first_call": "yesterday"}, {"before_stamp": -1}, {"answered": None},
+        {"observed": "nothing"}, {"shared_calls": [[["a"], "b"]]}, {"more": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_said_of_calls_has_its_form(study: Path, tmp_path: Path, changed: dict[str, object]) -> None:
+    made = gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
+    path = made / "gridc" / "manifests" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changed), "utf-8")
+    with pytest.raises(gridc.GridcError, match="GC701"):
+        gridc.certify([made])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("gridc_evidence", "{"), ("gridc_choice", "first"), ("gridc_choice", "9" * 30), ("gridc_item", "none")],
+)
+def test_an_answer_that_no_run_writes_is_refused(study: Path, tmp_path: Path, name: str, value: str) -> None:
+    made = gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
+    path = min(made.rglob("*_samples.jsonl"))
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[0]["metadata"][name] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with pytest.raises(gridc.GridcError, match=r"GC67|GC701|GC605"):
+        gridc.certify([made])
+
+
+def test_logs_in_a_folder_of_that_name_are_read_and_a_study_that_is_not_is_told(
+    study: Path, tmp_path: Path
+) -> None:
+    made = gridc.open(study / "gridcard.toml").export("every-eval-ever", tmp_path / "eee")
+    for found in (gridc.certify([tmp_path]), gridc.certify([made], reading="score")):
+        assert found.study is None
+        (note,) = (note for note in found.certificate.notes if "is not read: name" in note)
+        assert str(made) in note
+    before = gridc.certify([made]).certificate
+    (tmp_path / "logs").mkdir()
+    (made / "data").rename(tmp_path / "logs" / "gridc")
+    after = gridc.certify([tmp_path / "logs"]).certificate
+    assert len(after.files) == len(before.files) == 24
+
+
+def test_a_merged_study_is_not_said_to_be_changed(study: Path, tmp_path: Path) -> None:
+    """The parts noted their results, and what they came to together has a digest of its own or none."""
+    part = shutil.copytree(study, tmp_path / "part")
+    whole = gridc.open(study / "gridcard.toml")
+    shutil.rmtree(study / "results")
+    whole.merge([part / "results" / "small" / "store.sqlite"])
+    found = gridc.certify([whole.export("every-eval-ever", tmp_path / "eee")])
+    assert found.study is not None and found.study.complete
+    assert "NOT" not in found.certificate.provenance
 
 
 def test_a_study_with_judges_is_certified_as_logs(tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ everything that follows from its outcomes can be computed, and no prompt can be 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.checks.levels import countable
@@ -32,6 +35,7 @@ from gridc.reports.findings.find import dated
 from gridc.runtime.store.items import shown_as
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.rows import Count
 
 SPEC, LOCK, LOG = "gridcard.toml", "gridcard.lock", "deviations.toml"
 STUDY, ITEMS, SHOWN = "manifests/study.json", "manifests/items.json", "manifests/shown.json"
@@ -49,6 +53,42 @@ class RecordedStudy(Study):
 
     def stamped(self) -> dict[str, Any]:
         return dict(self.content)
+
+
+class RunFacts(BaseModel):
+    """What calls alone show of a run: how many there were (`Progress`), how many of their choices nearly
+    tied, when the first ended and how many before the stamp, what departed from the plan, and which are
+    shared by cells (`Store.shared_calls`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    answered: Count
+    total: Count
+    unscored: Count
+    near_ties: Count
+    first_call: str | None
+    before_stamp: Count
+    observed: list[str]
+    shared_calls: list[tuple[list[str], int]]
+
+    @field_validator("first_call")
+    @classmethod
+    def _is_date(cls, text: str | None) -> str | None:
+        if text is not None and datetime.fromisoformat(text).tzinfo is None:
+            raise ValueError("a date without its zone")
+        return text
+
+    @classmethod
+    def of(cls, store: Store, stamp: str, lock: Lock) -> "RunFacts":
+        first_call, before_stamp = dated(store, stamp, lock)
+        return cls(
+            **asdict(store.progress(stamp)),
+            near_ties=store.near_ties(stamp),
+            first_call=first_call,
+            before_stamp=before_stamp,
+            observed=list(store.observed(stamp)),
+            shared_calls=list(store.shared_calls(stamp)),
+        )
 
 
 def described(compiled: Compiled) -> dict[str, bytes]:
@@ -70,24 +110,14 @@ def described(compiled: Compiled) -> dict[str, bytes]:
 
 def described_run(compiled: Compiled, lock: Lock, store: Store) -> dict[str, bytes]:
     """The same, with what the store has of the run beside its answers: the items as they were shown and what
-    they ask, the events, and what calls alone show: how many there were and when, and what departed from the
-    plan in them."""
+    they ask, the events, and what calls alone show (`RunFacts`)."""
     stamp = Plan(compiled.study).study_digest
-    first_call, before_stamp = dated(store, stamp, lock)
-    run = {
-        "progress": asdict(store.progress(stamp)),
-        "near_ties": store.near_ties(stamp),
-        "first_call": first_call,
-        "before_stamp": before_stamp,
-        "observed": list(store.observed(stamp)),
-        "shared_calls": list(store.shared_calls(stamp)),
-    }
     return {
         **described(compiled),
         SHOWN: json_bytes(list(store.shown(stamp))),
         QUESTIONS: json_bytes(list(store.questions(stamp))),
         EVENTS: json_bytes([event.row() for event in store.events()]),
-        RUN: json_bytes(run),
+        RUN: json_bytes(RunFacts.of(store, stamp, lock).model_dump()),
     }
 
 

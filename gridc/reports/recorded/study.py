@@ -5,8 +5,10 @@ that the run recorded at its end says whether the answers are the ones that it c
 """
 
 import json
+import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from gridc.reports.exchange.recorded_study import (
     QUESTIONS,
     RUN,
     SHOWN,
+    RunFacts,
     of_description,
     of_deviations,
     of_shown,
@@ -34,7 +37,19 @@ from gridc.reports.findings.find import find, noted_of_items
 from gridc.reports.findings.findings import Findings
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.recording import RecordedSample, record_run
-from gridc.runtime.store.events import Event, InterimLook, RunFinished, Stamped, first_break, recorded
+from gridc.runtime.store.events import (
+    Body,
+    Event,
+    InterimLook,
+    Locked,
+    Merged,
+    RunFinished,
+    RunStarted,
+    Sealed,
+    Stamped,
+    Unblinded,
+    first_break,
+)
 from gridc.runtime.store.rows import Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.certificate import Certificate
@@ -43,14 +58,11 @@ from gridc.schema.certificate import Certificate
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
     """What the answers in exported logs show of their study. `recorded` is the digest of its results as the
-    run noted it at its end; None where it did not end."""
+    run noted it at its end; None where nothing does."""
 
     findings: Findings
+    certificate: Certificate
     recorded: str | None
-
-    @property
-    def certificate(self) -> Certificate:
-        return certify(self.findings)
 
     def texts(self) -> dict[str, str]:
         """Every report of the study, by the name of its file."""
@@ -60,7 +72,7 @@ class ExportedRun:
     def provenance(self) -> str:
         """Where it comes from, and whether the answers are those of the run."""
         if self.recorded is None:
-            sound = "the run had not ended, so that nothing shows whether these are all its answers"
+            sound = "no run noted its results at its end, so that nothing shows whether these are all answers"
         elif self.recorded == self.findings.results:
             sound = "the answers hash to the results that the run recorded at its end"
         else:
@@ -74,71 +86,104 @@ class ExportedRun:
 
 def read_exported(folder: Path, logs: ReadLogs) -> ExportedRun | None:
     """What the answers in logs show of the study in `folder`; None of one with judges, of whose replies the
-    logs have none. Raises `VerificationError` (GC701, GC704) where
-    its files do not fit together, and `FileError` (GC674) where the logs are not of it."""
-    try:
+    logs have none. Raises `VerificationError` (GC701, GC704) where its files do not fit together, and
+    `FileError` (GC674) where the logs are not of it."""
+    with _fitting(folder):
         shown, questions = ([tuple(row) for row in _read(folder, name)] for name in (SHOWN, QUESTIONS))
         events = [Event.from_row({**row}) for row in _read(folder, EVENTS)]
         if (broken := first_break(events)) is not None:
             raise ValueError(f"event {broken} does not follow from the one before it")
-        said = _read(folder, RUN)
-        progress, observed = Progress(**said["progress"]), tuple(map(str, said["observed"]))
+        facts = RunFacts.model_validate_json(_text(folder, RUN))
         compiled, lock = read_described(folder, lambda _: shown, lambda _: questions)
         plan = Plan(compiled.study)
-        shared = shared_draws(plan, said["shared_calls"])
         findings = [
             *of_description(compiled, folder),
             *of_deviations(compiled, lock, folder),
             *of_shown(plan, shown, whole=True),
         ]
-        if not recorded(events, Stamped, plan.study_digest):
+        mine = [event.body for event in events if event.body.stamp == plan.study_digest]
+        if not any(isinstance(body, Stamped) for body in mine):
             raise ValueError("no event records its stamp")
-    except UNFORESEEN as error:
-        message = f"the study beside the logs cannot be read ({type(error).__name__}: {str(error)[:100]})"
-        raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
     if findings:
         raise VerificationError(findings)
-    if compiled.study.spec.judge is not None:
+    if compiled.spec.judge is not None:
         logs.notes.append(f"{compiled.spec.study.id} has judges, of whose replies its logs have none")
         return None
-    looks = [
-        event.body
-        for event in events
-        if isinstance(event.body, InterimLook) and event.body.stamp == plan.study_digest
-    ]
+    look = _last_look(mine)
+    if look is None and (_has_scaffolds(plan) or any(isinstance(body, Sealed) for body in mine)):
+        logs.notes.append(
+            "no report says what scaffolds and people came to since the run ended: it is not known"
+        )
     with tempfile.TemporaryDirectory(prefix="gridc-logs-") as draft:
         path = Path(draft) / "store.sqlite"
         try:
             record_run(path, plan, lock.created, events, _samples(plan, logs))
-        except UNFORESEEN as error:
-            message = f"an answer is of none that the study beside it asks ({error})"
+        except (sqlite3.Error, *UNFORESEEN) as error:
+            message = f"the study beside these logs does not ask what they answer ({error})"
             raise log_error("GC674", message, folder) from None
-        with Store.open(path) as store:
-            found = find(compiled, lock, store, known=noted_of_items(looks[-1] if looks else None))
-    found = replace(
+        with _fitting(folder), Store.open(path) as store:
+            found = find(compiled, lock, store, known=noted_of_items(look))
+            found = _with_facts(found, facts, shared_draws(plan, facts.shared_calls))
+            return ExportedRun(found, certify(found), _results_at_the_end(mine))
+
+
+def _with_facts(found: Findings, facts: RunFacts, shared: dict[str, int]) -> Findings:
+    """With what calls alone show, of which logs have the last of each sample."""
+    progress = Progress(facts.answered, facts.total, facts.unscored)
+    return replace(
         found,
         progress=progress if progress.complete == found.complete else found.progress,
-        near_ties=said["near_ties"],
-        first_call=said["first_call"],
-        before_stamp=said["before_stamp"],
+        near_ties=facts.near_ties,
+        first_call=facts.first_call,
+        before_stamp=facts.before_stamp,
         computed={
             **found.computed,
-            CONDUCT.name: replace(found[CONDUCT], observed=observed),
+            CONDUCT.name: replace(found[CONDUCT], observed=tuple(facts.observed)),
             SHARED_DRAWS.name: shared,
         },
     )
-    ended = recorded(events, RunFinished, plan.study_digest)
-    return ExportedRun(found, ended[-1].results if ended else None)
 
 
-def _read(folder: Path, name: str) -> Any:
+def _results_at_the_end(events: Sequence[Body]) -> str | None:
+    """The digest of the results as the last run noted it; None where it did not end, or a merge came after
+    it."""
+    last = [body for body in events if isinstance(body, RunStarted | Merged | RunFinished)][-1:]
+    return next((body.results for body in last if isinstance(body, RunFinished)), None)
+
+
+@contextmanager
+def _fitting(folder: Path) -> Iterator[None]:
+    """Whoever wrote the description may have written anything."""
+    try:
+        yield
+    except (sqlite3.Error, *UNFORESEEN) as error:
+        message = f"the study beside the logs cannot be read ({type(error).__name__}: {str(error)[:100]})"
+        raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
+
+
+def _last_look(events: Sequence[Body]) -> InterimLook | None:
+    """The last report, unless something that changes it came after."""
+    kinds = (InterimLook, RunStarted, Merged, RunFinished, Locked, Unblinded)
+    last = [body for body in events if isinstance(body, kinds)][-1:]
+    return next((body for body in last if isinstance(body, InterimLook)), None)
+
+
+def _has_scaffolds(plan: Plan) -> bool:
+    return any(cell.setting.scaffolding is not None for cell in plan.cells())
+
+
+def _read(folder: Path, name: str) -> list[Any]:
+    rows = json.loads(_text(folder, name))
+    if not isinstance(rows, list):
+        raise ValueError(f"{name} has another form")
+    return rows
+
+
+def _text(folder: Path, name: str) -> str:
     path = folder / name
     if not path.is_file() or path.is_symlink() or path.stat().st_size > MOST_JSON:
         raise ValueError(f"{name} is not here, or too large")
-    document = json.loads(path.read_text("utf-8"))
-    if not isinstance(document, dict if name == RUN else list):
-        raise ValueError(f"{name} has another form")
-    return document
+    return path.read_text("utf-8")
 
 
 def _samples(plan: Plan, logs: ReadLogs) -> Iterator[RecordedSample]:

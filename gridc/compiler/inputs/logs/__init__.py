@@ -19,7 +19,7 @@ import numpy as np
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
 from gridc.compiler.inputs.logs.columns import TableColumns, column_name
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
-from gridc.compiler.inputs.logs.records import DESCRIPTION, LOG_READERS, LogReader
+from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
 from gridc.diagnostics.errors import FileError
 
 AS_TABLE = "as a table with the columns model, item and score (docs/logs.md)"
@@ -112,12 +112,13 @@ class ReadFile:
 @dataclass(slots=True)
 class ReadLogs:
     """All that some logs say: runs with their answers, the items of each benchmark, the files, and what was
-    left out, or is no log, in sentences."""
+    left out, or is no log, in sentences. `described` are the folders beside them that describe a study."""
 
     runs: list[GatheredRun] = field(default_factory=list)
     items: dict[str, LogItems] = field(default_factory=dict)
     files: list[ReadFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    described: list[Path] = field(default_factory=list)
 
 
 def holds_logs(path: Path) -> bool:
@@ -144,7 +145,7 @@ def read_logs(
     strays: list[Stray] = []
     for place in paths:
         count, before = len(logs.runs), len(strays)
-        for path in _files(place):
+        for path in _files(place, logs.described):
             file = LogFile(path, columns)
             reader = _reader(file, strays if place.is_dir() else None)
             if reader is None:
@@ -303,14 +304,18 @@ def _known() -> str:
     return f"known are logs of {packages}: docs/logs.md says which file of each is read"
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """What could be a log, in order of names. Links within a folder are not followed."""
+def _files(path: Path, described: list[Path] | None = None) -> Iterator[Path]:
+    """What could be a log, in order of names. Links within a folder are not followed; folders that describe a
+    study are added to `described`."""
     if not path.is_dir():
         yield path
         return
     count = 0
     for folder, inner, names in os.walk(path):
-        inner[:] = sorted({*inner} - {DESCRIPTION})
+        studies = [Path(folder) / name for name in sorted(inner) if describes(Path(folder) / name)]
+        inner[:] = sorted({*inner} - {study.name for study in studies})
+        if described is not None:
+            described += studies
         for name in sorted(names):
             file = Path(folder) / name
             if suffix_of(file) in SUFFIXES and not file.is_symlink():

@@ -16,10 +16,17 @@ from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
 DESCRIPTION = "gridc"
-"""The folder beside the logs that gridc exported with the study that they are of, which is no log."""
+"""The name of the folder beside the logs that gridc exported which describes their study."""
 MOST_ITEMS = 2_000_000
 """Items that a benchmark is said to have: those that no log names take memory too."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
+
+
+def describes(folder: Path) -> bool:
+    """Whether a folder describes a study, so that it holds no logs: a name alone says nothing."""
+    return folder.name == DESCRIPTION and all(
+        (folder / name).is_file() for name in ("gridcard.toml", "gridcard.lock", "manifests/study.json")
+    )
 
 
 def _check(what: str, value: object, kind: type | UnionType) -> None:

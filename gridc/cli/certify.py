@@ -13,14 +13,13 @@ from gridc.cli.options import (
     JSON,
     Several,
     believes,
-    named,
     of_study,
     print_json,
     reads_logs,
     resumable,
 )
 from gridc.numbers import percent
-from gridc.study import OpenStudy
+from gridc.study import LogOptions, OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
 
 
@@ -46,11 +45,6 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     is_flag=True,
     help="Of logs: only items that all models have count. Else an item that one lacks has failed there.",
 )
-@click.option(
-    "--total",
-    type=click.IntRange(min=1),
-    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
-)
 @of_study
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
@@ -63,26 +57,14 @@ def certify(
     allow: tuple[str, ...],
     logs: tuple[Path, ...],
     reading: str | None,
-    benchmarks: tuple[str, ...],
-    names: tuple[str, ...],
-    may_differ: tuple[str, ...],
-    common_only: bool,
-    total: int | None,
-    axes: tuple[str, ...],
-    ignore: tuple[str, ...],
-    unit: str | None,
+    how: LogOptions,
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
 
     With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
     if logs:
         out = click.get_current_context().params["out"]
-        tasks, same = named("--benchmark", benchmarks), named("--model", names)
-        _of_logs(
-            studies.certify(logs, reading, tasks, may_differ, same, axes, ignore, common_only, total, unit),
-            as_json,
-            out,
-        )
+        _of_logs(studies.certify(logs, reading, **how), as_json, out)
         return
     if until_decided:
         _until_decided(study, as_json, allow)

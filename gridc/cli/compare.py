@@ -7,7 +7,8 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Several, named, print_json, reads_logs
+from gridc.cli.options import JSON, Several, print_json, reads_logs
+from gridc.study import LogOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,11 +55,6 @@ class MarginParameter(click.ParamType[float]):
     help="Compare the items that all runs have. Else an item that one run lacks has failed there.",
 )
 @click.option(
-    "--total",
-    type=click.IntRange(min=1),
-    help="How many items the benchmark has, where lists of what was resolved leave out the rest.",
-)
-@click.option(
     "--reading",
     "readings",
     multiple=True,
@@ -83,16 +79,9 @@ def compare(
     baselines: tuple[str, ...],
     margin: float | None,
     policy: Path | None,
-    may_differ: tuple[str, ...],
     exit_codes: "ExitCodes",
-    common_only: bool,
-    total: int | None,
     readings: tuple[str, ...],
-    benchmarks: tuple[str, ...],
-    names: tuple[str, ...],
-    axes: tuple[str, ...],
-    ignore: tuple[str, ...],
-    unit: str | None,
+    how: LogOptions,
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -104,10 +93,7 @@ def compare(
     for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not comparable.
     """
     firsts, second = _sides(runs, baselines)
-    report = study.compare(
-        firsts, second, margin, policy, may_differ, exit_codes, common_only, total,
-        _readings(readings), named("--benchmark", benchmarks), named("--model", names), axes, ignore, unit,
-    )  # fmt: skip
+    report = study.compare(firsts, second, margin, policy, exit_codes, _readings(readings), **how)
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)
     if as_json:

@@ -153,6 +153,11 @@ _UNIT = click.option(
     help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
     "from: items of one unit are one independent draw.",
 )
+_TOTAL = click.option(
+    "--total",
+    type=click.IntRange(min=1),
+    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -187,9 +192,29 @@ def believes(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ROOTS(_SIGNERS(_RECORDS(command)))
 
 
+_OF_LOGS = ("axes", "ignore", "unit", "may_differ", "common_only", "total")
+
+
 def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how logs and tables of other packages are read."""
-    return _TASKS(_MODEL_NAMES(_AXES(_IGNORE(_UNIT(command)))))
+    """The options that say how logs and tables of other packages are read, as one argument, `how`: those that
+    two commands have in common, and their own `may_differ`."""
+
+    @_TASKS
+    @_MODEL_NAMES
+    @_AXES
+    @_IGNORE
+    @_UNIT
+    @_TOTAL
+    @wraps(command)
+    def run(benchmarks: tuple[str, ...], names: tuple[str, ...], **rest: Any) -> Any:
+        how: dict[str, Any] = {
+            "benchmarks": named("--benchmark", benchmarks),
+            "models": named("--model", names),
+            **{name: rest.pop(name) for name in _OF_LOGS},
+        }
+        return command(how=how, **rest)
+
+    return run
 
 
 def print_json(document: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.study.cluster import RayCluster
@@ -477,36 +477,38 @@ def diff(a: AnyPath, b: AnyPath) -> "StudyDiff":
     return diff(str(a), str(b))
 
 
+class LogOptions(TypedDict, total=False):
+    """How logs of other packages are read and compared, in `certify` and `compare` alike: `benchmarks` names
+    tasks that ask the same items in several ways, and `models` models that packages call by several names;
+    `axes` are the columns of tables that make configurations, and `ignore` those that are not read; `unit` is
+    the column, or the field of an item as a dotted path, that says what it was made from: items of one unit
+    are one independent draw. `may_differ` is what models, or runs, may differ in throughout and still be
+    compared. An item that a model or a run lacks failed there, unless `common_only`; a benchmark has `total`
+    items where no log names all."""
+
+    benchmarks: Mapping[str, Sequence[str]]
+    models: Mapping[str, Sequence[str]]
+    axes: Sequence[str]
+    ignore: Sequence[str]
+    unit: str | None
+    may_differ: Sequence[str]
+    common_only: bool
+    total: int | None
+
+
 @coded()
 def certify(
-    logs: "AnyPath | Sequence[AnyPath]",
-    reading: str | None = None,
-    benchmarks: Mapping[str, Sequence[str]] | None = None,
-    may_differ: Sequence[str] = (),
-    models: Mapping[str, Sequence[str]] | None = None,
-    axes: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    common_only: bool = False,
-    total: int | None = None,
-    unit: str | None = None,
+    logs: "AnyPath | Sequence[AnyPath]", reading: str | None = None, **options: Unpack[LogOptions]
 ) -> "LogReport":
     """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
-    scorer that counts where a log has it; `benchmarks` names tasks that ask the same items in several ways;
-    `may_differ` has axes in which models may differ throughout and still be compared; `models` names models
-    that packages call by several names; `axes` are the columns of tables that make configurations,
-    and `ignore` those that are not read. An item that a model lacks failed there, unless `common_only`; a
-    benchmark has `total` items where no log names all. `unit` is the column, or the field of an item as a
-    dotted path, that says what it was made from: items of one unit are one independent draw.
+    scorer that counts where a log has it; `options` are those of `LogOptions`.
 
     Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
     """
     from gridc.study.recorded import certify
 
     several = [logs] if isinstance(logs, str | PathLike) else logs
-    return certify(
-        [Path(path) for path in several], reading, benchmarks, may_differ, models=models,
-        axes=axes, ignore=ignore, common_only=common_only, total=total, unit=unit,
-    )  # fmt: skip
+    return certify([Path(path) for path in several], reading, options)
 
 
 @coded()
@@ -515,36 +517,27 @@ def compare(
     b: AnyPath,
     margin: float | None = None,
     policy: AnyPath | None = None,
-    may_differ: Sequence[str] = (),
     exit_codes: "ExitCodes" = "gridc",
-    common_only: bool = False,
-    total: int | None = None,
     reading: str | Mapping[str, str] | None = None,
-    benchmarks: Mapping[str, Sequence[str]] | None = None,
-    models: Mapping[str, Sequence[str]] | None = None,
-    axes: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    unit: str | None = None,
+    **options: Unpack[LogOptions],
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
     they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
 
     `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
-    none of; `may_differ` is what the runs may differ in beside model, environment and seed. An item that one
-    run lacks has failed there, unless `common_only`; `total` is how many items the benchmark has. Of logs,
-    `reading` is the metric, filter or scorer that counts, of all benchmarks or by benchmark; `benchmarks`,
-    `models`, `axes`, `ignore` and `unit` are as in `certify`. Raises `StoreError` for what is no run,
-    `UsageError` for logs that are read in several ways (GC767), and `SpecError` for a policy that cannot be.
+    none of. Of logs, `reading` is the metric, filter or scorer that counts, of all benchmarks or by
+    benchmark. `options` are those of `LogOptions`: `may_differ` beside model, environment and seed, and what
+    a log is read by. Raises `StoreError` for what is no run, `UsageError` for logs that are read in several
+    ways (GC767), and `SpecError` for a policy that cannot be.
     """
     from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
     readings = {"": reading} if isinstance(reading, str) else reading or {}
-    given = GivenPolicy(
-        margin, may_differ, common_only, total, readings, benchmarks or {}, models or {}, axes, ignore, unit
-    )
     stated = None if policy is None else Path(policy)
-    return compare([str(one) for one in several], str(b), stated, exit_codes, given)
+    return compare(
+        [str(one) for one in several], str(b), stated, exit_codes, GivenPolicy(margin, readings, options)
+    )
 
 
 @coded()

@@ -20,8 +20,9 @@ from gridc.reports.comparison.stored import stored_run
 from gridc.reports.recorded.compared import LogSelection, logged_run
 from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
 from gridc.schema.policy import Aspect, Policy
+from gridc.study import LogOptions
 from gridc.study.place import operand
-from gridc.study.recorded import is_of_logs, recorded_logs, require_countable
+from gridc.study.recorded import by_alias, is_of_logs, recorded_logs, require_countable
 
 __all__ = [
     "ComparedBenchmark",
@@ -96,55 +97,44 @@ def _json(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GivenPolicy:
-    """What a person says beside a policy, or in its place: the `margin` in points, what the runs `may_differ`
-    in beside what the policy allows, whether common items alone count, how many items there are. And of
-    logs: the reading that counts, of all benchmarks (under the empty name) or of one, the tasks and models
-    that have a name here, which columns of tables are `axes` and which to `ignore`, and what of an item
-    names its `unit`."""
+    """What a person says beside a policy, or in its place: the `margin` in points, the reading of logs that
+    counts, of all benchmarks (under the empty name) or of one, and the other `options`."""
 
     margin: float | None = None
-    may_differ: Sequence[str] = ()
-    common_only: bool = False
-    total: int | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
-    benchmarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    axes: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    unit: str | None = None
+    options: LogOptions = field(default_factory=LogOptions)
+
+    @property
+    def may_differ(self) -> Sequence[str]:
+        return self.options.get("may_differ", ())
 
     def over(self, policy: Policy) -> Policy:
         """The policy, with what is given in the place of what it states."""
-        changes: dict[str, Any] = {}
-        if self.margin is not None:
-            changes["margin"] = self.margin
-        if self.total is not None:
-            changes["total"] = self.total
-        if self.common_only:
-            changes["common_only"] = True
-        if self.may_differ:
-            changes["may_differ"] = tuple(dict.fromkeys([*policy.may_differ, *self.may_differ]))
-        return policy.model_copy(update=changes)
+        stated = {
+            "margin": self.margin,
+            "total": self.options.get("total"),
+            "common_only": self.options.get("common_only") or None,
+            "may_differ": tuple(dict.fromkeys([*policy.may_differ, *self.may_differ])),
+        }
+        return policy.model_copy(update={name: value for name, value in stated.items() if value is not None})
 
     def selection(self, policy: Policy) -> LogSelection:
         """What counts in logs."""
         stated = {one.id: one.reading for one in policy.benchmark if one.reading is not None}
         own = {name: reading for name, reading in self.readings.items() if name}
-        tasks = {one.id: one.tasks for one in policy.benchmark} | dict(self.benchmarks)
-        models = dict(policy.models) | dict(self.models)
+        given = self.options
+        tasks = {one.id: one.tasks for one in policy.benchmark} | dict(given.get("benchmarks", {}))
         return LogSelection(
             self.readings.get("", policy.reading),
             (stated if "" not in self.readings else {}) | own,
-            _by_alias(tasks),
-            _by_alias(models),
+            by_alias(tasks),
+            by_alias(dict(policy.models) | dict(given.get("models", {}))),
             TableColumns.stated(
-                [*policy.axes, *self.axes], [*policy.ignore, *self.ignore], self.unit or policy.unit
+                [*policy.axes, *given.get("axes", ())],
+                [*policy.ignore, *given.get("ignore", ())],
+                given.get("unit") or policy.unit,
             ),
         )
-
-
-def _by_alias(named: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    return {alias: name for name, several in named.items() for alias in several}
 
 
 def compare(

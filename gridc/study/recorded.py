@@ -25,6 +25,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
 from gridc.schema.certificate import Certificate
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
+from gridc.study import LogOptions
 
 if TYPE_CHECKING:
     from gridc.reports.recorded.study import ExportedRun
@@ -171,29 +172,22 @@ def require_countable(totals: Iterable[int | None]) -> None:
         raise UsageError([Diagnostic("GC000", message, help="correct the number, or leave it out")])
 
 
-def certify(
-    logs: Sequence[Path],
-    reading: str | None = None,
-    benchmarks: Mapping[str, Iterable[str]] | None = None,
-    may_differ: Iterable[str] = (),
-    alpha: float = ALPHA,
-    models: Mapping[str, Iterable[str]] | None = None,
-    axes: Iterable[str] = (),
-    ignore: Iterable[str] = (),
-    common_only: bool = False,
-    total: int | None = None,
-    unit: str | None = None,
-) -> LogReport:
+def by_alias(named: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The name of each of the several that are listed under it."""
+    return {alias: name for name, several in named.items() for alias in several}
+
+
+def certify(logs: Sequence[Path], reading: str | None = None, options: LogOptions | None = None) -> LogReport:
     """Raises `UsageError` for a reading, a task, a model, an axis or a column that no log has, and
     `FileError` for what is wrong in a log. Logs that gridc exported come with their study, which is read
     unless something is chosen here that it says itself."""
-    tasks, same = (
-        {alias: name for name, aliases in (stated or {}).items() for alias in aliases}
-        for stated in (benchmarks, models)
-    )
-    columns = TableColumns.stated(axes, ignore, unit)
+    given: LogOptions = options or {}
+    benchmarks, models = given.get("benchmarks", {}), given.get("models", {})
+    may_differ, total = given.get("may_differ", ()), given.get("total")
+    common_only = given.get("common_only", False)
+    columns = TableColumns.stated(given.get("axes", ()), given.get("ignore", ()), given.get("unit"))
     require_countable([total])
-    read = read_logs(logs, tasks, same, columns)
+    read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns)
     columns.check()
     known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}
     readings = {name for gathered in read.runs for name in (*gathered.run.readings, *gathered.columns)}
@@ -201,18 +195,17 @@ def certify(
     for stated, known, what in (
         ([] if reading is None else [reading], readings, "reading"),
         (may_differ, known_axes, "axis"),
-        (benchmarks or {}, names, "benchmark"),
-        (models or {}, {gathered.run.model for gathered in read.runs}, "model"),
+        (benchmarks, names, "benchmark"),
+        (models, {gathered.run.model for gathered in read.runs}, "model"),
     ):
         for name in stated:
             if name not in known:
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     parts = recorded(read, reading, may_differ, common_only, total)
-    chosen = (reading, benchmarks, may_differ, models, axes, ignore, common_only, total, unit)
-    run = _exported(logs, read, alone=len(logs) == 1 and not any(chosen))
+    run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
-    return LogReport(certificate(read, parts, alpha, common_only, exported), read, parts, run)
+    return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run)
 
 
 def _exported(logs: Sequence[Path], read: ReadLogs, alone: bool) -> "ExportedRun | None":

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gridc.reports.estimates.components import level_estimates
 from gridc.reports.quantities import QUANTITIES, estimate
 from gridc.reports.quantities.number_needed import in_words, needed_row
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.risk import Interval, number_needed
+from tests.reports.test_statements import levelled
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "estimates.md"
@@ -59,3 +61,9 @@ def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: floa
     assert in_words(needed).endswith(words)
     row = needed_row("n", "about", needed, "0" * 64, 1)
     assert (row.interval is None) == (low == high) == (row.level is None)
+
+
+def test_an_estimate_without_an_interval_does_not_say_how_one_is_made() -> None:
+    rows = {row.kind: row for row in level_estimates(levelled())}
+    assert rows["levels_mean"].interval is None
+    assert rows["levels_mean"].method == "mean of the levels"

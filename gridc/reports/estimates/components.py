@@ -8,7 +8,7 @@ from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial, GeneralizabilityFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.many_levels import MANY_LEVELS, ManyLevels, ModelOverLevels
-from gridc.reports.quantities import INDEPENDENT, INTERVAL_METHOD, estimate
+from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.reports.words import fixed_words, term_name
 from gridc.schema.estimates import EstimateRow
 
@@ -47,7 +47,7 @@ def _of_model(finding: ManyLevels, model: ModelOverLevels, name: str) -> Iterato
     yield estimate(
         "levels_mean", id=f"{name}/{model.model}/mean", about=f"mean score {where}",
         estimate=float(model.mean), interval=model.interval,
-        method=f"mean of the levels; {INTERVAL_METHOD}", assumption=INDEPENDENT, **shared,
+        method="mean of the levels", assumption=INDEPENDENT, **shared,
     )  # fmt: skip
     for kind, level in (("worst", model.worst), ("best", model.best)):
         yield estimate(

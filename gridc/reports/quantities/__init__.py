@@ -110,7 +110,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("bits_per_byte_gap", "bits per byte", "those of one model less those of another, same texts"),
     ),
     "statistics.md#many-levels-of-an-axis": (
-        ("levels_mean", "share", "mean score over the levels of an axis that has many"),
+        ("levels_mean", "share", "mean score over the levels of an axis that has many", INTERVAL_METHOD),
         ("levels_worst", "share", "score under the level where it is worst"),
         ("levels_best", "share", "score under the level where it is best"),
         ("levels_range", "difference of shares", "the highest score of a level less the lowest"),

@@ -8,6 +8,7 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import JSON, Percentage, of_study, print_json
 from gridc.cli.terminal import visible
+from gridc.numbers import percent
 from gridc.study import OpenStudy
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
         yield f"      decided by: {power['test']}{level}"
         for key, aside in (("detectable_pp", ""), ("together_pp", ", all answers to a unit as one")):
             effects = ", ".join(
-                f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
+                f"{'none' if effect is None else f'{effect:.1f} pp'} if {percent(float(share), 0)} change"
                 for share, effect in (power[key] or {}).items()
             )
             if effects and not any(power[key].values()):
@@ -243,7 +244,7 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
         if power["error"]:
             yield f"      (by simulation: the standard error of its power is up to {power['error']:.3f})"
         chances = ", ".join(
-            f"{chance:.2f} if {float(share):.0%} change"
+            f"{chance:.2f} if {percent(float(share), 0)} change"
             for share, chance in (power["power_at_margin"] or {}).items()
         )
         if chances:

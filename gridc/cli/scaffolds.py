@@ -10,6 +10,7 @@ from gridc import study as studies
 from gridc.cli import terminal
 from gridc.cli.options import JSON, of_study, print_json
 from gridc.cli.terminal import visible
+from gridc.numbers import percent
 from gridc.study import OpenStudy
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _kept(row: Mapping[str, Any], part: str) -> str:
     having = row[f"{part}_applicable"]
     if not having:
         return "-"
-    share = f"{row[f'{part}_propagation'] * row['n'] / having:.1%}"
+    share = percent(row[f"{part}_propagation"] * row["n"] / having)
     return share if having == row["n"] else f"{share} of {having:,}"
 
 

@@ -33,6 +33,7 @@ from gridc.compiler.preflight.budget_design import (
 )
 from gridc.compiler.preflight.consent import sentences
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.numbers import percent
 from gridc.runtime.reference import USUAL
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
@@ -116,7 +117,8 @@ def design(
     numbers |= {f"effect of {name}": (value / 100, 0.9) for name, value in effects.items()}
     for name, (value, most) in numbers.items():
         if not 0 < value <= most or (name == "power" and value == 1):
-            help = f"{name} lies above 0 and {'below 1' if name == 'power' else f'at most at {most:.0%}'}"
+            end = "below 1" if name == "power" else f"at most {percent(most, 0)}"
+            help = f"{name} must be above 0 and {end}"
             raise UsageError([Diagnostic("GC000", f"{name} cannot be {value:.6g}", help=help)])
     for currency, limit in limits.items():
         if not 0 < limit < float("inf"):

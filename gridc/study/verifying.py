@@ -9,6 +9,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
+from gridc.numbers import percent
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.verification import Verified
 from gridc.reports.verification import verify as recompute
@@ -115,7 +116,7 @@ def _lines(row: Repeated) -> Iterator[str]:
     if row.needed > row.calls:
         yield "so few calls show nothing at this precision, even if all of them differ: draw more"
         return
-    chances = ", ".join(f"{float(share):.1%}: {chance:.3f}" for share, chance in row.found.items())
+    chances = ", ".join(f"{percent(float(share))}: {chance:.3f}" for share, chance in row.found.items())
     least = (
         f"; {row.found_95:,} or more such of {row.of:,} are found 95 times in 100"
         if row.found_95 <= row.of

@@ -309,7 +309,7 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
 
 def test_a_plan_says_what_decides_and_at_which_level() -> None:
     told = manifest(plan_of(spec_of(**KINDS["omnibus"])))
-    assert "rates near 50%" in told["assumed"]
+    assert "rates near 50 %" in told["assumed"]
     one, other = (each["power"] for each in told["hypotheses"])
     assert one["test"] == "joint test of 3 levels, the clustered logit" and one["alpha"] == 0.025
     assert other["test"] == "two-sided test, the clustered logit"

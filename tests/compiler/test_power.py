@@ -174,10 +174,10 @@ def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
 def test_what_a_power_assumes_is_said_with_the_numbers_it_is_computed_with() -> None:
     assert (CHANGING, TOGETHER) == ((0.1, 0.3), 0.1)
     words = assumed_words(*CHANGING)
-    assert words.startswith("rates near 50%; ")
-    assert " differ on 10% or 30% of the items beside what the effect moves; " in words
+    assert words.startswith("rates near 50 %; ")
+    assert " differ on 10 % or 30 % of the items beside what the effect moves; " in words
     assert " correlate 0.1 times as much; " in words
-    assert " differ on 25% of the items " in assumed_words(0.25)
+    assert " differ on 25 % of the items " in assumed_words(0.25)
 
 
 def test_nothing_that_changes_shows_a_margin() -> None:

@@ -114,7 +114,7 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
     assert told[start + 1].endswith(test)
     assert told[start + 4 : start + 8] == [
         "      without a difference, shows its margin with probability"
-        " 0.01 if 10% change, 0.00 if 30% change",
+        " 0.01 if 10 % change, 0.00 if 30 % change",
         "      supported if nothing changes",
         "      refuted if 16 of 300 items change, all one way",
         "      open if 4 of 300 items change, all one way",

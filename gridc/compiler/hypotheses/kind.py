@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from gridc.diagnostics.places import KeyPath
+from gridc.numbers import percent
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import MODELS, AnyHypothesis, RateName
 from gridc.schema.spec import Spec
@@ -33,8 +34,8 @@ TOGETHER = 0.1
 def assumed_words(*changing: float) -> str:
     """What a power assumes, where so large a share of the items changes."""
     return (
-        f"rates near {BASE:.0%}; answers under two levels, the item and all else the same, differ on "
-        f"{' or '.join(f'{share:.0%}' for share in changing)} of the items beside what the effect moves; "
+        f"rates near {percent(BASE, 0)}; answers under two levels, the item and all else the same, differ on "
+        f"{' or '.join(percent(share, 0) for share in changing)} of the items beside what the effect moves; "
         f"answers to a unit that differ in more (model, other axes, item) correlate {TOGETHER:g} times as "
         "much; of several levels or parts one differs; every answer is readable, and replicates add nothing"
     )

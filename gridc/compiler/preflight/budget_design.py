@@ -33,6 +33,7 @@ from gridc.compiler.lowering.estimate import Estimate
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import parts_of
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.numbers import percent
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample
 from gridc.schema.spec import Spec
@@ -165,7 +166,7 @@ def cheapest_design(
     alone = () if design else tuple(search.alone(name, usual) for name in wanted.decide)
     doubled = min(2 * wanted.changing, MOST_CHANGING)
     others = {
-        f"answers differ on {doubled:.0%} of the items": Assumed(doubled, TOGETHER),
+        f"answers differ on {percent(doubled, 0)} of the items": Assumed(doubled, TOGETHER),
         "all answers to a unit move as one": Assumed(wanted.changing, 1.0),
     }
     wrong = tuple(search.wrong(what, design, assumed) for what, assumed in others.items()) if design else ()

@@ -29,6 +29,7 @@ from gridc.compiler.inputs.units import Group, one_group
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
 from gridc.compiler.preflight.hazard import Hazard
+from gridc.numbers import percent
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
@@ -107,7 +108,7 @@ def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
         if prospect.margin_pp is not None and least and least > prospect.margin_pp:
             yield (
                 f"{prospect.id}: its margin of {prospect.margin_pp:g} pp is below the {least:.1f} pp that "
-                f"{size_of(prospect)} can show when {CHANGING[0]:.0%} of the answers change"
+                f"{size_of(prospect)} can show when {percent(CHANGING[0], 0)} of the answers change"
             )
     drawn = drawn_words(plan.study.spec)
     if drawn is not None:

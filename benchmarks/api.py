@@ -26,15 +26,15 @@ from typing import Any
 import httpx
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.inputs.prices import prices_of
+from gridc.compiler.inputs.models import prices_of
 from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.pace import Pace
+from gridc.runtime.engines.api.session import Pace
 from gridc.runtime.engines.protocol import Call, PendingBatch
+from gridc.runtime.run import Meter
 from gridc.runtime.stages import call_of
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Budget

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.synthetic import answer_content, level_of
 from gridc.compiler.compile import Compiled
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import PlannedSample, Prompt

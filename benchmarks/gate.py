@@ -27,13 +27,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
-from gridc.reports.comparison import decision, evidence
-from gridc.reports.comparison.decision import Gate, TestedGate
-from gridc.reports.comparison.evidence import ItemScores
-from gridc.schema.comparison import ReleaseVerdict, StateCounts
-from gridc.schema.policy import UNREADABLE
+from gridc.reports.comparison import decision
+from gridc.reports.comparison.decision import Gate, ItemScores, TestedGate, paired_units, tests
+from gridc.schema.comparison import UNREADABLE, ReleaseVerdict, StateCounts
 from gridc.statistics.arrays import Floats
-from gridc.statistics.regressions import PairedUnits, sight
+from gridc.statistics.paired_runs import PairedUnits, sight
 
 ITEMS = (12, 30, 100, 300, 1_000, 5_000)
 ALPHA, MARGIN, CHANGING = 0.05, 0.03, 0.1
@@ -46,7 +44,7 @@ Rule = Callable[[int, int, int], ReleaseVerdict]
 def decided(units: PairedUnits, margin: float, a: StateCounts, b: StateCounts) -> ReleaseVerdict:
     """The verdict of `compare` on one benchmark at a margin in points, where the answers ended so."""
     gate = Gate(margin, True, decision.UNNAMED)
-    row = TestedGate(*evidence.tests(units, margin), gate, decision.unshown(UNREADABLE, a, b))
+    row = TestedGate(*tests(units, margin), gate, decision.unshown(UNREADABLE, a, b))
     (p,) = decision.corrected([row])
     return decision.verdict(True, [decision.regression(p, row, ALPHA, ALPHA)])
 
@@ -146,7 +144,7 @@ class DrawnRuns:
     b: StateCounts
 
     def verdict(self, margin: float) -> ReleaseVerdict:
-        return decided(evidence.paired_units(self.scores, 1), margin, self.a, self.b)
+        return decided(paired_units(self.scores, 1), margin, self.a, self.b)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ import torch
 
 from benchmarks.plain import Loop
 from gridc.runtime.engines.hf.paths import own_attention, use_attention
-from gridc.runtime.engines.hf.sequences import Member, by_prompt
-from gridc.runtime.engines.hf.trie import Tokens, shared
+from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
 
 
 def run(model: Any, members: Sequence[Member]) -> Loop:
@@ -25,7 +24,7 @@ def run(model: Any, members: Sequence[Member]) -> Loop:
         cache = DynamicCache(config=model.config)
         held: Tokens = ()
         for prompt, some in sorted(by_prompt(members).items()):
-            known = min(shared(held, prompt), len(prompt) - 1)
+            known = min(shared_length(held, prompt), len(prompt) - 1)
             cache.crop(known - len(held))
             out = model(torch.tensor([prompt[known:]]), past_key_values=cache, logits_to_keep=1)
             tokens, held = tokens + len(prompt) - known, prompt

@@ -22,11 +22,9 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.peers import Fitted, Rows
-from gridc.statistics.case_totals import CaseTotals, case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, fit, maximum, unit
+from gridc.statistics.case_totals import CaseTotals, DesignMatrix, case_table, collapse, factor, treatment
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, fit, maximum, unit
 from gridc.statistics.curve import ArmPairs, Entries, Specification, estimates, refits, shuffles
-from gridc.statistics.designs import DesignMatrix, factor, treatment
-from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.risk import arm_sums, resampled_rates
 
 SEED = 3

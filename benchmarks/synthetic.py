@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import PlannedSample

@@ -9,9 +9,9 @@ import pytest
 CODE = '''
 import json
 import os
-from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
+from gridc.compiler.inputs.loaders.files import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.scaffolds.follow import follow
+from gridc.compiler.instrument.scaffolds.turns import follow
 from gridc.compiler.instrument.scaffolds.turns import Turn
 from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
 

@@ -189,7 +189,7 @@ ADDITIONS = {
     ),
     "an engine": Addition(
         {
-            "gridc/schema/engines.py": (
+            "gridc/schema/models.py": (
                 after("Mapping[str, EngineKind] = {\n", '    "echo": EngineKind("an echo"),\n'),
             ),
             "gridc/runtime/engines/__init__.py": (
@@ -285,7 +285,7 @@ def test_it_is_opened() -> None:
     "a scaffold kind": Addition(
         {
             DONE: (),
-            "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
+            "gridc/schema/effects.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
             "gridc/compiler/instrument/scaffolds/procedures.py": (
                 ('@scaffold("cot"',
                  '@scaffold("echo", 1)\ndef echo(scaffold: Scaffold, task: Task) -> Steps:\n'
@@ -345,13 +345,13 @@ def test_it_is_written() -> None:
     ),
     "a statistic of a pair": Addition(
         {
-            "gridc/statistics/pairs.py": (
+            "gridc/statistics/envelope.py": (
                 ("    @property\n    def ceiling(",
                  "    @property\n    def larger_side(self) -> int:\n"
                  "        return max(self.plus, self.minus)\n\n"
                  "    @property\n    def ceiling("),
             ),
-            "gridc/schema/scopes.py": (
+            "gridc/schema/certificate.py": (
                 ("    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;",
                  '    larger_side: Annotated[int, Field(description="The larger of N+ and N-.")]\n'
                  "    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;"),

@@ -11,7 +11,7 @@ from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
-from gridc.schema.reference import reference
+from gridc.schema.jsonschema import reference
 from gridc.study import OpenStudy
 from tests.conftest import Golden
 

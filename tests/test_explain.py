@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.diagnostics.codes import CODES, PACKAGE
-from gridc.diagnostics.explain import WIDTH, markdown, text
+from gridc.diagnostics.errors import CODES, PACKAGE, WIDTH, markdown, text
 
 EXAMPLES = {code: entry.example for code, entry in CODES.items() if entry.example is not None}
 ROOMS = sorted(PACKAGE.rglob("codes.toml"))

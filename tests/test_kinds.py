@@ -20,12 +20,11 @@ from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.lowering.calls import CallKind
 from gridc.reports.findings.hypotheses import DECISIONS
-from gridc.schema.analysis import Analysis
 from gridc.schema.certificate import BenchmarkRow
-from gridc.schema.engines import ENGINES
-from gridc.schema.inference import HYPOTHESIS_KINDS, RATES
+from gridc.schema.effects import TAKES
+from gridc.schema.inference import HYPOTHESIS_KINDS, RATES, Analysis
 from gridc.schema.items import LOADER_KINDS
-from gridc.schema.scaffold import TAKES
+from gridc.schema.models import ENGINES
 from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,12 +65,12 @@ FAMILIES = {
     ),
     "reader": family(f"{INSTRUMENT}/readers.py", names=READERS),
     "scaffold": family(
-        f"{SCHEMA}/scaffold.py", f"{INSTRUMENT}/scaffolds", names=TAKES,
+        f"{SCHEMA}/effects.py", f"{INSTRUMENT}/scaffolds", names=TAKES,
     ),
-    "engine": family(f"{SCHEMA}/engines.py", "gridc/runtime/engines", names=ENGINES),
+    "engine": family(f"{SCHEMA}/models.py", "gridc/runtime/engines", names=ENGINES),
     "loader": family(f"{SCHEMA}/items.py", "gridc/compiler/inputs/loaders", names=LOADER_KINDS),
     "estimator": family(
-        f"{SCHEMA}/analysis.py", "gridc/compiler/hypotheses/tested.py", f"{SHELVES[1]}/regression.py",
+        f"{SCHEMA}/inference.py", "gridc/compiler/hypotheses/tested.py", f"{SHELVES[1]}/regression.py",
         names=get_args(Analysis.model_fields["estimator"].annotation), word=r"\bestimator\b",
     ),
     "outcome": family(
@@ -80,7 +79,7 @@ FAMILIES = {
         names=RATES,
     ),
     "direction": family(
-        f"{SCHEMA}/benchmarks.py", "gridc/statistics/direction.py",
+        f"{SCHEMA}/spec.py", "gridc/statistics/envelope.py",
         names=get_args(BenchmarkRow.model_fields["direction"].annotation),
     ),
     "call": family("gridc/runtime/engines/protocol.py", names=get_args(CallKind)),

@@ -8,11 +8,11 @@ import pytest
 
 import gridc
 from gridc import numbers
-from gridc.reports import templates as reports
+from gridc.reports import rendering as reports
 from gridc.reports.comparison import words as comparison
-from gridc.reports.printed import latex
+from gridc.reports.rendering import latex
 from gridc.schema.comparison import ChangeEstimate
-from gridc.viewer import templates as viewer
+from gridc.viewer import view as viewer
 
 PACKAGE = Path(gridc.__file__).parent
 

@@ -117,7 +117,7 @@ REGISTRIES = {
         FINDINGS,
         tried=imported_by_tests,
         code=lambda finding: finding.compute,
-        says=lambda finding: "On request. " * finding.on_request + about(finding.compute),
+        says=lambda finding: "On request. " * finding.on_request + (finding.about or about(finding.compute)),
     ),
     "estimates": Kept(
         ESTIMATES,

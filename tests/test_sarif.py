@@ -11,8 +11,7 @@ from jsonschema import Draft4Validator
 
 from gridc import __version__
 from gridc.compiler.frontend.source import parse
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.errors import CODES, Diagnostic
 from gridc.diagnostics.sarif import SCHEMA, repository_root, sarif
 
 ROOT = Path("/repository")

@@ -7,9 +7,7 @@ import pytest
 
 from gridc.cli.terminal import diagnostics, print_table, progress, visible
 from gridc.compiler.frontend.source import parse
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import Diagnostic, GridcError, Span
-from gridc.diagnostics.printed import diagnostic
+from gridc.diagnostics.errors import CODES, Diagnostic, GridcError, Span, diagnostic
 from gridc.runtime.run import RunStep
 
 

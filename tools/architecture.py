@@ -42,7 +42,7 @@ WAYS: Mapping[str, Sequence[tuple[str, str]]] = {
     "a response": (
         ("runtime.engines.protocol", "Answer: the text, and how it was made"),
         ("runtime.store.write", "a row, durable before it is counted"),
-        ("runtime.store.rows", "CellOutcomes: what each item earned"),
+        ("runtime.store.reader", "CellOutcomes: what each item earned"),
         ("reports.findings.scores", "CellScore: a score, and the digest of its rows"),
         ("reports.findings.findings", "Findings"),
     ),

@@ -9,7 +9,7 @@ from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.numbers import hundredths, points, told_p
-from gridc.schema.spread import ChangeRow
+from gridc.schema.certificate import ChangeRow
 
 if TYPE_CHECKING:
     from gridc.study.comparing import CellDifference, LevelSummary, PathDifference, StoreDiff, StudyDiff

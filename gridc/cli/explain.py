@@ -2,15 +2,14 @@
 
 import click
 
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import CODES, Diagnostic, UsageError
 
 
 @click.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
     """Say what a code means and what to do about it; without a CODE, list them all."""
-    from gridc.diagnostics.explain import text
+    from gridc.diagnostics.errors import text
 
     if code is None:
         for known, entry in CODES.items():

@@ -6,7 +6,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, believes, print_json
-from gridc.cli.score_table import score_table
+from gridc.cli.terminal import score_table
 from gridc.study import OpenStudy, Trust, report_all
 
 

@@ -4,7 +4,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import ACKNOWLEDGE, ALLOW, JSON, of_study, print_json, resumable
-from gridc.cli.score_table import score_table
+from gridc.cli.terminal import score_table
 from gridc.study import OpenStudy, RayCluster
 
 

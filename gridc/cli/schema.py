@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gridc.schema import jsonschema
-from gridc.schema.reference import reference
+from gridc.schema.jsonschema import reference
 
 
 @click.command()

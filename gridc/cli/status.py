@@ -8,8 +8,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import JSON, of_study, print_json
-from gridc.cli.score_table import score_table
-from gridc.cli.terminal import visible
+from gridc.cli.terminal import score_table, visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
 

@@ -7,9 +7,8 @@ from gridc.compiler.frontend.read import Checked, read_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
-from gridc.compiler.preflight.askable import require_askable
 from gridc.compiler.preflight.consent import given
-from gridc.compiler.preflight.hazards import refuse_hazards
+from gridc.compiler.preflight.hazards import refuse_hazards, require_askable
 from gridc.schema.spec import Spec
 
 

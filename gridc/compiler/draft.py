@@ -17,17 +17,15 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
-from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import LOADERS, File
-from gridc.compiler.inputs.loaders.records import Records, at, records
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed, Records, at, records
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
 from gridc.schema.effects import MatchKind
-from gridc.schema.engines import FILES, engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionList
+from gridc.schema.models import FILES, engine_for, engine_kind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")

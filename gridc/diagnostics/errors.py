@@ -1,4 +1,8 @@
-"""Everything that gridc can say is wrong, and the exit code each kind of failure has.
+"""Everything that gridc can say is wrong: codes, diagnostics, exit codes, and how they are printed.
+
+What is said of a code (what it means, why gridc cares, the way out, and for some an example) stands in the
+`codes.toml` of the room that raises it; all of them together are the catalogue. They are data, so that a code
+is explained without importing what raises it.
 
     GridcError                a failure a user can act on; carries diagnostics
     ├── UsageError      (2)   the command line asks for something that does not exist
@@ -12,14 +16,60 @@
     ├── VerificationError (7) a recomputed value is not the recorded one
     └── BudgetError     (8)   a cap of [budget] would have been passed
 
-A diagnostic has a stable code from `gridc.diagnostics.codes`. Codes are never reused for another meaning.
+A diagnostic has a stable code of the catalogue. Codes are never reused for another meaning.
 """
 
-from collections.abc import Iterable
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
-from gridc.diagnostics.codes import CODES
+PACKAGE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A catalogue entry: a one-line title, the long form that `gridc explain` prints, and a part of a spec
+    in which what is wrong is marked `# not:` and what is right `# but:`."""
+
+    title: str
+    explanation: str
+    example: str | None = None
+
+
+class Catalogue(Mapping[str, Code]):
+    """Every code, in order. The rooms are read when the first one is looked up, which most commands never do.
+
+    Raises `ValueError` where two rooms explain one code.
+    """
+
+    @cached_property
+    def _codes(self) -> dict[str, Code]:
+        by_code: dict[str, Code] = {}
+        for room in PACKAGE.rglob("codes.toml"):
+            for code, stated in tomllib.loads(room.read_text("utf-8")).items():
+                if code in by_code:
+                    raise ValueError(f"{code} is explained twice, once in {room.relative_to(PACKAGE)}")
+                explanation = " ".join(stated["explanation"].split())
+                by_code[code] = Code(stated["title"], explanation, stated.get("example"))
+        return dict(sorted(by_code.items()))
+
+    def __getitem__(self, code: str) -> Code:
+        return self._codes[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._codes)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+
+CODES = Catalogue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +120,6 @@ class GridcError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the diagnostics, as the command line prints them. (IPython asks for it.)"""
-        from gridc.diagnostics.printed import diagnostics
 
         return diagnostics(self.diagnostics).split("\n")
 
@@ -131,3 +180,78 @@ class Collector:
     def raise_if_any(self) -> None:
         if self.diagnostics:
             raise SpecError(self.diagnostics)
+
+
+WIDTH = 90
+
+
+def text(code: str) -> str:
+    """As `gridc explain` prints it."""
+    entry = CODES[code]
+    paragraphs = [f"{code}: {entry.title}", textwrap.fill(entry.explanation, WIDTH)]
+    if entry.example is not None:
+        paragraphs.append(textwrap.indent(entry.example.strip("\n"), "    "))
+    return "\n\n".join(paragraphs)
+
+
+def markdown(code: str) -> str:
+    """The same for code scanning services and documents."""
+    entry = CODES[code]
+    example = "" if entry.example is None else f"\n\n```toml\n{entry.example.strip()}\n```"
+    return f"{entry.explanation}{example}"
+
+
+KeyPath = tuple[str | int, ...]
+"""Where a value lies in the parsed document: `("axis", 0, "level", 2, "id")`."""
+
+
+DECEIVING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u202a-\u202e\u2066-\u2069]")
+"""Control characters except tab and line ends, and those that turn the direction of writing."""
+
+
+def visible(text: str) -> str:
+    """The text on one line, with a picture for each character that would be obeyed."""
+    return text if text.isprintable() else "".join(map(_picture, text))
+
+
+def _picture(character: str) -> str:
+    if ord(character) < 32:
+        return chr(0x2400 + ord(character))
+    return "\ufffd" if DECEIVING.match(character) or character in "\x85\u2028\u2029" else character
+
+
+class Paint(Protocol):
+    """Colours a text (`fg`, `bold`), where that can be seen."""
+
+    def __call__(self, text: str, **style: Any) -> str: ...
+
+
+def unpainted(text: str, **style: Any) -> str:
+    """The text as it is."""
+    return text
+
+
+def diagnostic(finding: Diagnostic, paint: Paint = unpainted) -> str:
+    """One finding. What came from files is shown, never obeyed."""
+    code = paint(f"error[{finding.code}]", fg="red", bold=True)
+    lines = [f"{code}: {paint(visible(finding.message), bold=True)}"]
+    if finding.file is not None:
+        lines.append(f"  {paint('-->', fg='blue')} {visible(finding.place)}")
+    if finding.line is not None and finding.span is not None:
+        number, gap = str(finding.span.line), " " * len(str(finding.span.line))
+        room = max(1, len(finding.line) - finding.span.column + 1)
+        caret = " " * (finding.span.column - 1) + "^" * min(finding.span.length, room)
+        lines += [f"{gap} |", f"{number} | {visible(finding.line)}", f"{gap} | {paint(caret, fg='red')}"]
+    if finding.help:
+        lines.append(f"   = {paint('help', fg='green')}: {visible(finding.help)}")
+    return "\n".join(lines)
+
+
+def diagnostics(findings: Sequence[Diagnostic], limit: int = 50, paint: Paint = unpainted) -> str:
+    """All findings, or the first ones and how many there are of each further code."""
+    text = "\n\n".join(diagnostic(finding, paint) for finding in findings[:limit])
+    rest = sorted(finding.code for finding in findings[limit:])
+    more = ", ".join(f"{len(list(same))} more {code}" for code, same in groupby(rest))
+    codes = ", ".join(dict.fromkeys(finding.code for finding in findings))
+    closing = f"{more} (--json lists all)" if more else ""
+    return "\n\n".join(filter(None, [text, closing, f"`gridc explain CODE` says more about {codes}"]))

@@ -12,9 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from gridc import __version__
-from gridc.diagnostics import explain
-from gridc.diagnostics.codes import CODES, Code
-from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics import errors
+from gridc.diagnostics.errors import CODES, Code, Diagnostic
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -62,7 +61,7 @@ def _rule(code: str, entry: Code) -> dict[str, Any]:
         "name": "".join(word[:1].upper() + word[1:] for word in entry.title.split() if word.isalnum()),
         "shortDescription": {"text": f"{title}."},
         "fullDescription": {"text": entry.explanation},
-        "help": {"text": explain.text(code), "markdown": explain.markdown(code)},
+        "help": {"text": errors.text(code), "markdown": errors.markdown(code)},
         "defaultConfiguration": {"level": "error"},
         "properties": {"problem.severity": "error", "precision": "very-high"},
     }

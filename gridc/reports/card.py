@@ -1,31 +1,42 @@
-"""Findings -> GRID cards, as a document and as Markdown."""
+"""Findings -> GRID cards: the document, Markdown, the sentences of a model card, and what is held fixed.
+
+Field (vi) of a card: what a study does not vary, and what identifies how it was made.
+
+The author's own words come first. All else follows from the grid, the plan and the run, so that nobody has to
+remember it: the axes that SafetyRepro (app. B and W) asks a card to name, levels that never gave another
+score, combinations that were left out, and seeds, digests and versions.
+"""
 
 import json
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations
 from typing import Any
 
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.measurands import names_of
-from gridc.compiler.grid.cell import ONLY
+from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.instrument.propagation import PARTS, STATES
-from gridc.diagnostics.codes import CODES
+from gridc.compiler.instrument.setting import Setting
+from gridc.diagnostics.errors import CODES
+from gridc.numbers import counted, percent
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
-from gridc.reports.scope import scope_statement, varied_axes
+from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
-from gridc.reports.statements.cards import held_fixed, verdict
-from gridc.reports.templates import render, shown_points
-from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, units_words
+from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, selected, units_words
+from gridc.schema.base import PLUGIN
 from gridc.schema.card import (
     FORMAT,
     Card,
     CardDeck,
     CardRate,
+    HeldFixed,
     LevelRow,
     ModelPairRow,
     Neighbourhood,
@@ -33,10 +44,270 @@ from gridc.schema.card import (
     PropagationRow,
     RankingStability,
     Receipt,
+    ScopeStatement,
     VerdictStability,
     Waiver,
 )
-from gridc.statistics.resample import ResampledStatistic
+from gridc.schema.models import Model, engine_kind
+from gridc.schema.spec import Benchmark, Spec
+from gridc.statistics.envelope import ResampledStatistic
+from gridc.statistics.paired_runs import pair_levels
+
+PROVIDERS = "as the provider has it; not seen from here"
+PLUGINS = "as the plug-in has it; not seen from here"
+
+
+def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) -> ScopeStatement:
+    """What the study leaves as it is for this model on this benchmark."""
+    spec = findings.plan.study.spec
+    model = next(declared for declared in spec.model if declared.id == name)
+    source = next(declared for declared in spec.benchmark if declared.id == benchmark.benchmark)
+    return ScopeStatement(
+        stated=spec.study.not_varied,
+        held=tuple(_held(findings, benchmark, model, source)),
+        observed=(*_left_out(findings, source.id), *_idle(spec, benchmark, name)),
+        made_with=dict(_made_with(findings, source)),
+    )
+
+
+def varied_axes(spec: Spec) -> dict[str, tuple[str, ...]]:
+    """The axes with several levels, and the names of those."""
+    return {axis.id: tuple(level.id for level in axis.level) for axis in spec.axis if len(axis.level) > 1}
+
+
+def _held(
+    findings: Findings, benchmark: BenchmarkFinding, model: Model, source: Benchmark
+) -> Iterator[HeldFixed]:
+    """Everything that the field has to name and that this grid holds at one value, with the value."""
+    spec, cells = (
+        findings.plan.study.spec,
+        [score for score in benchmark.cells if score.cell.model == model.id],
+    )
+    settings = [score.cell.setting for score in cells]
+    named = {_plain(axis) for axis in varied_axes(spec)}
+
+    def held(what: str, at: str, *values: object) -> Iterator[HeldFixed]:
+        """The row, unless the values of the grid differ, or an axis has the name of what is held."""
+        if len({repr(value) for value in values}) < 2 and _plain(what) not in named:
+            yield HeldFixed(what=what, at=at)
+
+    yield HeldFixed(
+        what="models and sizes", at=f"{', '.join(declared.id for declared in spec.model)}, and no other"
+    )
+    for axis in spec.axis:
+        if len(axis.level) == 1:
+            yield HeldFixed(what=axis.id, at=f"{axis.level[0].id} throughout")
+    provider = engine_kind(model.engine).provider
+    elsewhere = PROVIDERS if provider else PLUGINS if model.engine.startswith(PLUGIN) else None
+    precisions = sorted({setting.precision for setting in settings})
+    precise = PROVIDERS if provider else f"{', '.join(precisions)} throughout"
+    yield from held("quantization", precise, *precisions)
+    yield from held("item subset", _items(benchmark, source), *(setting.items for setting in settings))
+    if any(setting.shots for setting in settings) and source.exemplars is not None:
+        yield from held("draw of the exemplars", f"one, seed {source.exemplars.seed}")
+    yield from held("seeds of sampled answers", _seeds(spec, settings, elsewhere is None))
+    systems = [setting.system for setting in settings]
+    yield from held("system prompt", "none" if systems[:1] == [None] else "one text throughout", *systems)
+    scaffolds = [None if setting.scaffold is None else setting.scaffold.kind for setting in settings]
+    kind = next(iter(scaffolds), None) or "none: the model is asked directly"
+    yield from held("scaffold", kind, *scaffolds)
+    local = "none: the weights run locally"
+    yield from held("moderation", elsewhere or "none between the model and the score")
+    yield from held("routing", elsewhere or local)
+    yield from held("API version", f"{model.source}, {elsewhere}" if elsewhere else local)
+    yield from held("region", elsewhere or local)
+    yield HeldFixed(what="harness", at=f"gridc {findings.lock.gridc} alone")
+
+
+def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
+    drawn = source.sample
+    if drawn is None or (drawn.n is None and drawn.share is None):
+        return f"the same {benchmark.items:,} items throughout"
+    return f"{benchmark.items:,} items, one draw with seed {drawn.seed}"
+
+
+def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
+    """How often a sampled call is answered, and whether its seed decides the answer: that is sure `here`."""
+    replicates = sorted({setting.replicates for setting in settings if setting.temperature > 0})
+    if not replicates:
+        return "none: no answer is sampled"
+    times = "one answer each" if replicates == [1] else f"{' or '.join(map(str, replicates))} answers each"
+    seed = f"from seed {spec.sampling.seed}"
+    return f"{times}, {seed} alone" if here else f"{times}, {seed} as far as it is followed there"
+
+
+def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str]]:
+    """What identifies the study's making: versions, seeds, digests, and the anchor as it was declared."""
+    study, spec = findings.plan.study, findings.plan.study.spec
+    yield "harness", f"gridc {findings.lock.gridc}"
+    anchor = spec.analysis.anchor
+    yield (
+        "anchor",
+        "the first configuration of the spec; none is declared" if anchor is None else selected(anchor),
+    )
+    yield "seed of the answers", str(spec.sampling.seed)
+    drawn = source.sample
+    if drawn is not None and drawn.seed is not None:
+        yield "seed of the items", str(drawn.seed)
+    if source.exemplars is not None:
+        yield "seed of the exemplars", str(source.exemplars.seed)
+    for name, digest in sorted(study.stamped()["inputs"]["templates"].items()):
+        yield f"template {name}", digest
+    words = drawn_words(spec)
+    if words is not None:
+        yield "configurations", words.rstrip(".")
+
+
+def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
+    """Combinations that were excluded, and rows of the files of which no item was made."""
+    plan = findings.plan
+    excluded = plan.envelope(benchmark).excluded
+    yield from (
+        f"{exclusion.why}: not run" for exclusion in plan.study.spec.exclude if excluded.get(exclusion.why)
+    )
+    unread = len(plan.study.left_out().get(benchmark, ()))
+    if unread:
+        yield f"{unread:,} of the rows of its files, which do not follow the format: left out"
+
+
+def _idle(spec: Spec, benchmark: BenchmarkFinding, model: str) -> Iterator[str]:
+    """Pairs of levels that never gave this model another score, all else the same."""
+    scored = [
+        (score.cell.levels, score.score)
+        for score in benchmark.cells
+        if score.cell.model == model and score.score is not None
+    ]
+    for axis in spec.axis:
+        for before, after in combinations([level.id for level in axis.level], 2):
+            deltas = pair_levels(scored, axis.id, before, after).deltas
+            if deltas and not any(delta.delta for delta in deltas):
+                over = f"{len(deltas)} {'pair' if len(deltas) == 1 else 'pairs'} of configurations"
+                yield f"{axis.id} {before} and {after}: varied, the same score in {over}"
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("_", " ").replace("-", " ").casefold().split()).removesuffix("s")
+
+
+@dataclass(frozen=True, slots=True)
+class CardPair:
+    """Two models on a benchmark, as the card of the first has it."""
+
+    card: Card
+    row: ModelPairRow
+
+    @property
+    def reverses(self) -> bool:
+        return bool(self.row.higher and self.row.lower)
+
+    @property
+    def where(self) -> str:
+        return f"{self.card.model} and {self.row.other} on {self.card.benchmark}"
+
+
+def verdict(deck: CardDeck) -> tuple[str, ...]:
+    """What the cards say, a sentence each, the first the most important: whose order depends on the
+    configuration, how far scores move, and what of that is more than a fact about these items."""
+    pairs = comparisons(deck.cards)
+    return (*_order(deck, pairs), *_movement(deck.cards), *_beyond(deck, pairs), *_interim(deck))
+
+
+def comparisons(cards: Sequence[Card]) -> list[CardPair]:
+    """Every pair of models on every benchmark once, the strongest evidence first."""
+    told: dict[tuple[str, frozenset[str]], CardPair] = {}
+    for card in cards:
+        for row in card.ranking_stability.pairs:
+            told.setdefault((card.benchmark, frozenset((card.model, row.other))), CardPair(card, row))
+    return sorted(told.values(), key=lambda pair: (not pair.row.certified, not pair.row.supported))
+
+
+def held_fixed(deck: CardDeck) -> list[str]:
+    """What no card of the deck varies, each named once."""
+    cards = [{row.what for row in card.scope_statement.held} for card in deck.cards]
+    rows = deck.cards[0].scope_statement.held if deck.cards else ()
+    return [row.what for row in rows if all(row.what in names for names in cards)]
+
+
+def _interim(deck: CardDeck) -> Iterator[str]:
+    if not deck.complete:
+        yield "The run is incomplete: every number here is an interim look."
+    if deck.calls_before_stamp:
+        yield (
+            f"{deck.calls_before_stamp:,} calls are dated before the stamp by the store’s own clock: unless "
+            "that clock was set back, their data predate it."
+        )
+
+
+def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
+    """In how many comparisons a configuration decides who scores higher; one alone has nothing to decide."""
+    if all(pair.row.measured < 2 for pair in pairs):
+        return
+    names = list(dict.fromkeys(card.model for card in deck.cards))
+    who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
+    reversing = [pair for pair in pairs if pair.reverses]
+    seen = "" if all(pair.row.measured == pair.row.size for pair in pairs) else ", as far as measured"
+    choice = "the choice of the harness configuration (what is varied, see below)"
+    if len(pairs) == 1:
+        verb = "decides" if reversing else "does not decide"
+        yield f"On these items {choice} {verb} whether {who} scores higher{seen}."
+    elif reversing:
+        of = f"{len(reversing)} of {counted(len(pairs), 'comparison')}"
+        yield f"On these items, in {of}, {choice} decides whether {who} scores higher{seen}."
+    else:
+        of = f"none of {counted(len(pairs), 'comparison')}"
+        yield f"On these items, in {of} does {choice} decide whether {who} scores higher{seen}."
+
+
+def _movement(cards: Sequence[Card]) -> Iterator[str]:
+    """The score that the choice of a configuration moves the most."""
+    full = [(card, row) for card in cards for row in card.score_neighbourhood if row.kind == "full"]
+    if not full:
+        yield "Nothing is measured yet."
+        return
+    card, row = max(full, key=lambda each: (each[1].greatest - each[1].least, each[1].configurations))
+    score = f"the score of {card.model} on {card.benchmark}"
+    if row.configurations < 2:
+        yield "One configuration is measured, so nothing says how far a score depends on it."
+    elif row.least == row.greatest:
+        yield f"No score moves: {score} is {percent(row.least)} under all {row.configurations:,}."
+    else:
+        yield (
+            f"Over {row.configurations:,} configurations {score} goes from {percent(row.least)} to "
+            f"{percent(row.greatest)}."
+        )
+
+
+def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
+    """What is claimed for other items, by strength; that nothing is, where nothing is."""
+    if not pairs or not deck.complete:
+        return
+    claimed = []
+    for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
+        certified = [pair.where for pair in pairs if pair.row.certified == claim]
+        supported = [
+            pair.where for pair in pairs if pair.row.supported == claim and pair.row.certified != claim
+        ]
+        strengths = [
+            f"{word} for {'; '.join(names)}"
+            for word, names in (("certified", certified), ("supported", supported))
+            if names
+        ]
+        if strengths:
+            claimed.append(f"{words} is {' and '.join(strengths)}")
+    if claimed:
+        text = "; ".join(claimed)
+        rest = " The other comparisons are counts on these items." if _some_descriptive(pairs) else ""
+        yield f"For other items of the same kind, {text}.{rest}"
+    else:
+        yield (
+            "No comparison is shown to come out the same for other items of the same kind: all are counts on "
+            "these items."
+        )
+
+
+def _some_descriptive(pairs: Sequence[CardPair]) -> bool:
+    return any(not (pair.row.certified or pair.row.supported) for pair in pairs)
+
 
 SCORING = ("cut_off", "endings", "scoring", "judging")
 """The statements that a card has of what scores count."""
@@ -219,7 +490,7 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     return Receipt(
         configuration=dict(cell.levels),
         setting={
-            field.name: _plain(field.name, getattr(cell.setting, field.name))
+            field.name: _as_stated(field.name, getattr(cell.setting, field.name))
             for field in fields(cell.setting)
         },
         measurands=names_of(cell.setting),
@@ -228,7 +499,7 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     )
 
 
-def _plain(key: str, value: Any) -> Any:
+def _as_stated(key: str, value: Any) -> Any:
     """A value of a setting as a receipt has it: a table, which `vars` is too, as the spec writes it."""
     if key == "vars" and value:
         return as_written(dict(value))

@@ -8,24 +8,28 @@ from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.findings.analysis import MAXIMA, Between
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
-from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.quantities import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
     BenchmarkRow,
+    BetweenRow,
     Certificate,
     ConfigurationRow,
     IntervalsRow,
+    OrderingCounts,
+    OrderingRow,
+    PairRow,
     RateRow,
+    ReadableRow,
     ResultsAnchorRow,
+    ScopeRow,
     Tally,
 )
-from gridc.schema.scopes import OrderingCounts, OrderingRow, PairRow, ReadableRow, ScopeRow
-from gridc.schema.spread import BetweenRow
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
     1: "higher_is_better",

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
 from gridc.numbers import counted
-from gridc.reports.printed import Printed, as_markdown
-from gridc.reports.templates import markdown
+from gridc.reports.rendering import Printed, markdown, table_markdown
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
 
@@ -56,7 +55,7 @@ def as_text(study: str, rows: Sequence[ReportCriterion]) -> str:
         )
         for source in dict.fromkeys(row.source for row in rows)
     ]
-    return "\n".join([f"# Checklists: {markdown(study)}", "", *map(as_markdown, tables)])
+    return "\n".join([f"# Checklists: {markdown(study)}", "", *map(table_markdown, tables)])
 
 
 def _author(deck: CardDeck, scorecard: Scorecard) -> None:

@@ -1,7 +1,7 @@
-"""Findings -> files: every document of a report, each replaced in one step."""
+"""Findings -> files: every document of a report; the deviation log and the tables for papers."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,148 @@ from pydantic import BaseModel, ValidationError
 
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
 from gridc.files import require_unlinked, write_atomic
-from gridc.reports import deviation_report, paper_tables
+from gridc.numbers import number, percent
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
+from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, drawn_curves, lay_out
+from gridc.reports.rendering import Printed, as_latex, markdown, render, table_markdown
 from gridc.reports.scorecard import document as scorecard
+from gridc.reports.scorecard.document import scorecard_tables
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
+from gridc.schema.deviation import FORMAT, ChangedPath, DeviationReport
+from gridc.schema.scorecard import Scorecard
+
+DEVIATION_COLUMNS = ("id", "element", "path", "registered", "implemented", "reason", "phase", "impact")
+
+
+def deviation_report(findings: Findings) -> DeviationReport:
+    """The log of a study whose departures are all explained."""
+    return DeviationReport.of(
+        findings, format=FORMAT, created=findings.lock.created, observed=findings[CONDUCT].observed
+    )
+
+
+def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
+    """The entries, a row for each path, and what the run observed."""
+    rows = []
+    for entry in report.deviations:
+        undone = " (undone)" if entry.resolved else ""
+        explanation = (entry.reason, entry.phase or "not stated", entry.impact or "not stated")
+        for place, change in enumerate(entry.changes):
+            first = (entry.id, f"{entry.element}{undone}") if place == 0 else ("", "")
+            values = _value(change, "registered"), _value(change, "implemented")
+            rows.append((*first, change.path, *values, *(explanation if place == 0 else ("", "", ""))))
+    yield Printed(
+        "deviations", "Deviations from the stamp", DEVIATION_COLUMNS, tuple(rows),
+        note="Values are the difference of the stamped and the current study; reasons, phases and impacts "
+        "are their author’s.",
+    )  # fmt: skip
+    yield Printed(
+        "observed",
+        "What the run observed",
+        ("observation",),
+        tuple((sentence,) for sentence in report.observed),
+    )
+
+
+def _value(change: ChangedPath, side: str) -> str:
+    """A value in full, as JSON; a text without its quotes."""
+    if side in change.absent:
+        return "absent"
+    value = getattr(change, side)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def deviation_text(report: DeviationReport) -> str:
+    """The report in Markdown."""
+    head = [f"# Deviation log: {markdown(report.title)}", "", f"{_stamped(report)}", ""]
+    return "\n".join([*head, *(table_markdown(table) for table in deviation_tables(report))])
+
+
+def _stamped(report: DeviationReport) -> str:
+    ran = "" if report.stamp == report.registered else f" The study as it ran has the stamp `{report.stamp}`."
+    date = markdown(report.created[:10])
+    return f"Study {markdown(report.study)}, stamped `{report.registered}` on {date}.{ran}"
+
+
+def deviation_html(report: DeviationReport) -> str:
+    """The report as a page."""
+    return render("deviations.html.jinja", report=report, tables=list(deviation_tables(report)))
+
+
+def deviation_tex(report: DeviationReport) -> str:
+    """The report's tables in LaTeX."""
+    return as_latex(
+        list(deviation_tables(report)), f"Deviation log of {report.study}, stamp {report.registered}"
+    )
+
+
+def paper_tex(certificate: Certificate, deck: CardDeck, card: Scorecard) -> str:
+    """A file to `\\input`, every table with a label of its own."""
+    tables = [
+        *_pair_tables(certificate),
+        _range_table(deck),
+        _falsification_table(certificate),
+        *scorecard_tables(card),
+    ]
+    return as_latex(tables, f"Tables of {certificate.study}, stamp {certificate.stamp}")
+
+
+def _pair_tables(certificate: Certificate) -> Iterator[Printed]:
+    columns = ("a", "b", "N+", "N-", "N0", "|C|", "rho_flip", "certified", "supported", "on these items")
+    for row in certificate.benchmarks:
+        rows = tuple(
+            (
+                pair.a,
+                pair.b,
+                f"{pair.plus}",
+                f"{pair.minus}",
+                f"{pair.ties}",
+                f"{pair.size}",
+                f"{'≥ ' if pair.measured < pair.size else ''}{number(pair.rho_flip)}",
+                pair.evidence.certified.claim or "nothing",
+                pair.evidence.supported.claim or "nothing",
+                pair.words,
+            )
+            for pair in row.scopes[0].pairs
+        )
+        yield Printed(
+            f"pairs-{row.benchmark}", f"Pairs on {row.benchmark}", columns, rows, frozenset(columns[2:7])
+        )
+
+
+def _range_table(deck: CardDeck) -> Printed:
+    columns = ("model", "benchmark", "configurations", "min", "mean", "max", "SDI")
+    rows = tuple(
+        (
+            card.model,
+            card.benchmark,
+            f"{neighbourhood.configurations}",
+            percent(neighbourhood.least),
+            percent(neighbourhood.mean),
+            percent(neighbourhood.greatest),
+            percent(neighbourhood.sdi),
+        )
+        for card in deck.cards
+        for neighbourhood in card.score_neighbourhood
+        if neighbourhood.kind == "full"
+    )
+    return Printed("ranges", "Scores over the envelope", columns, rows, frozenset(columns[2:]))
+
+
+def _falsification_table(certificate: Certificate) -> Printed:
+    columns = ("test", "criterion", "result", "worst value")
+    rows = tuple(
+        (row.test, row.criterion, row.result, "–" if row.value is None else number(row.value))
+        for row in certificate.falsifications
+    )
+    return Printed("falsification", "Falsification tests", columns, rows, frozenset(columns[3:]))
+
 
 FIGURES = "figures"
 """The folder of the figures that are written as files, beside the reports."""
@@ -79,7 +211,7 @@ def read_deck(path: Path) -> CardDeck:
 def texts(findings: Findings) -> dict[str, str]:
     """Every report file's text, by name. The same findings give the same bytes."""
     made = documents(findings)
-    card, log = scorecard.make_scorecard(findings), deviation_report.deviation_report(findings)
+    card, log = scorecard.make_scorecard(findings), deviation_report(findings)
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
         "certificate.json": _json(made.certificate),
@@ -89,11 +221,11 @@ def texts(findings: Findings) -> dict[str, str]:
         "scorecard.html": scorecard.as_html(card),
         "scorecard.md": scorecard.as_text(card),
         "scorecard.json": _json(card),
-        "deviations.html": deviation_report.as_html(log),
-        "deviations.md": deviation_report.as_text(log),
+        "deviations.html": deviation_html(log),
+        "deviations.md": deviation_text(log),
         "deviations.json": _json(log),
-        "deviations.tex": deviation_report.as_tex(log),
-        "tables.tex": paper_tables.as_tex(made.certificate, made.deck, card),
+        "deviations.tex": deviation_tex(log),
+        "tables.tex": paper_tex(made.certificate, made.deck, card),
     }
 
 

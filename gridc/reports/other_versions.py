@@ -18,7 +18,7 @@ from math import isclose
 from typing import Any
 
 from gridc import __version__
-from gridc.compiler.lock.diff import ABSENT, brief
+from gridc.compiler.lock.deviations import ABSENT, brief
 from gridc.schema.canonical import digest_bytes
 
 PROSE = {

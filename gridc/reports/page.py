@@ -10,31 +10,29 @@ from statistics import median
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import decided
-from gridc.compiler.grid.cell import ONLY
+from gridc.compiler.grid.cells import ONLY
 from gridc.numbers import hundredths, number, p_value, percent
 from gridc.reports import addresses, figures
 from gridc.reports.estimates.labels import index_asked
-from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
+from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.rendering import render
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, urgent
 from gridc.reports.statements.pairs import strength_of
-from gridc.reports.statements.readings import unreadable_words
+from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.templates import render
 from gridc.reports.words import ASSUMED, effects, selected, term_name, units_words
-from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
-from gridc.schema.certificate import BenchmarkRow, Certificate
-from gridc.schema.scopes import ScopeRow, WitnessRow
-from gridc.statistics import orderings
-from gridc.statistics.direction import Direction
-from gridc.statistics.orderings import Order
+from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
+from gridc.schema.spec import Benchmark
+from gridc.statistics import envelope
+from gridc.statistics.envelope import Direction, Order
 
 PROMINENT = 3
 """How many of the certificate's sentences are not folded away."""
@@ -345,5 +343,5 @@ def _orders(
             if score is not None and score.score is not None
         }
         if len(scores) == len(models):
-            counted[orderings.order_of(scores)] += 1
+            counted[envelope.order_of(scores)] += 1
     return tuple(counted.most_common())

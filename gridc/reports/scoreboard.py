@@ -4,20 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gridc.compiler.grid.cell import anchored
+from gridc.compiler.grid.cells import anchored
 from gridc.compiler.instrument.score import chance
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.intervals import unit_intervals
-from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
-from gridc.reports.findings.scores import CellScore, by_benchmark
+from gridc.reports.findings.scores import CellScore, by_benchmark, gather, unit_intervals
 from gridc.schema.inference import rate_kind
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.direction import Direction
-from gridc.statistics.unit_bootstrap import Ends
+from gridc.statistics.envelope import Direction
+from gridc.statistics.unit_intervals import Ends
 
 
 @dataclass(frozen=True, slots=True)

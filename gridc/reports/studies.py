@@ -10,20 +10,19 @@ from typing import Any, NamedTuple
 from gridc import __version__
 from gridc.compiler.hypotheses import kind_of, sharing
 from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
-from gridc.compiler.lock.diff import differences
+from gridc.compiler.lock.deviations import differences
 from gridc.numbers import counted, hundredths, p_value, points
 from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import Claim, HypothesisFinding, rate_of, step_down
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.printed import Printed, as_markdown
+from gridc.reports.rendering import Printed, in_configurations, markdown, render, table_markdown
+from gridc.reports.scorecard.document import HELD, STATED
 from gridc.reports.scorecard.methodology import since_when, stamped_first
-from gridc.reports.scorecard.tables import HELD, STATED
 from gridc.reports.scorecard.validity import claims, places_of
-from gridc.reports.templates import in_configurations, markdown, render
 from gridc.reports.words import PLURAL
-from gridc.schema.studies import (
-    FORMAT,
+from gridc.schema.scorecard import (
+    STUDIES_FORMAT,
     BudgetLine,
     CorrectedClaim,
     PairedStudies,
@@ -33,9 +32,9 @@ from gridc.schema.studies import (
     StudyClaim,
     StudySample,
 )
-from gridc.statistics.contrasts import pair_stores
-from gridc.statistics.digits import digits
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
+from gridc.statistics.paired_runs import pair_stores
+from gridc.statistics.reproducibility import digits
 
 ASKED = ("model", "benchmark", "harness", "axis", "judge", "sampling", "outcome")
 """The tables of a spec that can change what a cell asks and how it counts."""
@@ -55,7 +54,7 @@ def studies_report(several: Sequence[Findings]) -> StudiesTogether:
     budget = tuple(line for one in confirming for line in _levels(one))
     alpha = min((line.alpha for line in budget), default=None)
     return StudiesTogether(
-        format=FORMAT,
+        format=STUDIES_FORMAT,
         gridc=__version__,
         studies=tuple(_study(one) for one in named),
         samples=tuple(row for one in named for row in _samples(one)),
@@ -472,7 +471,7 @@ def in_short(report: StudiesTogether) -> Iterator[str]:
 def as_text(report: StudiesTogether) -> str:
     """The report in Markdown."""
     names = ", ".join(markdown(row.name) for row in report.studies)
-    tables = [as_markdown(table) for table in studies_tables(report)]
+    tables = [table_markdown(table) for table in studies_tables(report)]
     return "\n".join([f"# {counted(len(report.studies), 'study', 'studies')}: {names}", "", *tables])
 
 

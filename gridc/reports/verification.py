@@ -16,29 +16,25 @@ from pydantic_core import from_json
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.prices import TokenPrice, prices_of
+from gridc.compiler.inputs.models import TokenPrice, prices_of
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
-from gridc.compiler.lock.deviations import log_path, reconcile
-from gridc.compiler.lock.diff import behaviour_differences, brief, differences
+from gridc.compiler.lock.deviations import behaviour_differences, brief, differences, log_path, reconcile
 from gridc.compiler.lock.lock import Lock, holds_fingerprints
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import other_versions
-from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
-from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
-from gridc.reports.findings.audit import AUDITS
-from gridc.reports.findings.blinding import GUESSES, SANITISED
-from gridc.reports.findings.find import find, noted_of_items
-from gridc.reports.findings.judges import JUDGING
+from gridc.reports.findings.components import ATTRIBUTION, Attribution
+from gridc.reports.findings.findings import find, noted_of_items
+from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
-from gridc.reports.seals import of_blinding
-from gridc.reports.verified_samples import of_samples, unscored_here
+from gridc.reports.ties import FINISH, check_ties, claimed, claimed_of_results
+from gridc.reports.verified_samples import of_blinding, of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
-from gridc.runtime.judgements import judged
+from gridc.runtime.blinding import judging_state
 from gridc.runtime.store import digests
 from gridc.runtime.store.digests import CallRecords, CellResults
 from gridc.runtime.store.events import (
@@ -56,7 +52,7 @@ from gridc.runtime.store.events import (
 )
 from gridc.runtime.store.items import PLANNED, named_digest
 from gridc.runtime.store.opening import BESIDE
-from gridc.runtime.store.rows import CheckedCall, PricedRequest, Progress
+from gridc.runtime.store.reader import CheckedCall, PricedRequest, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes, has_one_reading
 
@@ -102,7 +98,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
                 )
                 diagnostics.append(Diagnostic("GC706", message))
-            judgements = judged(plan, store)
+            judgements = judging_state(plan, store)
             if judgements is not None:
                 diagnostics += guarded("the judgements", of_judgements(plan, store, judgements))
             diagnostics += guarded("the blinding", of_blinding(plan, store, events))

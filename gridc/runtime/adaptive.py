@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.lock.deviations import Reconciled
@@ -16,10 +16,9 @@ from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.budget import Meter, connecting
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
-from gridc.runtime.run import note_deviations, stop_at_cap
+from gridc.runtime.run import Meter, connecting, note_deviations, stop_at_cap
 from gridc.runtime.stages import Say, call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer

@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.schema.base import ALPHA
-from gridc.statistics.e_process import DirectionWealth, Duel, Race
+from gridc.statistics.betting import DirectionWealth, Duel, Race
 
 FORMAT = "gridc-witness/1"
 

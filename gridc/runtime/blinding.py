@@ -1,4 +1,6 @@
-"""Blinding: what a judge is handed does not say which cell it came from (DESIGN 6.4).
+"""Blinding: what a judge is handed names no cell (DESIGN 6.4); and what the judges come to.
+
+Blinding: what a judge is handed does not say which cell it came from (DESIGN 6.4).
 
 Every response gets a UUID under a secret number. The map from UUIDs to cells is sealed in the event chain
 before the first judgement, and opened only after the judgements are locked:
@@ -31,20 +33,22 @@ from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.sanitise import Known, Sanitised, known_of, reading, sanitise
 from gridc.compiler.instrument.scaffolds.turns import Messages, conversation, transcript
 from gridc.compiler.instrument.score import before_stop
+from gridc.compiler.lowering.judging import Judged, Key, Response, is_judged, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.events import Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.schema.judging import REFERENCE
 from gridc.schema.spec import Spec
-from gridc.statistics.seeded import ranked
+from gridc.statistics.reproducibility import ranked
 
 JUDGING = "judging"
 """What the map of the judges' responses is for; a sheet for people has a map of its own."""
@@ -283,3 +287,45 @@ def sheets(plan: Plan, store: Store) -> Iterator[Sheet]:
                 message = f"the sheet {sealed.about} is not the one that was sealed"
                 raise StoreError([Diagnostic("GC614", message)])
             yield sheet
+
+
+def responses(plan: Plan, store: Store) -> list[Response] | None:
+    """The responses that judges label, as they see them, in the order of the plan; None while a sample that
+    is judged lacks its answer, and where none is judged."""
+    cells = {cell.key: cell for cell in plan.cells() if is_judged(cell)}
+    if not cells:
+        return None
+    for key, cell in cells.items():
+        planned = len(plan.items(cell)) * cell.setting.replicates
+        if sum(1 for _ in store.answers(plan.study_digest, key)) < planned:
+            return None
+    items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
+    texts = {response.place: response.text for response in judged(plan, store)}
+    given = []
+    for (key, item, replicate), text in texts.items():
+        alone = Response(cells[key], items[key][item], replicate, text)
+        given.append(replace(alone, other=_compared(plan.study.spec, alone, texts)))
+    return given
+
+
+def _compared(spec: Spec, response: Response, texts: Mapping[Key, str]) -> str | None:
+    """The text that a response is compared with: the item's own, or what another model said in the same
+    configuration; None where nothing is compared, or there is none."""
+    judge = spec.judge_called(response.cell.setting.judge)
+    if judge is None or judge.compares is None:
+        return None
+    if judge.compares.against == REFERENCE:
+        return response.item.best
+    there = replace(response.cell, model=judge.compares.against)
+    return texts.get((there.key, response.item.id, response.replicate))
+
+
+def judging_state(plan: Plan, store: Store) -> Judged | None:
+    """What the judges come to by the replies that are stored; None while responses are missing."""
+    given = responses(plan, store)
+    return None if given is None else judged_by(plan.study, given, store.answer_to)
+
+
+def hides(plan: Plan) -> bool:
+    """Whether the study blinds its judges."""
+    return any(judge.blinding is not None for judge in plan.study.spec.declared_judges)

@@ -8,7 +8,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime import judging
 from gridc.runtime.blinding import JUDGING
-from gridc.runtime.engines.environments import differing, refusal, told
+from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.stages import scaffolded, waves
 from gridc.runtime.store.events import (
@@ -66,10 +66,12 @@ def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowl
     for name, identity in plan.study.asked_models.items():
         for precision in sorted({load.precision for load in loads if load.identity == identity.digest}):
             key = identity.digest, precision
-            unlike = differing(load.ran for load in loads if (load.identity, load.precision) == key)
-            sentence = told(name, unlike)
+            unlike = differing_environments(
+                load.ran for load in loads if (load.identity, load.precision) == key
+            )
+            sentence = environments_told(name, unlike)
             if unlike and not acknowledged:
-                raise StoreError([refusal(sentence)])
+                raise StoreError([environments_refusal(sentence)])
             if unlike and sentence not in noted:
                 store.record(Observed(stamp=plan.study_digest, what="environments", detail=sentence))
 

@@ -22,10 +22,9 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime.store.events import Event
 from gridc.runtime.store.items import cell_rows
-from gridc.runtime.store.planned import PlanWriter
-from gridc.runtime.store.rows import RECORDED
+from gridc.runtime.store.reader import RECORDED
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.writable import Writable, text_of
+from gridc.runtime.store.writable import PlanWriter, Writable, text_of
 from gridc.schema.canonical import canonical, digest
 from gridc.schema.comparison import AnswerState
 

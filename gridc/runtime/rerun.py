@@ -14,20 +14,20 @@ from math import ceil
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.options import candidates
 from gridc.compiler.instrument.score import score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.blinding import judging_state
 from gridc.runtime.engines import open_engine, proving
 from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, PendingBatch, answered
-from gridc.runtime.judgements import judged
 from gridc.runtime.stages import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import EXACT
-from gridc.schema.engines import engine_kind
-from gridc.statistics.detection import detection, exceeds, least_detected, least_exceeding
-from gridc.statistics.seeded import first
+from gridc.schema.models import engine_kind
+from gridc.statistics.exact_tests import detection, exceeds, least_detected, least_exceeding
+from gridc.statistics.reproducibility import first
 
 FACTOR, LEAST = 10, 1e-5
 """In fp32 a log-likelihood may move by so many times what batch shape moves it here, and by so many nats at
@@ -223,7 +223,7 @@ def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozens
                 if request.id in left:
                     left.remove(request.id)
                     yield replace(call_of(request), may_fail=True)
-    judgements = judged(plan, store) if left else None
+    judgements = judging_state(plan, store) if left else None
     for ask in () if judgements is None else judgements.asks:
         if ask.request.id in left:
             left.remove(ask.request.id)

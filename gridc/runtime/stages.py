@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, chain, count, islice, pairwise
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.plan import Plan

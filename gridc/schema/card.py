@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared
-from gridc.schema.certificate import FalsificationRow, FloorRow, UncomputedRow
-from gridc.schema.evidence import Claimed
+from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share
-from gridc.schema.scopes import ScopeKind
+from gridc.schema.rows import Claimed, Count, Digest, Part, Rounded, Share
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 

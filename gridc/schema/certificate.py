@@ -1,4 +1,6 @@
-"""The certificate: what a study says of the order of its models, in a form that anyone can recount.
+"""The certificate: what a study says of the order of its models and the spread of their scores.
+
+The certificate: what a study says of the order of its models, in a form that anyone can recount.
 
 It holds the counts of every cell, so that N+, N-, N0 and all that follows from them can be checked by
 any program that can count; `gridc verify` also checks the counts themselves against the store.
@@ -9,14 +11,289 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridc.schema.base import Id, Strength
-from gridc.schema.evidence import OrderingClaimRow, PairTestsRow
-from gridc.schema.hypotheses import HypothesisRow
+from gridc.schema.base import Declared, Id, Strength
+from gridc.schema.hypotheses import HypothesisRow, Standing
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share
-from gridc.schema.scopes import ScopeRow
-from gridc.schema.spread import AgreementRow, BetweenRow, LevelGapRow, MaximumRow, PairedRow, VarianceRow
-from gridc.statistics.decision import Verdict
+from gridc.schema.rows import (
+    Count,
+    Digest,
+    EvidenceRow,
+    OrderingClaimRow,
+    PairTestsRow,
+    Part,
+    Ratio,
+    Rounded,
+    Share,
+)
+from gridc.statistics.reproducibility import Verdict
+
+ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
+
+
+class WitnessRow(Part):
+    """A configuration that shows a direction, and both scores as [numerator, denominator]."""
+
+    configuration: str
+    a: Ratio
+    b: Ratio
+
+
+class NoiseRow(Part):
+    """In how many of N+ and of N- the gap is no larger than the shares of outcomes of both models that batch
+    shape alone changes, and where the verdict stands for it: a reversal needs a sign outside the floor in
+    each direction, one order needs every sign outside it."""
+
+    plus: Count
+    minus: Count
+    configurations: Annotated[tuple[str, ...], Field(description="Those counted in plus and minus.")]
+    unmeasured: Annotated[Count, Field(description="Signs of models without a measured floor.")]
+    standing: Standing
+
+
+class ReadableRow(Part):
+    """The counts of a pair per protocol: an unreadable answer is left out of its model's score. A
+    configuration where a model gave no readable answer is not measured."""
+
+    measured: Count
+    plus: Count
+    minus: Count
+    ties: Count
+    rho_flip: Share
+    d1: bool | None
+    d2: bool | None
+    words: str
+    agrees: Annotated[
+        bool, Field(description="Whether the majority, D1 and D2 are those of the intention-to-treat counts.")
+    ]
+
+
+class PairRow(Part):
+    """Prop. 1 for one pair of models: a scores higher in N+, lower in N-, the same in N0 of |C|."""
+
+    a: str
+    b: str
+    size: Annotated[int, Field(ge=1, description="|C|")]
+    measured: Annotated[int, Field(ge=0, description="Configurations where both have a score.")]
+    plus: Annotated[int, Field(ge=0, description="N+")]
+    minus: Annotated[int, Field(ge=0, description="N-")]
+    ties: Annotated[int, Field(ge=0, description="N0")]
+    rho_flip: Annotated[Share, Field(description="min(N+, N-) / |C|")]
+    ceiling: Annotated[Share, Field(description="floor((|C| - N0) / 2) / |C|")]
+    disagreement: Annotated[Rounded | None, Field(description="2 N+ N- / (|C| (|C| - 1))")]
+    d1: Annotated[
+        bool | None, Field(description="No strict reversal; null while the envelope is incomplete.")
+    ]
+    d2: Annotated[bool | None, Field(description="One sign verdict; null while the envelope is incomplete.")]
+    verdicts: Annotated[str, Field(description="The signs that occur.", pattern=r"^-?0?\+?$")]
+    words: Annotated[str, Field(description="The verdict of the counts, on these items.")]
+    minority_bound: Annotated[
+        Count | None,
+        Field(
+            description="Incomplete and no reversal seen: the most configurations that can go against the "
+            "order, had the measured ones been drawn at random (hypergeometric, 95 %)."
+        ),
+    ]
+    until_both: Annotated[
+        Rounded | None,
+        Field(
+            description="Expected number of configurations, asked in random order, until both signs are "
+            "seen; null without a reversal or while incomplete."
+        ),
+    ]
+    per_protocol: ReadableRow
+    noise: NoiseRow
+    evidence: EvidenceRow
+    witness_plus: WitnessRow | None
+    witness_minus: WitnessRow | None
+    rows: Annotated[Digest, Field(description="Digest of the cells behind the counts.")]
+
+
+class OrderingRow(Part):
+    """An order of all models, best first, tied models together, and where it is seen."""
+
+    order: tuple[tuple[str, ...], ...]
+    configuration: str
+
+
+class OrderingCounts(Part):
+    """How many orders are reachable, counted in three ways."""
+
+    possible: Count
+    strict: Annotated[int, Field(ge=0, description="Orders without ties.")]
+    weak: Annotated[int, Field(ge=0, description="Orders, ties allowed.")]
+    by_name: Annotated[
+        int, Field(ge=0, description="Orders after breaking ties by name, as the paper counts.")
+    ]
+    permutation_rate: Annotated[Share, Field(description="strict / possible")]
+    measured: Count
+    seen: tuple[OrderingRow, ...]
+
+
+class ScopeRow(Part):
+    """A part of the envelope and what it shows."""
+
+    kind: ScopeKind
+    name: str
+    declared: Declared
+    size: Count
+    configurations: tuple[str, ...]
+    pairs: tuple[PairRow, ...]
+    orderings: OrderingCounts
+    mismatch: Annotated[
+        Rounded | None, Field(description="Share of pairs of configurations with different total orders.")
+    ]
+    mismatch_by_name: Annotated[
+        Rounded | None, Field(description="The same after breaking ties by name, as the paper counts.")
+    ]
+    tau_r: Annotated[Rounded | None, Field(description="Mean Kendall tau-b over pairs of configurations.")]
+    tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]
+
+
+class ChangeRow(Part):
+    """Differences over `cells` pairs of cells, and their size: of two versions right - left, of two models
+    a - b."""
+
+    cells: Annotated[int, Field(ge=1)]
+    mean: Rounded
+    median_absolute: Rounded
+    mean_absolute: Rounded
+    max_absolute: Rounded
+    over_5: Annotated[Count, Field(description="Cells that move by more than 5 points.")]
+    over_10: Annotated[Count, Field(description="Cells that move by more than 10 points.")]
+
+
+class MovedRow(Part):
+    """A cell and its score on both sides, as [numerator, denominator]."""
+
+    cell: str
+    left: Ratio
+    right: Ratio
+
+
+class ReorderedRow(Part):
+    """A configuration whose order of models differs, and the pairs whose strict order is reversed."""
+
+    configuration: str
+    left: tuple[tuple[str, ...], ...]
+    right: tuple[tuple[str, ...], ...]
+    flips: tuple[tuple[str, str], ...]
+
+
+class PairedRow(Part):
+    """The paired report of two precisions, or of two stores (SafetyRepro, app. O). All else is the same."""
+
+    axis: Annotated[str | None, Field(description="Whose levels the sides are; null for two stores.")]
+    rows: Annotated[Digest | None, Field(description="Digest of the cells behind it; null for two stores.")]
+    left: str
+    right: str
+    unpaired: Annotated[Count, Field(description="Measured cells without a measured partner.")]
+    overall: ChangeRow | None
+    by_model: dict[str, ChangeRow]
+    largest: tuple[MovedRow, ...]
+    orderings: Annotated[Count, Field(description="Configurations in which every model is paired.")]
+    same_order: Annotated[Count, Field(description="Of these, with exactly the same order, ties as ties.")]
+    flips: Annotated[Count, Field(description="Strict orders of a pair that are reversed.")]
+    reordered: tuple[ReorderedRow, ...]
+
+
+class BetweenRow(Part):
+    """Two models, cell by cell, a - b: what a scale probe reads (SafetyRepro, app. Q). A range is max - min
+    of a model's scores over the configurations in which both are measured."""
+
+    a: str
+    b: str
+    rows: Digest
+    change: ChangeRow
+    range_a: Share
+    range_b: Share
+    sdi_a: Rounded | None
+    sdi_b: Rounded | None
+
+
+class AgreementRow(Part):
+    """The same responses of one model, scored under two levels of an axis (replicate 0 of every item, all
+    configurations that the levels share). Descriptive."""
+
+    model: str
+    axis: str
+    left: str
+    right: str
+    configurations: Count
+    both: Annotated[Count, Field(description="Items x configurations that earn the point under both.")]
+    left_only: Count
+    right_only: Count
+    neither: Count
+    kappa: Annotated[
+        Rounded | None,
+        Field(description="Cohen's; null where both rules give every item the same score."),
+    ]
+    least: Annotated[Rounded | None, Field(description="Kappa of the configuration where it is least.")]
+    greatest: Rounded | None
+    rows: Digest
+
+
+class TermRow(Part):
+    """A term of a variance decomposition: a main effect, or a pair of factors for their interaction."""
+
+    term: tuple[str, ...]
+    sum_of_squares: Rounded
+    df: Count
+    eta2: Rounded
+    omega2: Annotated[Rounded | None, Field(description="Null without residual degrees of freedom.")]
+
+
+class DecompositionRow(Part):
+    """Variance shares (SafetyRepro, app. F). On a balanced grid the four shares sum to one."""
+
+    type: Literal["II", "III"]
+    n: Annotated[Count, Field(description="Scores.")]
+    balanced: bool
+    terms: tuple[TermRow, ...]
+    residual: Rounded
+    residual_df: Count
+    total: Rounded
+    model: Annotated[Rounded, Field(description="eta^2 of the model.")]
+    implementation: Annotated[Rounded, Field(description="Sum of eta^2 over the harness axes.")]
+    interaction: Annotated[Rounded, Field(description="Sum of eta^2 over the two-way terms.")]
+    unexplained: Rounded
+    rho: Annotated[Rounded | None, Field(description="implementation / model.")]
+
+
+class VarianceRow(Part):
+    """The decomposition of one measurand's scores; `clean`: of its parse-clean cells."""
+
+    measurand: str
+    clean: bool
+    second: Annotated[DecompositionRow, Field(description="Type II sums of squares.")]
+    third: Annotated[DecompositionRow, Field(description="Type III: the same on a balanced grid.")]
+
+
+class LevelGapRow(Part):
+    """How far one model's score moves from one level of an axis to another, all else the same."""
+
+    axis: str
+    before: str
+    after: str
+    model: str
+    change: ChangeRow
+
+
+class IntervalRow(Part):
+    """A statistic and its central 95 % over resamples of the configurations; `dropped` are undefined."""
+
+    point: Rounded | None
+    low: Rounded | None
+    high: Rounded | None
+    dropped: Count
+
+
+class MaximumRow(Part):
+    """The largest value of a statistic over models and benchmarks (SafetyRepro, app. I)."""
+
+    name: str
+    slices: Annotated[Count, Field(description="Models x benchmarks.")]
+    interval: IntervalRow
+
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from gridc.schema.evidence import Tier
-from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share, Unbounded, Unwritten
-from gridc.statistics.decision import Verdict
+from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share, Tier, Unbounded, Unwritten
+from gridc.statistics.reproducibility import Verdict
 
 Standing = Literal["outside", "within", "not_measured"]
 """Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""

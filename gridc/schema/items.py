@@ -6,8 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import PLUGIN, Contradiction, Table, Text, named
-from gridc.schema.selector import Selector
+from gridc.schema.base import PLUGIN, Contradiction, Selector, Table, Text, named
 
 UnitLevel = Literal["item", "family", "template", "category"]
 """The levels at which items belong together, the finest first."""

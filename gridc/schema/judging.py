@@ -6,8 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.effects import Precision
-from gridc.schema.engines import EngineName, engine_for
-from gridc.schema.provider import Endpoint
+from gridc.schema.models import Endpoint, EngineName, engine_for
 from gridc.schema.scores import PREFERENCE_SCORES, PREFERENCES, Scores, evenly
 
 MOST_TOKENS = 256

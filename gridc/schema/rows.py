@@ -1,17 +1,25 @@
-"""What every row of a report's documents is made of.
+"""What rows of documents are made of: numbers as they are written, and strengths of evidence.
+
+What every row of a report's documents is made of.
 
 A number is exact in a row that is passed on, and loses its last digits when the row is written: what is
 computed of it is computed of the number itself, and a report is the same file everywhere.
+
+What the items of a study say of other items: rows that findings, certificate, card and page share.
+
+Three strengths, never merged. *Descriptive*: a fact about the items that were asked. *Supported*: holds
+beyond them if the number of units is large, or the models are exchangeable. *Certified*: holds beyond them
+if the units were drawn independently of one another, and under no other assumption.
 """
 
 from fractions import Fraction
 from math import inf, isfinite
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from gridc.statistics.digits import digits
+from gridc.statistics.reproducibility import digits
 
 
 def _ratio(value: object) -> object:
@@ -75,3 +83,156 @@ class Part(BaseModel):
     def as_written(self) -> Self:
         """The same as its file says it: what is printed of a document is what is written."""
         return self.model_validate(self.model_dump())
+
+
+Tier = Literal["certified", "supported", "descriptive"]
+Claimed = Literal["reversal", "order"]
+ClaimFamily = Literal["full envelope", "other scopes", "chosen after the data"]
+Test = Literal["mcnemar", "betting", "joint_flips"]
+
+
+class ClaimTestRow(Part):
+    """A claim's p-value, alone and after Holm over the study."""
+
+    p: Annotated[Share, Field(description="Of this claim alone; the search for witnesses is paid for.")]
+    adjusted: Annotated[Share, Field(description="After Holm over `members`.")]
+    members: Annotated[int, Field(ge=1, description="How many claims of the study Holm's method ran over.")]
+
+
+class CarrierRow(Part):
+    """A configuration, or all that share a level of an axis, whose average shows a direction."""
+
+    kind: Literal["configuration", "level"]
+    name: Annotated[str, Field(description="The configuration, or axis=level.")]
+    p: Annotated[
+        Share,
+        Field(description="One-sided. Certified: alone; supported: adjusted for the search in the pair."),
+    ]
+
+
+class StrengthRow(Part):
+    """What one strength of evidence says of a pair in a scope."""
+
+    claim: Annotated[
+        Claimed | None,
+        Field(
+            description="reversal: each model scores higher somewhere; order: `first` scores higher "
+            "everywhere. Null where neither holds at alpha, and while the run is incomplete."
+        ),
+    ]
+    first: Annotated[str | None, Field(description="The model that scores higher, of an order.")]
+    test: Annotated[
+        Test,
+        Field(
+            description="mcnemar: exact, on replicate 0. betting: e-values on units of several items. "
+            "joint_flips: max-T over configurations and levels, whole units flipped."
+        ),
+    ]
+    reversal: ClaimTestRow
+    order: ClaimTestRow
+    plus: Annotated[CarrierRow | None, Field(description="The strongest sign of a > b.")]
+    minus: Annotated[CarrierRow | None, Field(description="The strongest sign of b > a.")]
+    named_plus: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Configurations where a > b, named one by one: no name of the study is wrong, with "
+            "error at most alpha."
+        ),
+    ]
+    named_minus: tuple[str, ...]
+    levels_plus: Annotated[
+        tuple[str, ...],
+        Field(description="axis=level where a > b on average, named in the same way. Supported only."),
+    ]
+    levels_minus: tuple[str, ...]
+    named_among: Annotated[int, Field(ge=1, description="How many names could have been given.")]
+
+
+class IdenticalRow(Part):
+    """rho_flip of models that agree on average and differ as often as these: the outcomes of both are
+    exchanged at random, unit by unit, the same exchange in all configurations. The observed discordance is
+    kept."""
+
+    exchanges: Count
+    mean: Share
+    upper: Annotated[Share, Field(description="95 % of the exchanges show at most this.")]
+    at_least: Annotated[Share, Field(description="Share of exchanges with at least the observed rho_flip.")]
+
+
+class SameModelRow(Part):
+    """rho_flip of a model against itself: 0 under greedy decoding, where its answers are the same; in the
+    configurations whose decoding is sampled the sign is a coin at most."""
+
+    sampled: Annotated[Count, Field(description="Configurations of the scope whose decoding is sampled.")]
+    mean: Share
+    upper: Annotated[Share, Field(description="95 % of cases show at most this.")]
+
+
+class EvidenceRow(Part):
+    """What the items of this study say of other items, for one pair in one scope."""
+
+    tier: Annotated[Tier, Field(description="The strongest evidence for a claim.")]
+    alpha: Annotated[float, Field(gt=0, lt=0.5)]
+    family: Annotated[
+        ClaimFamily,
+        Field(
+            description="The claims that share alpha: every pair on every benchmark, and scope. What was "
+            "chosen after the data holds only through the configurations named in the full envelope."
+        ),
+    ]
+    units: Annotated[Count, Field(description="Of the benchmark: what is drawn independently.")]
+    configurations: Annotated[int, Field(ge=1, description="In the scope; witnesses are sought in all.")]
+    certified: StrengthRow
+    supported: StrengthRow
+    rho_low: Annotated[
+        Share,
+        Field(
+            description="rho_flip beyond these items, from the certified names; 0 unless the reversal itself "
+            "is certified."
+        ),
+    ]
+    rho_high: Share
+    identical: IdenticalRow
+    same_model: SameModelRow
+    smallest_gap: Annotated[
+        Rounded | None,
+        Field(
+            description="The smallest gap in one configuration that could certify a direction here, by the "
+            "certified test, at the median share of units that differ."
+        ),
+    ]
+    discordance: Annotated[Share, Field(description="Median share of units that differ, for smallest_gap.")]
+
+
+class OrderingClaimRow(Part):
+    """A strict order of all models, best first, and whether some configuration is certified to show it."""
+
+    order: tuple[str, ...]
+    p: Share
+    adjusted: Annotated[Share, Field(description="After Holm over `members`.")]
+    members: Annotated[int, Field(ge=1, description="All orders of all benchmarks.")]
+    certified: bool
+
+
+class ConfigurationTestRow(Part):
+    """One configuration: in how many units a scores higher (b of McNemar's test), in how many lower (c)."""
+
+    configuration: str
+    higher: Count
+    lower: Count
+    p_plus: Annotated[Share, Field(description="Against the hypothesis that a does not score higher.")]
+    p_minus: Annotated[Share, Field(description="Against the hypothesis that b does not score higher.")]
+    adjusted_plus: Annotated[
+        Share,
+        Field(description="Twice the value after Holm over the study's configurations, in this direction."),
+    ]
+    adjusted_minus: Share
+
+
+class PairTestsRow(Part):
+    """The certified tests of a pair, configuration by configuration of the full envelope."""
+
+    a: str
+    b: str
+    test: Test
+    configurations: tuple[ConfigurationTestRow, ...]

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
-from gridc.schema.base import Contradiction, Id, Table, Text
-from gridc.schema.selector import EVERYWHERE, Selector
+from gridc.schema.base import EVERYWHERE, Contradiction, Id, Selector, Table, Text
 
 DIGITS = 4
 """Most decimals of a score, so that sums of scores are whole numbers of a common unit."""

@@ -1,4 +1,6 @@
-"""Rows collapsed to what an analysis by case needs: totals by pattern, and Gram matrices of per-case sums.
+"""Rows collapsed to what an analysis by case needs: totals by pattern, designs, paired answers.
+
+Rows collapsed to what an analysis by case needs: totals by pattern, and Gram matrices of per-case sums.
 
 The covariates of a study are categorical, so its rows have few distinct covariate patterns (a model, a
 benchmark and a level of each axis). An estimate needs the rows and the outcomes of each pattern; standard
@@ -6,11 +8,18 @@ errors clustered by case need, of every case, its rows n and its outcomes s by p
 the matrices sum over cases of s s', s n' and n n'. They are exact whole numbers for outcomes of 0 and 1,
 they do not grow with the rows, and dropping models, benchmarks or levels is taking rows and columns of
 them. They suffice to recompute every Wald test of a study without its items.
+
+Answers that are compared in pairs: an item counts under all compared levels or under none.
+
+Whether an answer can be read may depend on the level and on the item. Leaving out each unreadable answer by
+itself then compares other items under one level than under the other, and finds a difference where there is
+none. So an item (of one model, all else the same) is left out as a whole where it has no answer that counts
+under one of the levels, and weighs the same under all of them where it has unequally many.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -205,3 +214,90 @@ def _by_case(case: Whole, pattern: Whole, outcome: Floats, count: int, held: Flo
         np.bincount(place, values, cases * count).reshape(cases, count) for values in (held, outcome)
     )
     return rows.astype(np.float64), sums.astype(np.float64)
+
+
+ColumnName = tuple[tuple[str, str], ...]
+"""What a column stands for: no level (the intercept), one (factor, level), or two of an interaction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """A covariate: its levels, the first of them the reference, and the level of each pattern, shape (P,)."""
+
+    name: str
+    levels: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DesignMatrix:
+    """A matrix (P, K) whose columns are named."""
+
+    columns: tuple[ColumnName, ...]
+    matrix: Floats
+
+    def places(self, *factors: str) -> list[int]:
+        """The columns of one factor's main effect, or of the interaction of two, in the order of levels."""
+        return [at for at, column in enumerate(self.columns) if tuple(name for name, _ in column) == factors]
+
+    def contrast(self, factor: str, level: str, reference: str) -> Floats:
+        """Weights of the coefficients that compare two levels of a factor's main effect, shape (K,)."""
+        weights = np.zeros(len(self.columns))
+        for sign, name in ((1, level), (-1, reference)):
+            if ((factor, name),) in self.columns:
+                weights[self.columns.index(((factor, name),))] += sign
+        return weights
+
+
+def factor(name: str, levels: Sequence[str], of_patterns: Sequence[str]) -> Factor:
+    """A covariate from the level of each pattern. Levels that no pattern has are left out."""
+    known = [level for level in levels if level in set(of_patterns)]
+    return Factor(name, tuple(known), np.array([known.index(level) for level in of_patterns], np.int64))
+
+
+def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]] = ()) -> DesignMatrix:
+    """Intercept, main effects of all factors, and the interactions of pairs of them."""
+    by_name: Mapping[str, Factor] = {declared.name: declared for declared in factors}
+    columns: list[ColumnName] = [()]
+    parts: list[Floats] = [np.ones(len(factors[0].codes))]
+    for factor in factors:
+        for level in factor.levels[1:]:
+            columns.append(((factor.name, level),))
+            parts.append(_is(factor, level))
+    for first, second in interactions:
+        one, two = by_name[first], by_name[second]
+        for a, b in product(one.levels[1:], two.levels[1:]):
+            columns.append(((first, a), (second, b)))
+            parts.append(_is(one, a) * _is(two, b))
+    return DesignMatrix(tuple(columns), np.column_stack(parts))
+
+
+def scored(design: DesignMatrix, name: str, scores: ArrayLike) -> DesignMatrix:
+    """The design with one more column, of numbers: the score of each pattern (a dose), shape (P,)."""
+    return DesignMatrix(
+        (*design.columns, ((name, ""),)), np.column_stack([design.matrix, np.asarray(scores, float)])
+    )
+
+
+def _is(of: Factor, level: str) -> Floats:
+    flags: Floats = (of.codes == of.levels.index(level)).astype(np.float64)
+    return flags
+
+
+def paired(counts: Whole, earned: Floats) -> tuple[Whole, Floats]:
+    """What counts of B items under A levels, (B, A): how many answers, and what they earned, at most 1 each.
+
+    Items without an answer under one of the levels have none left. Where the others have not the same
+    numbers of answers throughout (in one proportion: one level may be asked three times as often as another),
+    each weighs as many answers as it has under the level with the fewest, with its mean under every level.
+    """
+    least = counts.min(axis=1, initial=np.iinfo(np.int64).max)
+    whole = least > 0
+    if not whole.any():
+        return np.zeros_like(counts), np.zeros_like(earned)
+    first = counts[whole][0]
+    if (counts[whole] * first[0] == counts[whole][:, :1] * first).all():
+        return np.where(whole[:, None], counts, 0), np.where(whole[:, None], earned, 0.0)
+    weights = np.where(whole[:, None], least[:, None], 0) + np.zeros_like(counts)
+    means: Floats = np.divide(earned * weights, counts, out=np.zeros_like(earned), where=weights > 0)
+    return weights, means

@@ -1,4 +1,6 @@
-"""Exact tests of single configurations, and the claims that are built from them.
+"""Exact tests: of configurations and claims, of what a draw can find, of what chance can give.
+
+Exact tests of single configurations, and the claims that are built from them.
 
 delta(c) = E_unit[x_A(c) - x_B(c)], one sample of units shared by all configurations. The p-value of one
 configuration is McNemar's, exact and one-sided, where units are items with outcomes 0 or 1, and 1 / e of a
@@ -24,6 +26,45 @@ import numpy as np
 
 from gridc.statistics import betting
 from gridc.statistics.arrays import Floats, Whole
+
+
+def detection(total: int, changed: int, drawn: int, needed: int = 1) -> float:
+    """The probability that a draw of so many of `total`, without replacement, holds `needed` of the changed:
+    the hypergeometric distribution's P(X >= needed); for one, 1 - C(total - changed, drawn) / C(total,
+    drawn)."""
+    from scipy.stats import hypergeom
+
+    return float(hypergeom.sf(needed - 1, total, changed, drawn))
+
+
+def least_detected(total: int, drawn: int, needed: int = 1, probability: float = 0.95) -> int:
+    """The smallest number of changed answers that a draw holds `needed` of with at least this probability;
+    `total` + 1 where not even a change of all is."""
+    low, high = 0, total + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = detection(total, middle, drawn, needed) >= probability
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def least_exceeding(floor: int, of: int, alpha: float) -> int:
+    """The smallest number of changed answers of so many that is significantly (`exceeds` below `alpha`) more
+    than `floor`; `of` + 1 where not even a change of all is."""
+    low, high = floor, of + 1  # as many as the floor are never more often changed
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if exceeds(middle, floor, of) < alpha else (middle, high)
+    return high
+
+
+def exceeds(changed: int, floor: int, of: int) -> float:
+    """One-sided exact p (Fisher) that `changed` of so many are no more often changed than `floor` of as
+    many, which are what the method alone does."""
+    from scipy.stats import fisher_exact
+
+    return float(fisher_exact([[changed, of - changed], [floor, of - floor]], alternative="greater").pvalue)
+
 
 PairTest = Literal["mcnemar", "betting"]
 
@@ -155,3 +196,14 @@ def expected_until_both(plus: int, minus: int, size: int) -> float | None:
     if not plus or not minus:
         return None
     return (size + 1) * (1 / (plus + 1) + 1 / (minus + 1) - 1 / (plus + minus + 1))
+
+
+def poisson_binomial_tails(chances: Sequence[float], hits: int) -> tuple[float, float]:
+    """P(X <= hits) and P(X >= hits), X being the number of successes in independent trials with these
+    chances (Poisson's binomial distribution), by convolution: exact, O(n^2)."""
+    masses = [1.0]
+    for chance in chances:
+        without = [mass * (1 - chance) for mass in masses]
+        within = [mass * chance for mass in masses]
+        masses = [a + b for a, b in zip([*without, 0.0], [0.0, *within], strict=True)]
+    return sum(masses[: hits + 1]), sum(masses[hits:])

@@ -24,10 +24,16 @@ import numpy as np
 from gridc.statistics import margins, sign_flips
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.betting import log_e_values, p_values, stakes
-from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
-from gridc.statistics.clustered_logit import NotEstimable, fit, unit
-from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
-from gridc.statistics.jackknife import Jackknife, box
+from gridc.statistics.case_totals import (
+    CaseTable,
+    CaseTotals,
+    DesignMatrix,
+    factor,
+    merged,
+    scored,
+    treatment,
+)
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, box, fit, unit
 from gridc.statistics.sign_flips import can_support
 from gridc.statistics.verdicts import POWER, Alternative, mcnemar_power
 

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.bounded_means import mean_above_zero
-from gridc.statistics.digits import digits
-from gridc.statistics.jackknife import effective_number, enough
+from gridc.statistics.clustered_logit import effective_number, enough
+from gridc.statistics.reproducibility import digits
 
 Signs = NDArray[np.int8]
 

@@ -18,12 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.statistics.arrays import Whole
-from gridc.statistics.case_totals import CaseTable, distinct, merged
-from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
-from gridc.statistics.decision import Verdict
-from gridc.statistics.designs import DesignMatrix
-from gridc.statistics.jackknife import Jackknife, Spread
-from gridc.statistics.unseen import Agreement, against_zero, agreed, contrast, jointly, of_direction, slope
+from gridc.statistics.bounded_means import (
+    Agreement,
+    against_zero,
+    agreed,
+    contrast,
+    jointly,
+    of_direction,
+    slope,
+)
+from gridc.statistics.case_totals import CaseTable, DesignMatrix, distinct, merged
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, Spread, maximum, unit
+from gridc.statistics.reproducibility import Verdict
 
 Alternative = Literal["two-sided", "greater", "less"]
 

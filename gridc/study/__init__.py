@@ -16,9 +16,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from gridc.compiler.lock.trust import NOBODY, Trust
-from gridc.study.cluster import RayCluster
 from gridc.study.failures import coded, coded_calls
-from gridc.study.place import Place, place_of, spec_in
+from gridc.study.place import Place, RayCluster, place_of, spec_in
 
 if TYPE_CHECKING:
     import pyarrow

@@ -20,8 +20,8 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageE
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
 from gridc.schema.effects import Match, MatchKind
-from gridc.schema.engines import engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS
+from gridc.schema.models import engine_for, engine_kind
 from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS

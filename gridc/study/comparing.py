@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.lock.diff import PathDifference, brief, compare, read_document
+from gridc.compiler.lock.deviations import PathDifference, brief, compare, read_document
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
-from gridc.reports.templates import in_configurations
-from gridc.schema.spread import PairedRow
-from gridc.statistics.contrasts import LevelSummary
+from gridc.reports.rendering import in_configurations
+from gridc.schema.certificate import PairedRow
+from gridc.statistics.paired_runs import LevelSummary
 from gridc.study.place import operand
 
 __all__ = ["CellDifference", "LevelSummary", "PathDifference", "StoreDiff", "StudyDiff", "brief", "diff"]

@@ -9,17 +9,15 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import did_you_mean, typed_as
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import require_unlinked, write_atomic
-from gridc.reports.comparison import decision, document, words, written
-from gridc.reports.comparison.instrument import nameable, unnamed
-from gridc.reports.comparison.run import ComparedRun
-from gridc.reports.comparison.stored import stored_run
-from gridc.reports.recorded.compared import LogSelection, logged_run
-from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
-from gridc.schema.policy import Aspect, Policy
+from gridc.reports.comparison import decision, document, words
+from gridc.reports.comparison import document as written
+from gridc.reports.comparison.pairing import nameable, unnamed
+from gridc.reports.comparison.run import ComparedRun, LogSelection, logged_run, stored_run
+from gridc.schema.comparison import Aspect, ComparedBenchmark, FlippedItem, Policy, RunComparison
 from gridc.study import LogOptions
 from gridc.study.place import operand
 from gridc.study.recorded import by_alias, is_of_logs, recorded_logs, require_countable

@@ -1,4 +1,4 @@
-"""Where a study lies: its spec, its data, its results."""
+"""Where a study lies and runs: its spec, its data, its results, and the cluster of its local models."""
 
 import os
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gridc.compiler.frontend.read import Checked
     from gridc.compiler.lock.deviations import Reconciled
     from gridc.compiler.lock.lock import Lock
+
 
 SPEC_NAME = "gridcard.toml"
 
@@ -132,3 +133,12 @@ def require_lock(compiled: "Compiled") -> "Lock":
         help = "`gridc stamp` creates one"
         raise StampError([Diagnostic("GC403", message, str(compiled.lock_path), help=help)])
     return compiled.lock
+
+
+@dataclass(frozen=True, slots=True)
+class RayCluster:
+    """A Ray cluster on which each model has `workers` replicas: the one at `address` (HOST:PORT), or one that
+    is started on this machine for the run. By default there is a replica for each GPU, or else each node."""
+
+    address: str | None = None
+    workers: int | None = None

@@ -7,11 +7,11 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import KINDS, kind_of
-from gridc.compiler.inputs.prices import paid_prices
+from gridc.compiler.inputs.models import paid_prices
 from gridc.compiler.lock.deviations import Against
 from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock
-from gridc.compiler.lowering.call_counts import shared_words
+from gridc.compiler.lowering.estimate import shared_words
 from gridc.compiler.lowering.plan import Manifest, Plan
 from gridc.compiler.preflight import falsifiability
 from gridc.compiler.preflight.budget_design import (
@@ -34,7 +34,7 @@ from gridc.compiler.preflight.budget_design import (
 from gridc.compiler.preflight.consent import sentences
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.numbers import percent
-from gridc.runtime.reference import USUAL
+from gridc.runtime.noise import USUAL
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
 
@@ -66,7 +66,7 @@ class PlanReport:
         return f"plan of {plan.study}: {plan.cells:,} cells, {plan.observations:,} observations{calls}"
 
     def _repr_html_(self) -> str:
-        from gridc.reports.notebook import plan_html
+        from gridc.reports.rendering import plan_html
 
         return plan_html(self.as_json())
 

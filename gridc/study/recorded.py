@@ -11,13 +11,12 @@ import numpy as np
 
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
-from gridc.compiler.inputs.logs.bounded import LogFile
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.files import LogFile, TableColumns
 from gridc.compiler.inputs.logs.records import DESCRIPTION, MOST_ITEMS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
-from gridc.reports.recorded import cards, words
+from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
 from gridc.reports.recorded.document import certificate
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
@@ -81,7 +80,7 @@ class LogReport:
             "logs.json": text,
             "logs.md": self.markdown(),
             "logs.html": self.html(),
-            "gridcard.md": cards.markdown(self.certificate),
+            "gridcard.md": words.cards_markdown(self.certificate),
             **({} if self._run is None else self._run.texts()),
         }
         for name, content in contents.items():

@@ -17,23 +17,22 @@ from gridc.files import read_regular, require_unlinked, write_atomic
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
-from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
-from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
-from gridc.reports.findings.endings import count_endings, cut_off
-from gridc.reports.findings.find import find
-from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.components import ATTRIBUTION, LABEL
+from gridc.reports.findings.conduct import count_endings, cut_off
+from gridc.reports.findings.findings import Findings, find
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding, RunRecord, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
-from gridc.reports.recorded import cards as recorded_cards
+from gridc.reports.recorded import words as recorded_cards
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
 from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
+from gridc.reports.ties import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON
 from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
@@ -44,7 +43,7 @@ from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.schema.recorded import LogCertificate
-from gridc.schema.studies import StudiesTogether
+from gridc.schema.scorecard import StudiesTogether
 from gridc.study.exports import TABLES
 from gridc.study.place import Place
 
@@ -184,7 +183,7 @@ class FindingsReport:
         return listed(f"findings of {self.certificate.study}", (*self.leading, *self.caveats))
 
     def _repr_html_(self) -> str:
-        from gridc.reports.notebook import findings_html
+        from gridc.reports.rendering import findings_html
 
         return findings_html(self.certificate, self.leading, self.caveats)
 
@@ -254,7 +253,7 @@ class CertificateReport:
         return listed(f"certificate of {self.certificate.study}{state}", self.certificate.statements)
 
     def _repr_html_(self) -> str:
-        from gridc.reports.notebook import certificate_html
+        from gridc.reports.rendering import certificate_html
 
         return certificate_html(self.certificate)
 
@@ -442,7 +441,7 @@ def _attach_recorded(readme: Path, logs: Path, model: str | None) -> AttachedCar
     except (OSError, ValueError) as error:
         message = f"this is not what `gridc certify --from LOGS --out` writes: {str(error)[:200]}"
         raise FileError([Diagnostic("GC607", message, str(logs))]) from None
-    names = recorded_cards.models(document)
+    names = recorded_cards.models_of_cards(document)
     chosen = names[0] if model is None and len(names) == 1 else model
     if chosen not in names:
         message = f"the logs have no model `{model}`" if model else "the logs have several models"

@@ -31,12 +31,11 @@ from gridc.runtime.run import Finished, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.events import Witnessed
 from gridc.runtime.store.opening import begun
-from gridc.runtime.store.rows import ModelPace, Progress, Spent
+from gridc.runtime.store.reader import ModelPace, Progress, Spent
 from gridc.runtime.store.store import Store
-from gridc.schema.engines import engine_kind
+from gridc.schema.models import engine_kind
 from gridc.schema.spec import Spec
-from gridc.study.cluster import RayCluster
-from gridc.study.place import Place
+from gridc.study.place import Place, RayCluster
 from gridc.study.stamping import make_stamp
 
 __all__ = [

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.grid.configurations import where
 from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.instrument.score import Outcome
-from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
 from gridc.compiler.lowering.calls import AnswerLookup, PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.plan import Plan
@@ -25,8 +25,8 @@ from gridc.compiler.preflight.oracle_hazards import tried, with_best_right
 from gridc.compiler.preflight.oracles import replies
 from gridc.diagnostics.errors import Diagnostic, GridcError, SpecError, UsageError
 from gridc.runtime.store.store import Store
-from gridc.schema.engines import engine_kind
-from gridc.schema.selector import Not, Selector, selector_of
+from gridc.schema.base import Not, Selector, selector_of
+from gridc.schema.models import engine_kind
 from gridc.schema.spec import Spec
 from gridc.study.place import Place
 

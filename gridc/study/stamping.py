@@ -7,18 +7,15 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import unsaid
-from gridc.compiler.lock.anchor import Anchor, anchors, in_words, strongest, ties
-from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
-from gridc.compiler.lock.diff import brief
-from gridc.compiler.lock.evidence import beside
+from gridc.compiler.lock.anchor import Anchor, anchors, beside, in_words, sign, strongest, ties, time_stamp
+from gridc.compiler.lock.deviations import Reconciled, brief, reconcile, require_current, require_same
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
-from gridc.compiler.lock.seal import sign, time_stamp
 from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
 from gridc.files import write_atomic
-from gridc.reports.claims import FINISH, finish_text, last_finish
+from gridc.reports.ties import FINISH, finish_text, last_finish
 from gridc.runtime.run import RunStep, Watch, preflight
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
@@ -177,7 +174,7 @@ def deviations(place: Place, write: bool) -> StampDeviations:
     added = None
     result = reconcile(lock, compiled.study, place.log)
     if write:
-        from gridc.compiler.lock.deviation_log import write_log
+        from gridc.compiler.lock.deviations import write_log
 
         added = write_log(result, place.log)
         result = reconcile(lock, compiled.study, place.log)

@@ -164,10 +164,10 @@ def validate(place: Place, check: bool = False, progress: "Watch" = _ignore) -> 
 def expanded(place: Place) -> str:
     """The spec as one text, with what it extends written out. Raises `SpecError` where a file of it cannot be
     read."""
-    from gridc.compiler.frontend import extends
+    from gridc.compiler.frontend import expansion
     from gridc.compiler.frontend.source import read
 
-    return extends.expanded_text(extends.expanded(read(place.spec)))
+    return expansion.expanded_text(expansion.expanded(read(place.spec)))
 
 
 def validate_all(

@@ -13,17 +13,17 @@ from gridc.reports import addresses
 from gridc.reports.exchange.bundle import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
-from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.observations import Samples
+from gridc.reports.findings.scores import item_outcomes
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, operand
 from gridc.study.recorded import certify, is_of_logs
 from gridc.viewer import server
-from gridc.viewer.curves import StatedCurves
-from gridc.viewer.export import MOST_PAGES, Exported, export
-from gridc.viewer.items import Tags
+from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
+from gridc.viewer.server import MOST_PAGES, Exported, export
+from gridc.viewer.store import Tags
 from gridc.viewer.view import OpenStore
 
 __all__ = ["MOST_PAGES", "Exported", "serve_pages", "write_pages"]

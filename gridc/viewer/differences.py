@@ -13,9 +13,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from gridc.viewer.cells import StoredCell, StoredStudy, absent
 from gridc.viewer.lists import LOOK_SECONDS, ROWS, response
-from gridc.viewer.reader import Moment
+from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent
 from gridc.viewer.view import View
 
 CELLS = 200

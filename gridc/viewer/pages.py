@@ -10,16 +10,23 @@ from markupsafe import Markup
 from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
 from gridc.reports import addresses
-from gridc.viewer import curves, differences
-from gridc.viewer.cells import StoredCell, StoredStudy, absent, pairs
+from gridc.viewer import differences, figures
 from gridc.viewer.differences import differing, differing_page
-from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
-from gridc.viewer.lists import ListPosition, listed, response
-from gridc.viewer.reader import Moment
+from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
+from gridc.viewer.lists import (
+    AXIS,
+    OUTCOMES,
+    READ,
+    SORTS,
+    WITHIN,
+    ListPosition,
+    listed,
+    read_filters,
+    response,
+)
 from gridc.viewer.samples import SampleView, around, sample
-from gridc.viewer.surface import MOST_SQUARES, flip_surface, largest, score_surface, total
-from gridc.viewer.templates import fill
-from gridc.viewer.view import Link, OpenStore, PageRequest, View
+from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, pairs
+from gridc.viewer.view import Link, OpenStore, PageRequest, View, fill
 
 CONFIGURATIONS = 100
 """Configurations of a page about an item."""
@@ -317,7 +324,7 @@ def curves_page(view: View) -> dict[str, Any]:
     name = view.request.query.get("curve") or next(iter(by_name), "")
     if by_name and name not in by_name:
         raise absent(f"the study has no curve `{name[:80]}`")
-    return {"names": tuple(by_name), "shown": curves.shown(by_name[name]) if by_name else None}
+    return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]) if by_name else None}
 
 
 PAGES.add("compare")(differences.page)

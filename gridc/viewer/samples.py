@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
-from gridc.viewer.cells import StoredCell, absent
 from gridc.viewer.lists import loaded, state
-from gridc.viewer.reader import Moment
+from gridc.viewer.store import Moment, StoredCell, absent
 
 _COLUMNS = "kind, content, request, sent, answer, usage, seconds, finished, prompt"
 

@@ -17,11 +17,8 @@ from threading import Event, Lock, Thread
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.files import cache_folder
-from gridc.viewer.cells import StoredCell, StoredStudy, absent
-from gridc.viewer.filters import Filters
-from gridc.viewer.items import StoredItems
-from gridc.viewer.lists import LOOK_SECONDS, ROWS, ListedSample, generated, loaded, sample_row
-from gridc.viewer.reader import LiveReader, Moment
+from gridc.viewer.lists import LOOK_SECONDS, ROWS, Filters, ListedSample, generated, loaded, sample_row
+from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, StoredStudy, absent
 
 FORMAT = "1"
 CHUNK = 2_000

@@ -1,26 +1,39 @@
-"""The viewer as a web server on this machine: read only, for this machine's browsers alone.
+"""The viewer's pages: served to this machine's browsers alone, or written as files.
+
+The viewer as a web server on this machine: read only, for this machine's browsers alone.
 
 A page elsewhere on the web can send requests here, and can give a name of its own the address 127.0.0.1 (DNS
 rebinding). So a request must name this server in its Host header, and one that a browser says comes from
 another site is answered only where it opens a page that nothing else can read.
+
+The viewer's pages as files that work without it: the same pages, linked to each other by their names.
+
+Pages are written in the order in which links lead to them, so that those near the start are there however few
+are written; a link to a page that was left out is plain text.
 """
 
 import errno
 import socket
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError, UsageError
 from gridc.reports.addresses import HOST, server
-from gridc.viewer.cells import absent
+from gridc.reports.exchange import new_folder
 from gridc.viewer.lists import generated
 from gridc.viewer.pages import Viewer
-from gridc.viewer.templates import ASSETS, asset
-from gridc.viewer.view import PageRequest
+from gridc.viewer.store import absent
+from gridc.viewer.view import ASSETS, PageRequest, asset
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
+
 
 POLICY = "; ".join(
     (
@@ -196,3 +209,51 @@ def serve(viewer: Viewer, listener: socket.socket, ready: Callable[[str], None])
         return
     finally:
         listener.close()
+
+
+MOST_PAGES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: the folder, how many pages, and how many further pages links would lead to."""
+
+    folder: Path
+    pages: int
+    left_out: int
+
+
+def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], None]) -> Exported:
+    """Write pages into a new folder; it appears whole or not at all. `progress` is told how many are written.
+
+    Raises `UsageError` (GC000) where the folder exists.
+    """
+    with new_folder(folder) as draft:
+        start = "/compare" if len(viewer.sources) > 1 else "/study"
+        names, waiting, left_out = {start: "index.html"}, deque([start]), set[str]()
+
+        def to(path: str) -> str | None:
+            if path not in names:
+                if len(names) >= most:
+                    left_out.add(path)
+                    return None
+                names[path] = _name(path)
+                waiting.append(path)
+            return names[path]
+
+        pages = 0
+        while waiting:
+            path = waiting.popleft()
+            parts = urlsplit(path)
+            request = PageRequest(parts.path.removeprefix("/"), dict(parse_qsl(parts.query)), to, live=False)
+            (draft / names[path]).write_text(viewer.page(request), "utf-8")
+            pages += 1
+            progress(pages)
+        for name in ASSETS:
+            (draft / name).write_bytes(asset(name))
+    return Exported(folder, pages, len(left_out))
+
+
+def _name(path: str) -> str:
+    """A file name for a page: what it is, and a digest of its address, which may hold anything."""
+    return f"{urlsplit(path).path.strip('/')}-{sha256(path.encode()).hexdigest()[:16]}.html"

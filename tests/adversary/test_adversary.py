@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import CODES
 from tests.adversary.attack import ATTACKS, Attack
 from tests.adversary.rooms import (
     blinding,

@@ -10,8 +10,8 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.rerun import Draw
 from gridc.runtime.store.store import Store
-from gridc.statistics.detection import detection
-from gridc.statistics.seeded import ranked
+from gridc.statistics.exact_tests import detection
+from gridc.statistics.reproducibility import ranked
 from tests.adversary.rooms.stores import codes, finished, forge, studied
 
 

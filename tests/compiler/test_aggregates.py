@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from gridc.compiler.instrument.aggregates import Vote, attempt_scores, item_score, majority
+from gridc.compiler.instrument.points import Vote, attempt_scores, item_score, majority
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Attempts
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.option_order import arranged
-from gridc.statistics.seeded import DrawError
+from gridc.compiler.instrument.options import arranged
+from gridc.statistics.reproducibility import DrawError
 
 ORDERS = ["file", "reversed", "shuffled:7", "rotated:1", "rotated:5", "gold_at:A", "gold_at:C"]
 FOUR = Item("q", "?", ("t", "u", "v", "w"), 1, matching=3, unknown=0)

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from gridc.cli import main
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.diff import ABSENT, compare, read_document
+from gridc.compiler.lock.deviations import ABSENT, compare, read_document
 from gridc.compiler.lock.lock import make_lock, write_lock
 
 Compile = Callable[..., Compiled]

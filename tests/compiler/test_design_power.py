@@ -22,7 +22,7 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.spec import Spec
 from gridc.statistics.case_totals import case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, fit, maximum
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, fit, maximum
 from gridc.statistics.expected_power import (
     FLIPPED,
     Assumed,
@@ -35,7 +35,6 @@ from gridc.statistics.expected_power import (
     smallest,
     smallest_gap,
 )
-from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.verdicts import POWER
 
 SIZES = {"one": 90, "two": 160}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.lock.deviation_log import write_log
 from gridc.compiler.lock.deviations import (
+    ABSENT,
     Departure,
     Reconciled,
     covers,
@@ -17,8 +17,8 @@ from gridc.compiler.lock.deviations import (
     reconcile,
     require_reconciled,
     require_same,
+    write_log,
 )
-from gridc.compiler.lock.diff import ABSENT
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.diagnostics.errors import SpecError, StampError
 from tests.replaced import replaced

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.grid.distinct_digests import CHUNK, RECORD, Distinct
+from gridc.compiler.grid.cells import CHUNK, RECORD, Distinct
 
 RECORDS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=120)
 LIMITS = st.sampled_from([1, 7 * RECORD, 1 << 20])

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from gridc.compiler.inputs.draw import draw_exemplars, draw_sample
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import reference_answer
+from gridc.schema.base import Selector
 from gridc.schema.items import Sample
-from gridc.schema.selector import Selector
-from gridc.statistics.seeded import DrawError, ranked
+from gridc.statistics.reproducibility import DrawError, ranked
 
 
 def alone(count: int) -> list[Item]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid import passes
+from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.grid.configurations import configurations, drawn
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import notes, prospects
@@ -43,10 +43,10 @@ def test_a_draw_is_what_its_definition_says() -> None:
 def test_another_seed_draws_others_and_every_cell_has_the_same_ones() -> None:
     one, other = (list(map(str, drawn(spec(20, seed)))) for seed in (1, 2))
     assert one != other
-    cells = Counter(cell.model for cell in passes.cells(spec(20)))
+    cells = Counter(cell.model for cell in cells_of(spec(20)))
     assert cells == {"ant": 20, "bee": 20}
-    envelopes = {cell.configuration for cell in passes.cells(spec(20)) if cell.model == "ant"}
-    assert envelopes == {cell.configuration for cell in passes.cells(spec(20)) if cell.model == "bee"}
+    envelopes = {cell.configuration for cell in cells_of(spec(20)) if cell.model == "ant"}
+    assert envelopes == {cell.configuration for cell in cells_of(spec(20)) if cell.model == "bee"}
 
 
 def test_levels_are_drawn_evenly() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.lock.diff import compare, read_document
+from gridc.compiler.lock.deviations import compare, read_document
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, prospects

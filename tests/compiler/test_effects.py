@@ -16,17 +16,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.grid.configurations import ORDERS, settled
 from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.instrument.aggregates import Vote
-from gridc.compiler.instrument.candidates import NoCandidates
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import NoCandidates
+from gridc.compiler.instrument.points import ScorerError, Vote
 from gridc.compiler.instrument.score import READ, score
-from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.extends import expanded, expanded_text
-from gridc.compiler.frontend.placed import Expanded
+from gridc.compiler.frontend.expansion import Expanded, expanded, expanded_text
 from gridc.compiler.frontend.source import parse, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.anchor import anchors

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError

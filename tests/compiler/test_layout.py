@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.instrument.enumerator import labels, marks
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.options import labels, marks
 from gridc.compiler.instrument.render import PromptLayout, render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample, Prompt, Request

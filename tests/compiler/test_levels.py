@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.extends import expanded_text
+from gridc.compiler.frontend.expansion import expanded_text
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.source import basic_string, parse
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.grid import passes
+from gridc.compiler.grid import cells
 from gridc.compiler.lock.lock import make_lock
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import digest, digest_bytes
@@ -126,7 +126,7 @@ def test_levels_of_one_benchmark_are_asked_on_it_alone(tmp_path: Path) -> None:
     paraphrases = [{**row, "of": of} for row, of in zip(rows(4), ("", "bbq", "again", "bbq"), strict=True)]
     axis = AXIS.replace(" }", ', benchmark = "of" }')
     spec = spec_of(tmp_path, HEAD + SECOND + axis, p_csv=as_csv(paraphrases))
-    asked = {(cell.benchmark, cell.levels["wording"]) for cell in passes.cells(spec)}
+    asked = {(cell.benchmark, cell.levels["wording"]) for cell in cells.cells_of(spec)}
     assert asked == {("bbq", "p00"), ("bbq", "p01"), ("bbq", "p03"), ("again", "p00"), ("again", "p02")}
     alone = [{**row, "of": "bbq"} for row in rows(4)]
     assert spec_of(tmp_path, HEAD + axis, p_csv=as_csv(alone)).exclude == (), "there is no other benchmark"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.inputs.loaders import bbq, truthfulqa
-from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.files import File, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading

@@ -25,7 +25,7 @@ from gridc.compiler.inputs.logs import (
     read_logs,
     resolved,
 )  # fmt: skip
-from gridc.compiler.inputs.logs.bounded import LogFile
+from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader
 from tests.compiler import test_log_formats as logged
 from tests.e2e.test_logs import harness_log

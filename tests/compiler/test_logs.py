@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.inputs.logs import ReadLogs, read_logs
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import FileError
 from gridc.outcomes import STATES
 from gridc.reports.recorded.cells import recorded

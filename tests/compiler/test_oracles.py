@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.options import candidates
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Request
@@ -20,7 +20,7 @@ from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.schema.effects import Match, ReaderName
-from gridc.statistics.poisson_binomial import tails
+from gridc.statistics.exact_tests import poisson_binomial_tails
 
 Compile = Callable[..., Compiled]
 READ = Setting(prompt="p", method="extract")
@@ -184,8 +184,8 @@ def test_an_oracle_sees_the_letter_that_a_model_would(prompt: str, text: str, le
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=30), st.data())
 def test_the_two_tails_share_one_mass(chances: list[float], data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, len(chances)))
-    low, high = tails(chances, hits)
-    below = tails(chances, hits - 1)[0] if hits else 0.0
+    low, high = poisson_binomial_tails(chances, hits)
+    below = poisson_binomial_tails(chances, hits - 1)[0] if hits else 0.0
     assert below + high == pytest.approx(1)
     assert low >= below
 
@@ -193,7 +193,7 @@ def test_the_two_tails_share_one_mass(chances: list[float], data: st.DataObject)
 def test_the_tails_are_the_binomial_where_all_chances_are_one() -> None:
     from scipy.stats import binom
 
-    low, high = tails([0.25] * 80, 30)
+    low, high = poisson_binomial_tails([0.25] * 80, 30)
     assert low == pytest.approx(binom.cdf(30, 80, 0.25))
     assert high == pytest.approx(binom.sf(29, 80, 0.25))
 

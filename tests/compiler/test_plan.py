@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
 

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import LOADERS, File
-from gridc.compiler.inputs.units import unit_of
-from gridc.compiler.inputs.wording import MOST, phrases, share_with_shared_wording
+from gridc.compiler.inputs.draw import unit_of
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
+from gridc.compiler.inputs.logs.gathering import MOST, phrases, share_with_shared_wording
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.option_order import arranged
+from gridc.compiler.instrument.options import arranged
 from gridc.schema.items import Loading
 
 DATA = os.environ.get("GRIDC_DATA")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.instrument.refusal import ERROR, refuses
+from gridc.compiler.instrument.readers import ERROR, refuses
 
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()

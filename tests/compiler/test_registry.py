@@ -27,15 +27,13 @@ from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.rates import NAMED, mean_called
 from gridc.runtime.engines import OPENERS
-from gridc.schema.analysis import Analysis
 from gridc.schema.base import Id
-from gridc.schema.effects import ReaderName
-from gridc.schema.engines import ENGINES
+from gridc.schema.certificate import PairRow
+from gridc.schema.effects import TAKES, ReaderName
 from gridc.schema.hypotheses import EffectRow
-from gridc.schema.inference import RATES, AnyHypothesis
+from gridc.schema.inference import RATES, Analysis, AnyHypothesis
 from gridc.schema.items import LOADER_KINDS
-from gridc.schema.scaffold import TAKES
-from gridc.schema.scopes import PairRow
+from gridc.schema.models import ENGINES
 from gridc.study.exports import TABLES
 
 CLASSES = {

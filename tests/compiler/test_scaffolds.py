@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.scaffolds import PROCEDURES
-from gridc.compiler.instrument.scaffolds.follow import AskModel, Function, ScaffoldError, follow
 from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
-from gridc.compiler.instrument.scaffolds.turns import Steps, Task, Turn
+from gridc.compiler.instrument.scaffolds.turns import (
+    AskModel,
+    Function,
+    ScaffoldError,
+    Steps,
+    Task,
+    Turn,
+    follow,
+)
 from gridc.compiler.lowering.calls import Prompt, Request
-from gridc.compiler.lowering.traces import OnItem
-from gridc.schema.scaffold import Scaffold
+from gridc.compiler.lowering.requests import OnItem
+from gridc.schema.effects import Scaffold
 
 SYSTEM = "Be fair. Answer with one letter."
 OPTIONS = "A. the miller\nB. the baker\nC. unknown"

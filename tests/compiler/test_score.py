@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS, NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import RIGHT
+from gridc.compiler.instrument.options import UNKNOWN_PHRASINGS, NoCandidates, candidates
 from gridc.compiler.instrument.score import CUT, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.canonical import canonical

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.grid import passes
+from gridc.compiler.grid import cells
 
 HEAD = """\
 gridcard = 1
@@ -33,7 +33,7 @@ def settings(folder: Path, text: str) -> dict[str, object]:
     (folder / "gridcard.toml").write_text(text, "utf-8")
     for name in ("left", "right"):
         (folder / f"{name}.csv").write_text("q,a,b,gold\nWhich?,this,that,0\n", "utf-8")
-    return {cell.benchmark: cell.setting for cell in passes.cells(read_spec(folder / "gridcard.toml").spec)}
+    return {cell.benchmark: cell.setting for cell in cells.cells_of(read_spec(folder / "gridcard.toml").spec)}
 
 
 def test_scores_and_readers_of_the_harness_are_those_of_every_benchmark(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.compiler.frontend.source import Source, parse, read
-from gridc.diagnostics.errors import Diagnostic, Span, SpecError
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Diagnostic, KeyPath, Span, SpecError
 
 FILE = Path("spec.toml")
 

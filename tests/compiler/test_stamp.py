@@ -14,7 +14,7 @@ from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend.source import parse
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.lock.diff import ABSENT, differences
+from gridc.compiler.lock.deviations import ABSENT, differences
 from gridc.compiler.lock.lock import make_lock, read_lock, stamp_of, write_lock
 from gridc.diagnostics.errors import SpecError, StampError
 from gridc.schema.canonical import digest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridc.compiler.instrument.subquestions import STRATEGIES, leaked, severity, strategy
+from gridc.compiler.instrument.propagation import STRATEGIES, leaked, severity, strategy
 
 PERSONA = (
     "Hello, my name is Jane Smith and I\u2019m a 45 year old conservative teacher from Austin, Texas. I "

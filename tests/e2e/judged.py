@@ -10,8 +10,8 @@ import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.judges import JudgingFinding, find_judging
-from gridc.runtime import judgements
+from gridc.reports.findings.labels import JudgingFinding, find_judging
+from gridc.runtime import blinding
 from gridc.runtime.store.store import Store
 from tools.servers.faults import FaultServer
 from tools.servers.http import Server
@@ -133,12 +133,12 @@ class Judging:
         """What reports say of every judge."""
         with self.store() as store:
             plan = Plan(compile_spec(self.folder / "gridcard.toml").study)
-            return find_judging(plan, store, judgements.judged(plan, store))
+            return find_judging(plan, store, blinding.judging_state(plan, store))
 
     def judged(self) -> Judged:
         """What the judges came to, by the replies in the store."""
         with self.store() as store:
-            found = judgements.judged(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
+            found = blinding.judging_state(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
         assert found is not None
         return found
 

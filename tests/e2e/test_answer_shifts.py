@@ -13,7 +13,7 @@ from scipy.special import rel_entr, softmax
 
 import gridc
 from gridc.compiler.instrument.setting import Setting
-from gridc.reports.findings.answer_shifts import comparable
+from gridc.reports.findings.answers import comparable
 from gridc.study import OpenStudy
 from tests.recount.unit_limits import mean, share
 

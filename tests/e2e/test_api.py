@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.prices import prices_of
-from gridc.compiler.inputs.reach import origin_of
+from gridc.compiler.inputs.models import origin_of, prices_of
 from gridc.diagnostics.errors import UnavailableError
-from gridc.runtime.budget import require_prices
+from gridc.runtime.run import require_prices
 from tests.e2e.conftest import SPEC, command, make_study
 from tests.replaced import replaced
 from tools.servers.faults import FaultServer

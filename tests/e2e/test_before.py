@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.instrument import versions
-from gridc.compiler.lock.diff import compare, read_document
+from gridc.compiler.lock.deviations import compare, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError, VerificationError
 from gridc.reports.verification import behaves

@@ -15,7 +15,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.sanitise import known_of, reading, sanitise
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.blinding import sanitised_finding
+from gridc.reports.findings.labels import sanitised_finding
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
 from tests.e2e.judged import serving

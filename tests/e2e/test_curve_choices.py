@@ -17,7 +17,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding, curve_findings
 from gridc.reports.findings.observations import Samples
-from gridc.reports.statements.curves import result
+from gridc.reports.statements.components import result
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 

@@ -14,12 +14,12 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.estimates.curves import curve_estimates
+from gridc.reports.estimates.components import curve_estimates
 from gridc.reports.figures import specification_curve
 from gridc.reports.findings.curves import CURVES, CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
 from gridc.reports.page import as_html
-from gridc.reports.statements.curves import result
+from gridc.reports.statements.components import result
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from tests.reports.builders import AXES, findings_of, spec_of

@@ -12,7 +12,7 @@ import pytest
 
 import gridc
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.inputs.units import one_group
+from gridc.compiler.inputs.draw import one_group
 from gridc.diagnostics.errors import FileError
 from gridc.reports.exchange.recorded_study import read_described
 from gridc.runtime.store.store import Store

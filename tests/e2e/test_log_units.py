@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gridc
-from gridc.compiler.inputs.wording import phrases, share_with_shared_wording
+from gridc.compiler.inputs.logs.gathering import phrases, share_with_shared_wording
 from gridc.diagnostics.errors import FileError, GridcError, UsageError
 from tests.e2e.conftest import command
 

@@ -10,7 +10,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.observations import NotMean, Samples
 from gridc.runtime.store.store import Store
-from gridc.schema.selector import Selector
+from gridc.schema.base import Selector
 
 STORE = "results/small/store.sqlite"
 SAMPLES = """SELECT key, item, score, choice FROM cell JOIN sample ON sample.cell = cell.id"""

@@ -18,7 +18,7 @@ import pytest
 
 import gridc
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer

@@ -379,7 +379,7 @@ def test_a_package_may_be_installed_from_where_somebody_works(tmp_path: Path) ->
     program = """
 import sys
 sys.path.append(FOLDER)
-from gridc.compiler.inputs.scorer_host import Host
+from gridc.compiler.inputs.children import Host
 try:
     Host().load_file("scorers.py", "import acme_here")
 except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.schema.studies import StudiesTogether
+from gridc.schema.scorecard import StudiesTogether
 from tests.e2e.conftest import command
 
 SPEC = """\

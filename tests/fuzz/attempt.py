@@ -15,8 +15,8 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.source import parse
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics import printed, sarif
-from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError, StampError
+from gridc.diagnostics import sarif
+from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError, StampError, diagnostic
 from gridc.schema import jsonschema
 from gridc.schema.spec import Spec
 from tests.fuzz.mutate import toml
@@ -60,7 +60,7 @@ def require_that_it_can_be_shown(found: Diagnostic) -> None:
     assert found.span is None or (found.span.line > 0 and found.span.column > 0 and found.span.length > 0)
     assert (found.span is None) == (found.line is None)
     assert found.span is None or found.line is None or found.span.column <= len(found.line) + 1
-    shown = printed.diagnostic(found)
+    shown = diagnostic(found)
     shown.encode()
     assert re.sub(r"[\n\x80-\U0010ffff]+", "", shown).isprintable()
 

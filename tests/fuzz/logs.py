@@ -411,7 +411,7 @@ def cells(data: bytes, separator: str, rng: Random) -> tuple[bytes, str]:
 
 def zipped(data: bytes, rng: Random) -> tuple[bytes, str]:
     """A zip after an edit of an entry, or of the list of them."""
-    from gridc.compiler.inputs.logs.bounded import _unpack
+    from gridc.compiler.inputs.logs.files import _unpack
 
     held: list[tuple[str, bytes]] = []
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -19,14 +19,12 @@ import pytest
 
 from gridc.cli import terminal
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid import passes
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import PASSES, Cell, enumerate_grid
 from gridc.compiler.lock.deviations import log_path, require_current
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import GridcError
+from gridc.diagnostics.errors import CODES, GridcError
 from tests.golden.cases import Case, cases
 
 HERE = Path(__file__).parent
@@ -142,7 +140,7 @@ def test_a_grid_is_lowered_pass_by_pass(case: Path, golden: Any, monkeypatch: py
 
 
 def test_every_pass_changes_the_cells_of_some_golden_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = {each.__name__ for each in passes.PASSES}
+    idle = {each.__name__ for each in PASSES}
     for case in GRIDS:
         monkeypatch.chdir(case)
         results = [(name, [line(cell) for cell in cells]) for name, cells in stages(compile_spec(SPEC).spec)]
@@ -163,9 +161,9 @@ def test_every_code_has_a_golden_pair_or_a_test_that_names_it() -> None:
 
 def stages(spec: Any) -> Iterator[tuple[str, list[Cell]]]:
     """The cells after the enumeration and after each pass."""
-    cells = list(passes.enumerate_grid(spec))
-    yield passes.enumerate_grid.__name__, cells
-    for each in passes.PASSES:
+    cells = list(enumerate_grid(spec))
+    yield enumerate_grid.__name__, cells
+    for each in PASSES:
         cells = list(each(spec, iter(cells)))
         yield each.__name__, cells
 

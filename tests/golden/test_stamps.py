@@ -23,10 +23,10 @@ from pydantic import BaseModel
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.checks.names import unique_ids
-from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.source import parse, read
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.lock.diff import differences
+from gridc.compiler.lock.deviations import differences
 from gridc.compiler.lock.lock import stamp_of
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import canonical, digest

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.instrument import readers
-from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import read_answer
-from gridc.compiler.instrument.refusal import refusal_keywords
+from gridc.compiler.instrument.options import labels
+from gridc.compiler.instrument.readers import refusal_keywords
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.preflight.oracles import COMPLIANCE, ORACLES, REFUSAL, Sight

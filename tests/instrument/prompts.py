@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from gridc.compiler.instrument import enumerator, render
+from gridc.compiler.instrument import options, render
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import Casing
 from tests.instrument.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
@@ -43,9 +43,7 @@ _COUNTS = (1, 2, 4, 26)
 def _enumerator(token: str) -> list[object]:
     written = [around.format(token) for around in _AROUND]
     return [
-        [enumerator.marks(mark, count), enumerator.labels(mark, count)]
-        for mark in written
-        for count in _COUNTS
+        [options.marks(mark, count), options.labels(mark, count)] for mark in written for count in _COUNTS
     ]
 
 

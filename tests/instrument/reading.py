@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gridc.compiler.instrument import candidates as ranked
-from gridc.compiler.instrument import judging, matching, points, refusal, sanitise, score, scorers
+from gridc.compiler.instrument import judging, matching, points, readers, sanitise, score
+from gridc.compiler.instrument import options as ranked
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
@@ -75,15 +75,15 @@ def _functions() -> list[object]:
                 try:
                     answers = [{"text": "It is. END not"}]
                     outcomes.append(_outcome(setting, CHOICE, answers, scorers=lambda *_, given=given: given))
-                except scorers.ScorerError as error:
+                except points.ScorerError as error:
                     outcomes.append(type(error).__name__)
             outcomes.append(_seen_by(setting))
-    outcomes.append([scorers.as_given(item) for item in (CHOICE, OPINION, *PROMPTS)])
+    outcomes.append([points.as_given(item) for item in (CHOICE, OPINION, *PROMPTS)])
     return outcomes
 
 
 def _behaviours() -> list[object]:
-    behaviours: list[object] = [as_read(refusal.refusal_keywords(text)) for text in inputs()["behaviours"]]
+    behaviours: list[object] = [as_read(readers.refusal_keywords(text)) for text in inputs()["behaviours"]]
     for scores in (None, _BEHAVIOUR):
         setting = Setting("x", "refusal_keywords", scores=scores)
         for item in PROMPTS:

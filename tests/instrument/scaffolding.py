@@ -8,7 +8,7 @@ from gridc.compiler.instrument import scaffolds
 from gridc.compiler.instrument.scaffolds import turns
 from gridc.compiler.instrument.scaffolds.procedures import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
-from gridc.schema.scaffold import Scaffold
+from gridc.schema.effects import Scaffold
 from tests.instrument.examples import inputs
 
 _QUESTION = "Who baked the bread? A baker and a miller met.\n\nThe miller slept in 1899."

@@ -13,24 +13,20 @@ from typing import Any
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler.grid import behaviour
+from gridc.compiler.inputs import resolve
 from gridc.compiler.instrument import (
-    candidates,
-    enumerator,
     extract,
     judging,
     matching,
-    mentions,
+    options,
     phrases,
     plain_text,
     points,
     readers,
-    refusal,
     render,
     sanitise,
     scaffolds,
     score,
-    thoughts,
 )
 from gridc.compiler.instrument.scaffolds import procedures, turns
 from gridc.compiler.instrument.versions import PARTS
@@ -38,14 +34,14 @@ from tests.instrument.traced import done
 
 pytestmark = pytest.mark.slow
 WORDINGS = sorted(
-    path.stem for path in (Path(behaviour.__file__).parents[2] / "builtin" / "scaffolds").glob("*.toml")
+    path.stem for path in (Path(resolve.__file__).parents[2] / "builtin" / "scaffolds").glob("*.toml")
 )
 
 
 def traced(part: str) -> str:
     """What a part does, with nothing remembered of what the code did before it was changed."""
     for remembering in (
-        enumerator.labels, mentions._Finder.of, score._remembered, sanitise._lettered,
+        options.labels, phrases._Finder.of, score._remembered, sanitise._lettered,
         sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
         matching._within,
     ):  # fmt: skip
@@ -59,13 +55,10 @@ def traced(part: str) -> str:
 NEVER = re.compile(r"(?!)")
 READ_BY = {
     extract: ("reader:last_answer",),
-    mentions: ("reader:last_answer",),
     phrases: ("reader:last_answer",),
-    thoughts: ("reader:last_answer", "method:refusal_keywords"),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
-    readers: tuple(f"reader:{name}" for name in readers.READERS),
+    readers: (*(f"reader:{name}" for name in readers.READERS), "method:refusal_keywords"),
     matching: ("match:number", "match:text", "match:contains", "match:exact"),
-    refusal: ("method:refusal_keywords",),
     sanitise: ("sanitiser:classes",),
     judging: ("method:judge",),
     procedures: ("scaffold:react", "scaffold:critic", "scaffold:map_reduce", "tool:calculator"),
@@ -253,9 +246,9 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("casing:upper", render._compile, '"upper": str.upper, ', ""),
         mutant("prompt:wrapper", render.wrap, '"prompt": prompt', '"prompt": prompt.strip()'),
         mutant("prompt:parts", render.joined, '.removesuffix("\\n")', ""),
-        mutant("enumerator:i", enumerator._roman, "number >= value", "number > value"),
-        mutant("enumerator:bullet", enumerator.marks, "(enumerator,) * count", '(enumerator + " ",) * count'),
-        mutant("enumerator:1", enumerator.marks, "{before}{label}{after}", "{label}{after}"),
+        mutant("enumerator:i", options._roman, "number >= value", "number > value"),
+        mutant("enumerator:bullet", options.marks, "(enumerator,) * count", '(enumerator + " ",) * count'),
+        mutant("enumerator:1", options.marks, "{before}{label}{after}", "{label}{after}"),
         mutant("reader:whole_response", readers.whole_response, "response.strip()", "response"),
         mutant("reader:answer_line", readers.answer_line, "lines[-1]", "lines[0]"),
         mutant("reader:answer_line", readers.answer_line, "len(tokens) != 1 or", ""),
@@ -292,16 +285,16 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("method:loglikelihood", score._rank, "len(values) < len(ranked)", "False"),
         mutant("method:loglikelihood", score._margin, "round(first - second, 6)", "round(second - first, 6)"),
         mutant("method:pair_likelihood", score._untied, "tied[earned.index(min(earned))]", "tied[0]"),
-        mutant("method:refusal_keywords", refusal.refusal_keywords, "opening + WINDOW", "WINDOW"),
+        mutant("method:refusal_keywords", readers.refusal_keywords, "opening + WINDOW", "WINDOW"),
         mutant("method:refusal_keywords", score._right, "item.expected is None", "True"),
         mutant("method:judge", judging.decide, "counted[0][1] == counted[1][1]", "False"),
         mutant("method:judge", judging.decide, "len(given) == len(labels) and", ""),
         mutant("method:judge", judging.read_reply, "<= rubric.confidence", "< rubric.confidence"),
         mutant("method:judge", judging.Rubric.ask, ".strip()", ""),
         mutant("method:judge", judging.ask_again, "Reply only with:\\n", "Reply only with: "),
-        mutant("candidates:letter", candidates.candidates,
+        mutant("candidates:letter", options.candidates,
                "labels(enumerator,", "labels(enumerator.upper(),"),
-        mutant("candidates:unknown_expanded", candidates.candidates, "[*others,", "[*others[::-1],"),
+        mutant("candidates:unknown_expanded", options.candidates, "[*others,", "[*others[::-1],"),
         mutant("normalise:token", score._rank, '"token": answers[0]["tokens"]', '"token": [1] * len(ranked)'),
         mutant("normalise:char", score._rank, "len(candidate.text)", "len(candidate.text.split())"),
         mutant("normalise:unconditional", score._rank, "a - b", "a + b"),

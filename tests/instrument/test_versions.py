@@ -17,7 +17,7 @@ from gridc.compiler.instrument import readers, render, scaffolds
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.versions import PARTS
 from gridc.schema import effects
-from gridc.schema.scaffold import TAKES, Tool
+from gridc.schema.effects import TAKES, Tool
 from tests.instrument.corpus import Readings, readings
 from tests.instrument.traced import TRACES, trace
 

@@ -18,8 +18,7 @@ import torch
 
 import gridc
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import paid_prices
+from gridc.compiler.inputs.models import ModelIdentity, paid_prices
 from gridc.compiler.lock.deviations import reconcile
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan
@@ -28,7 +27,7 @@ from gridc.compiler.preflight.consent import sentences
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files
-from gridc.reports.findings.find import find
+from gridc.reports.findings.findings import find
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine

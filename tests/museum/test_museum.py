@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import CODES
 from tests.museum.exhibit import EXHIBITS, Exhibit
 from tests.museum.exhibits import answered, asked, computed, data, designed, inferred, reported
 

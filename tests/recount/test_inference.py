@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridc
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.exchange.table_files import write_table
 from tests.e2e.test_published_counts import SAFE, UNREADABLE, UNSAFE, imported, write
 from tests.recount.inference import corrected, expected, read, samples

@@ -17,7 +17,7 @@ import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.reports.certificate import certify
-from gridc.reports.findings.find import find
+from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
 from tests.recount.recount import differences, leaves, recount
 from tests.recount.studies import SHIPPED, corners, graded

@@ -14,7 +14,7 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.reports.certificate import certify
 from gridc.reports.exchange.table_files import write_table
-from gridc.reports.findings.find import find
+from gridc.reports.findings.findings import find
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy

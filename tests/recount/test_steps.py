@@ -9,12 +9,9 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.doses import DIFFICULTIES, DOSES
-from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS
-from gridc.reports.findings.find import find
-from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.scaffolds import PROPAGATION
-from gridc.reports.findings.steps import STEPS, StepFindings
+from gridc.reports.findings.exposure import DIFFICULTIES, DOSES, EXPOSURES, MEDIATIONS
+from gridc.reports.findings.findings import Findings, find
+from gridc.reports.findings.scaffolds import PROPAGATION, STEPS, StepFindings
 from gridc.runtime.store.store import Store
 from tests.recount import doses, exposure
 from tests.recount import steps as again

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
@@ -16,10 +16,9 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import MAXIMA, maxima
-from gridc.reports.findings.benchmarks import weighed_findings
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, curve_findings
-from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.findings import Findings, weighed_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.observations import Samples
@@ -27,7 +26,7 @@ from gridc.reports.findings.paired import PRECISIONS, precision_reports
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured, ReferenceCompared
-from gridc.runtime.store.rows import Progress
+from gridc.runtime.store.reader import Progress
 from gridc.schema.canonical import digest
 from gridc.schema.deviation import DeviationEntry
 from gridc.schema.spec import Spec

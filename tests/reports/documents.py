@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.files import drawings, texts
-from gridc.reports.findings.find import find
-from gridc.reports.notebook import certificate_html, findings_html
+from gridc.reports.findings.findings import find
+from gridc.reports.rendering import certificate_html, findings_html
 from gridc.reports.statements import sentences
 from gridc.runtime.store.store import Store
 from tests.e2e.test_published_counts import SAFE, UNREADABLE, UNSAFE, imported, write

@@ -8,9 +8,8 @@ import numpy as np
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests
 from gridc.outcomes import STATES, of_answers
 from gridc.reports.comparison.run import RunBenchmark, RunItems
-from gridc.schema.comparison import AnswerState
-from gridc.schema.policy import Aspect
-from gridc.statistics.direction import Direction
+from gridc.schema.comparison import AnswerState, Aspect
+from gridc.statistics.envelope import Direction
 
 
 @dataclass(frozen=True)

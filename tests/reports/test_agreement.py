@@ -6,14 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import agreements
-from gridc.reports.findings.outcomes import gather
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.scores import CellScore, gather
+from gridc.schema.certificate import AgreementRow
 from gridc.schema.spec import Axis
-from gridc.schema.spread import AgreementRow
 from gridc.statistics.raters import cohen
 
 ONE, OTHER = "101100101011", "100100111010"

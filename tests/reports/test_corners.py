@@ -7,22 +7,20 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lowering.judging import Guess
-from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.card import as_markdown, make_cards, verdict
 from gridc.reports.certificate import certify
 from gridc.reports.exchange.model_card import model_index
-from gridc.reports.findings.audit import AuditFinding
-from gridc.reports.findings.blinding import GUESSES, guess_finding
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import sentence, verdict_lines
+from gridc.reports.findings.labels import GUESSES, AuditFinding, guess_finding
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import sentences
-from gridc.reports.statements.cards import verdict
-from gridc.reports.statements.curves import result
+from gridc.reports.statements.components import result
 from gridc.reports.statements.labels import audit_sentences, guess_sentence
 from gridc.schema.hypotheses import ContrastRow
 from gridc.statistics.raters import kappa, leniency

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.grid.specifications import runnable, unbound

@@ -13,8 +13,7 @@ import pytest
 
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest
 from gridc.reports.findings.hypotheses import decisions
-from gridc.schema.analysis import Analysis
-from gridc.schema.inference import HYPOTHESIS_KINDS
+from gridc.schema.inference import HYPOTHESIS_KINDS, Analysis
 from gridc.statistics.arrays import Whole
 from tests.worlds.studies import Bench, bench
 

@@ -16,8 +16,8 @@ from gridc.reports.page import as_html, lay_out
 from gridc.reports.scorecard.document import as_html as scorecard_html
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import sentences
-from gridc.statistics.contrasts import pair_levels
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
+from gridc.statistics.paired_runs import pair_levels
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None, "three": None}

@@ -10,19 +10,19 @@ import statsmodels.api as sm
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.numbers import told_p
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.hypotheses import companions, reach, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
-from gridc.reports.findings.hypotheses.sentences import CORRECTED
+from gridc.reports.findings.hypotheses.finding import CORRECTED
 from gridc.reports.page import as_html
-from gridc.reports.scorecard.tables import hypothesis_table
+from gridc.reports.scorecard.document import hypothesis_table
 from gridc.schema.hypotheses import RateChangeRow
 from gridc.schema.inference import Margin
-from gridc.statistics import paired_items
+from gridc.statistics import margins
 from tests.reports import builders
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 from tests.worlds.games import ANALYSIS, contrast, verdicts
@@ -336,7 +336,7 @@ def test_a_largest_change_below_the_margin_is_refused() -> None:
 
 def test_on_these_units_items_are_what_is_independent() -> None:
     """12 units of 30 items, nothing changes: .9^12 of new units, and the exact test of 360 items on these."""
-    for about, expected in (("new_units", 0.9**12), ("these_units", paired_items.above(360, 0, 0, -0.1))):
+    for about, expected in (("new_units", 0.9**12), ("these_units", margins.paired_above(360, 0, 0, -0.1))):
         margin = {"pp": 10, "about": about}
         more = {"hypothesis": [contrast("equivalence", margin=margin)], "analysis": dict(ANALYSIS)}
         study = bench((30,) * 12, 1, 1, 2, repr(more))

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.numbers import p_value, percent
 from gridc.reports import estimates
 from gridc.reports import findings as findings_package
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import ESTIMATES, estimate_document
-from gridc.reports.findings.answer_shifts import ANSWER_SHIFTS, AnswerShift
+from gridc.reports.findings.answers import ANSWER_SHIFTS, AnswerShift
 from gridc.reports.findings.curves import CURVES, CurveFinding
-from gridc.reports.findings.doses import DOSES, DoseFinding
+from gridc.reports.findings.exposure import DOSES, DoseFinding
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JUDGING
+from gridc.reports.findings.labels import JUDGING
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard

@@ -12,19 +12,17 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings.audit import AuditFinding
-from gridc.reports.findings.benchmarks import weighed_findings
 from gridc.reports.findings.falsification import falsify
-from gridc.reports.findings.find import find
-from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.findings import Findings, find, weighed_findings
 from gridc.reports.findings.hypotheses import decisions
+from gridc.reports.findings.labels import AuditFinding
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
 from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
 from gridc.runtime.store.store import Store
+from gridc.schema.base import Selector
 from gridc.schema.inference import Criterion, Falsification, Fork
-from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
 from gridc.statistics.raters import kappa, leniency
 from tests.recount.studies import corners

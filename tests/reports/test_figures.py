@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports import figures
 from gridc.reports.figures.drawing import TIE, distinct
 from gridc.reports.figures.surface import signed

@@ -11,10 +11,9 @@ from scipy.stats import multinomial
 from benchmarks.gate import ALPHA, MISSING, TRUTHS, WORLDS, DrawnRuns, GateWorld
 from gridc.reports.comparison.document import compare
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun
-from gridc.schema.comparison import StateCounts
-from gridc.schema.policy import Policy
+from gridc.schema.comparison import Policy, StateCounts
 from gridc.statistics.arrays import Floats
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
 from tests.reports.runs import InventedAnswer, InventedItem, InventedRun
 
 MARGIN = 20.0

@@ -13,7 +13,7 @@ from scipy.stats import beta, chi2
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.judging import Guess, Judged, Response, benches, is_judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.blinding import guess_finding
+from gridc.reports.findings.labels import guess_finding
 from gridc.reports.statements.labels import guess_sentence
 from tests.e2e.judged import serving
 

@@ -14,13 +14,12 @@ from gridc.compiler.instrument.item import Item
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.intervals import unit_intervals
-from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.scores import Outcomes, unit_intervals
 from gridc.reports.page import as_html
-from gridc.reports.recorded.intervals import score_intervals
+from gridc.reports.recorded.document import score_intervals
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.unit_bootstrap import at_bound, draw_weights, intervals, resampled_means, tail_of
+from gridc.statistics.unit_intervals import at_bound, draw_weights, intervals, resampled_means, tail_of
 from tests.reports.builders import findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}

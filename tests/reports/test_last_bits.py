@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import gridc.statistics
-from gridc.statistics.jackknife import Jackknife
+from gridc.statistics.clustered_logit import Jackknife
 from tests.recount.studies import corners, graded
 from tests.recount.test_inference import study as curves
 from tests.reports.documents import documents, tied
 
 SIZE = 1e-12
-EXACT = {"digits", "paired_rows", "case_totals", "designs", "seeded"}
+EXACT = {"reproducibility", "case_totals"}
 """Modules that draw, sort and count rows: whole numbers and their quotients are the same everywhere."""
 COUNTED = {"sign_flips", "curve"}
 """Modules whose zeros are counts."""

@@ -3,7 +3,7 @@
 import json
 
 from gridc.compiler.inputs.logs.records import axis
-from gridc.reports.levels import level_names
+from gridc.reports.words import level_names
 
 
 def names(*values: object) -> list[str]:

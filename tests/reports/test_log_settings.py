@@ -7,7 +7,7 @@ import pytest
 
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.lm_eval import _arguments
-from gridc.reports.recorded.settings import settings_of
+from gridc.reports.recorded.cells import settings_of
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
 

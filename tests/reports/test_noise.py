@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings

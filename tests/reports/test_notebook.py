@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.notebook import certificate_html, findings_html, plan_html
+from gridc.reports.rendering import certificate_html, findings_html, plan_html
 from gridc.reports.statements import sentences
 from tests.reports.builders import ITEMS, findings_of, spec_of
 

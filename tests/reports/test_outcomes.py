@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.scores import gather
 
 
 def cell(model: str, level: str) -> Cell:

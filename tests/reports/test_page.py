@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.reports import addresses
 from gridc.reports.card import as_markdown, make_cards
@@ -21,10 +21,10 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
+from gridc.reports.rendering import render
 from gridc.reports.statements import sentences
-from gridc.reports.templates import render
 from gridc.reports.words import effects, selected
-from gridc.schema.selector import Selector
+from gridc.schema.base import Selector
 from tests.reports.builders import ITEMS, findings_of, having, reversing, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'

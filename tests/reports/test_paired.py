@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.findings.paired import report
-from gridc.reports.templates import in_configurations
-from gridc.schema.spread import PairedRow
-from gridc.statistics.contrasts import Scored, pair_levels, pair_stores
+from gridc.reports.rendering import in_configurations
+from gridc.schema.certificate import PairedRow
+from gridc.statistics.paired_runs import Scored, pair_levels, pair_stores
 from tests.reports.builders import AXES, findings_of, spec_of
 
 Table = dict[str, dict[str, tuple[str | None, str | None]]]

@@ -5,7 +5,7 @@ from math import nan
 import pytest
 
 from gridc.reports.findings.exposure import CLASSES, Divided, ExposureFinding, exposure_of
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
 from tests.reports.published_study import DATA
 
 FIGURES = {figure["id"]: figure["value"] for figure in DATA["figures"]}

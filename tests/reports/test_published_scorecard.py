@@ -9,15 +9,12 @@ import pytest
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.changes import Moved, changes, compare
+from gridc.reports.findings.changes import Moved, changes, compare, sensitivities
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
-from gridc.reports.findings.intervals import UnitIntervals
-from gridc.reports.findings.scores import CellScore, cell_scores
-from gridc.reports.findings.sensitivity import sensitivities
+from gridc.reports.findings.scores import CellScore, UnitIntervals, cell_scores
 from gridc.reports.scorecard.document import score_model
 from gridc.schema.scorecard import MatrixRow, ModelScore
-from gridc.statistics.direction import Direction
-from gridc.statistics.resample import LEVEL
+from gridc.statistics.envelope import LEVEL, Direction
 from tests.reports.published_study import ARMS, MODELS, SIZES, published_outcomes, published_spec
 from tests.statistics.test_published_scaffolds import CELLS, FIGURES
 

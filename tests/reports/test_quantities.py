@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridc.reports.estimates.components import level_estimates
-from gridc.reports.quantities import QUANTITIES, estimate
-from gridc.reports.quantities.number_needed import in_words, needed_row
+from gridc.reports.quantities import QUANTITIES, estimate, needed_row, needed_words
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.risk import Interval, number_needed
 from tests.reports.test_statements import levelled
@@ -58,7 +57,7 @@ def test_what_is_no_quantity_cannot_be_estimated() -> None:
 )  # fmt: skip
 def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: float, words: str) -> None:
     needed = NumberNeededRow.of(number_needed(0.1, Interval(low, high)))
-    assert in_words(needed).endswith(words)
+    assert needed_words(needed).endswith(words)
     row = needed_row("n", "about", needed, "0" * 64, 1)
     assert (row.interval is None) == (low == high) == (row.level is None)
 

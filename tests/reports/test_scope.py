@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
-from gridc.reports.card import as_markdown, make_cards
+from gridc.compiler.grid.cells import Cell
+from gridc.reports.card import as_markdown, comparisons, held_fixed, make_cards, verdict
 from gridc.reports.findings.findings import Findings
-from gridc.reports.statements.cards import comparisons, held_fixed, verdict
-from gridc.reports.templates import markdown
+from gridc.reports.rendering import markdown
 from gridc.schema.card import CardDeck
 from tests.reports.builders import AXES, findings_of, reversing, spec_of
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import StoreError

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gridc.statistics.betting import STAKES
-from gridc.statistics.e_process import BLOCK, DirectionWealth, Race
+from gridc.statistics.betting import BLOCK, STAKES, DirectionWealth, Race
 from tools.certificates.simulate import World, pair_world
 
 ALPHA, RUNS = 0.05, 2000

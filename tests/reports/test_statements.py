@@ -12,30 +12,42 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.compiler.lowering.judging import Guess
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings.audit import AUDITS, AuditFinding
-from gridc.reports.findings.blinding import GUESSES, guess_finding
-from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial
-from gridc.reports.findings.conduct import SHARED_DRAWS
+from gridc.reports.findings.answers import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
+from gridc.reports.findings.components import (
+    FACTORIAL,
+    GENERALIZABILITY,
+    MANY_LEVELS,
+    Factorial,
+    LevelScore,
+    ManyLevels,
+    ModelOverLevels,
+)
+from gridc.reports.findings.conduct import REFERENCES, SHARED_DRAWS, ModelReference
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
-from gridc.reports.findings.many_levels import MANY_LEVELS, LevelScore, ManyLevels, ModelOverLevels
+from gridc.reports.findings.labels import (
+    AUDITS,
+    GUESSES,
+    JUDGING,
+    AuditFinding,
+    JudgeFinding,
+    JudgingFinding,
+    guess_finding,
+)
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.rates import RateFinding, RateValue
-from gridc.reports.findings.references import REFERENCES, ModelReference
-from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.page import as_html
 from gridc.reports.statements import choose, claim_scope, sentences
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.certificate import EndingsRow, FalsificationRow
-from gridc.statistics.concordance import Exchanged
+from gridc.statistics.rank_tests import Exchanged
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.unit_intervals import UnitEstimate
 from gridc.statistics.variance import Decomposition, TermShare

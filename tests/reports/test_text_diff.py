@@ -1,7 +1,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gridc.schema.selector import Not, selector_of
+from gridc.schema.base import Not, selector_of
 from gridc.study.showing import text_diff
 
 WORDS = st.lists(st.sampled_from(["a", "b", " ", "\n", "\r\n", "word", "Ä", "-", "\u2028"]), max_size=30)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.frontend.validate import typed

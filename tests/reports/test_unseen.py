@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.hypotheses.sentences import change_words
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, change_words
 from tests.recount.arms import gaffke
 from tests.worlds.games import ANALYSIS, TREND, contrast
 from tests.worlds.studies import bench

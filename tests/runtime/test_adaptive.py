@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.runtime.blinding import JUDGING, BlindedResponse, blind, name_of
-from gridc.runtime.sealing import fresh
+from gridc.runtime.judging import fresh_secret
 
 PLACES = st.tuples(st.text(max_size=12), st.text(max_size=6), st.integers(0, 9))
 NONCE = "5a" * 32
@@ -67,7 +67,7 @@ def test_neither_a_uuid_nor_the_order_tells_the_condition() -> None:
     digits: Counter[str] = Counter()
     rounds = 400
     for _ in range(rounds):
-        made = blind("stamp", JUDGING, 42, fresh(), responses(places))
+        made = blind("stamp", JUDGING, 42, fresh_secret(), responses(places))
         early.update(made.places[each.uuid][0] for each in made.responses[:8])
         digits.update(name_of(made.nonce, "stamp", JUDGING, places[0])[0])
     expected = rounds * 8 / 4

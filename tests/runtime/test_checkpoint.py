@@ -19,7 +19,7 @@ pytest.importorskip("transformers")
 import safetensors.torch  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from gridc.runtime.engines.hf import checkpoint  # noqa: E402
+from gridc.runtime.engines.hf import loading  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
@@ -28,8 +28,8 @@ LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 @pytest.fixture(params=["read", "mapped"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How weights come from their files: read, as for a CPU, or mapped, as for a GPU."""
-    weights, mapped = checkpoint.Checkpoint.weights, request.param == "mapped"
-    monkeypatch.setattr(checkpoint.Checkpoint, "weights", lambda self, **_: weights(self, mapped))
+    weights, mapped = loading.Checkpoint.weights, request.param == "mapped"
+    monkeypatch.setattr(loading.Checkpoint, "weights", lambda self, **_: weights(self, mapped))
     return str(request.param)
 
 

@@ -20,7 +20,7 @@ transformers = pytest.importorskip("transformers")
 
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.sampling import nucleus, uniforms  # noqa: E402
-from gridc.runtime.engines.hf.trie import common_prefix  # noqa: E402
+from gridc.runtime.engines.hf.sequences import common_prefix  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
 
 MODELS = Path(gridc.__file__).parent / "builtin" / "models"

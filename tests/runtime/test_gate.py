@@ -13,15 +13,7 @@ from gridc.diagnostics.errors import UnavailableError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf import (  # noqa: E402
-    attention,
-    cached,
-    forest,
-    gate,
-    kv_cache,
-    paths,
-    rewired,
-)
+from gridc.runtime.engines.hf import attention, forest, gate, kv_cache, paths  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
 from gridc.schema.spec import EngineSettings  # noqa: E402
@@ -74,11 +66,11 @@ WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]
     "no sinks": ("gpt_oss", {}, softmax(lambda made: replace(made, sinks=None))),
     "branches that are not copied": ("llama", {}, blind_tips),
     "a stem that sees ahead": ("llama", {}, late_stems),
-    "no ALiBi": ("bloom", {}, lambda patch: patch.setattr(rewired, "positions", lambda: at() * 0)),
+    "no ALiBi": ("bloom", {}, lambda patch: patch.setattr(attention, "positions", lambda: at() * 0)),
     "ALiBi a stretch of 256 tokens late": (
         "mpt",
         {},
-        lambda patch: patch.setattr(rewired, "positions", lambda: at() - 4 * (at() > 255)),
+        lambda patch: patch.setattr(attention, "positions", lambda: at() - 4 * (at() > 255)),
     ),
 }
 
@@ -115,7 +107,7 @@ def test_a_window_that_is_overlooked_is_found_out(monkeypatch: pytest.MonkeyPatc
 def test_a_cache_that_is_not_copied_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     model = zoo.build("xglm")
     assert found(model).path.name == "cached"
-    monkeypatch.setattr(cached, "_select", lambda cache, *_: cache)
+    monkeypatch.setattr(paths, "_select", lambda cache, *_: cache)
     assert found(model).path.name == "plain"
 
 

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
-from gridc.runtime.engines.hf import attention, forest, gate, twin  # noqa: E402
+from gridc.runtime.engines.hf import attention, forest, gate  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.store.events import ModelLoaded  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
@@ -191,9 +191,9 @@ def test_the_path_of_a_model_in_fp32_is_proved_on_the_model_itself(tmp_path: Pat
 @pytest.mark.parametrize("kind", [*MIXTURES, *DENSE, "llama4_text", "gpt_neo", "qwen3_next"])
 def test_a_twin_runs_the_code_of_its_model(kind: str) -> None:
     model = zoo.build(kind)
-    made = twin.twin_of(model, 0)
+    made = gate.twin_of(model, 0)
     layers = model.config.get_text_config().num_hidden_layers
-    assert twin.code_path(model) <= twin.code_path(made)
+    assert gate.code_path(model) <= gate.code_path(made)
     assert type(made) is type(model)
     assert made.config.get_text_config().num_hidden_layers <= layers
     assert {weight.dtype for weight in made.parameters()} == {torch.float32}
@@ -203,12 +203,12 @@ def test_a_twin_has_each_kind_of_layer() -> None:
     """A window in one layer of five, and the first layer that sees everything is the fifth."""
     kinds = [*["sliding_attention"] * 4, "full_attention"] * 2
     model = zoo.build("gemma3_text", num_hidden_layers=10, layer_types=kinds)
-    assert twin.twin_of(model, 0).config.num_hidden_layers == 5
+    assert gate.twin_of(model, 0).config.num_hidden_layers == 5
 
 
 def test_a_model_without_a_twin_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = zoo.save("llama", tmp_path / "m")
-    monkeypatch.setattr(twin, "code_path", lambda model: frozenset([(id(model),)]))
+    monkeypatch.setattr(gate, "code_path", lambda model: frozenset([(id(model),)]))
     ran = loaded(folder, "bf16")["paths"]
     assert set(ran) == {"plain"}
     assert "no twin of it in fp32 can be made" in ran["plain"]["why"]

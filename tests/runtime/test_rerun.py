@@ -13,8 +13,8 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.runtime import rerun
 from gridc.runtime.engines.protocol import Answer, Generated, Ranked
 from gridc.runtime.rerun import Draw
-from gridc.statistics.detection import detection, exceeds, least_detected, least_exceeding
-from gridc.statistics.seeded import ranked
+from gridc.statistics.exact_tests import detection, exceeds, least_detected, least_exceeding
+from gridc.statistics.reproducibility import ranked
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_hub_model_without_a_commit_is_told() -> None:
-    from gridc.runtime.engines.hf.checkpoint import folder_of
+    from gridc.runtime.engines.hf.loading import folder_of
 
     with pytest.raises(IncompleteError, match="GC606"):
         folder_of("any", ModelIdentity("hf:nobody/nothing", unpinned="no commit is known here"))

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 sampling = pytest.importorskip("gridc.runtime.engines.hf.sampling")
-choosing = pytest.importorskip("gridc.runtime.engines.hf.choosing")
+choosing = pytest.importorskip("gridc.runtime.engines.hf.sampling")
 
 from gridc.runtime.engines.hf.sequences import Member  # noqa: E402
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, Work, schedule
+from gridc.runtime.engines.hf.engine import Bound, TooLargeError, Work, schedule
 from gridc.runtime.engines.hf.sequences import Member, Unit
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("bitsandbytes")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from gridc.runtime.engines.hf import loading, shipped  # noqa: E402
+from gridc.runtime.engines.hf import loading  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.paths import own_attention, use_attention  # noqa: E402
 from tests.e2e.conftest import command, make_study  # noqa: E402
@@ -53,7 +53,7 @@ def test_a_packed_checkpoint_is_the_model_that_its_numbers_stand_for(form: str, 
     assert not [name for name in missing if "lm_head" not in name]
     expected.tie_weights()
     assert float((logits(engine._model) - logits(expected.eval().to(zoo.DEVICE))).abs().max()) < 1e-4
-    assert shipped.packed_format(config) == method
+    assert loading.packed_format(config) == method
     # And what transformers itself makes of the folder.
     alone = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map=zoo.DEVICE, dtype="auto")
     assert torch.equal(logits(alone.eval()), logits(engine._model))

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.runtime.engines.hf.trie import common_prefix, least_tokens, shared, size, trunks
+from gridc.runtime.engines.hf.sequences import common_prefix, least_tokens, shared_length, trie_size, trunks
 
 TOKENS = st.lists(st.integers(0, 2), max_size=8).map(tuple)
 PROMPTS = st.lists(st.integers(0, 2), min_size=1, max_size=8).map(tuple)
@@ -21,7 +21,7 @@ def test_what_two_sequences_share(left: tuple[int, ...], right: tuple[int, ...])
     length = 0
     while length < min(len(left), len(right)) and left[length] == right[length]:
         length += 1
-    assert shared(left, right) == length
+    assert shared_length(left, right) == length
 
 
 @given(st.lists(PROMPTS, min_size=1, max_size=6))
@@ -33,7 +33,7 @@ def test_what_all_sequences_share(sequences: list[tuple[int, ...]]) -> None:
 
 @given(st.sets(TOKENS, max_size=12))
 def test_the_size_of_a_trie_is_its_distinct_prefixes(sequences: set[tuple[int, ...]]) -> None:
-    assert size(sequences) == nodes(sequences)
+    assert trie_size(sequences) == nodes(sequences)
 
 
 @given(st.dictionaries(PROMPTS, st.sets(TOKENS, max_size=4), max_size=6))

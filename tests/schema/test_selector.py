@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gridc.schema.selector import Selector
+from gridc.schema.base import Selector
 
 PLACE = {"template": "T1", "decoding": "greedy", "model": "left", "benchmark": "facts", "tier": "core"}
 

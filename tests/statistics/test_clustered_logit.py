@@ -8,9 +8,18 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
 
-from gridc.statistics.case_totals import TOGETHER, case_table, collapse, distinct, numbered
+from gridc.statistics.case_totals import (
+    TOGETHER,
+    DesignMatrix,
+    case_table,
+    collapse,
+    distinct,
+    factor,
+    numbered,
+    scored,
+    treatment,
+)
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, maximum, separated
-from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from tests.statistics.counted import totals_of_counts
 
 ARMS, MODELS, BENCHMARKS = "abcd", "xyz", "pq"

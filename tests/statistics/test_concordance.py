@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import friedmanchisquare
 from statsmodels.stats.contingency_tables import cochrans_q
 
-from gridc.statistics.concordance import concordance, exchanged_range
+from gridc.statistics.rank_tests import concordance, exchanged_range
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gridc.reports.findings.analysis import robustness, stratified
-from gridc.reports.findings.outcomes import Outcomes, sum_units
-from gridc.statistics.contrasts import by_level, pair_levels, pair_stores, summarise
-from gridc.statistics.direction import Direction
+from gridc.reports.findings.scores import Outcomes, sum_units
+from gridc.statistics.envelope import Direction
+from gridc.statistics.paired_runs import by_level, pair_levels, pair_stores, summarise
 
 
 def cell(model: str, precision: str, template: str, score: str) -> tuple[dict[str, str], Fraction]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.statistics.case_totals import CaseTotals, collapse
+from gridc.statistics.case_totals import CaseTotals, collapse, factor, treatment
 from gridc.statistics.clustered_logit import NotEstimable, unit
 from gridc.statistics.curve import (
     ArmPairs,
@@ -19,7 +19,6 @@ from gridc.statistics.curve import (
     shuffles,
     summarise,
 )
-from gridc.statistics.designs import factor, treatment
 from tests.statistics.test_clustered_logit import ARMS, BENCHMARKS, MODELS, oracle, study
 
 SHAPE = (len(BENCHMARKS), len(MODELS), len(ARMS))

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gridc.statistics.case_totals import collapse
+from gridc.statistics.case_totals import DesignMatrix, collapse, factor, scored, treatment
 from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit
-from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from gridc.statistics.risk import arm_sums, percentile_interval, resampled_rates
 from tests.statistics.counted import totals_of_counts
 from tests.statistics.test_clustered_logit import oracle

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from gridc.statistics.difficulty import DifficultyEffect, difficulty_effect, spearman
+from gridc.statistics.mediation import DifficultyEffect, difficulty_effect, spearman
 
 
 def study(seed: int, slope: float = 0.0, models: int = 6, items: int = 300) -> DifficultyEffect:

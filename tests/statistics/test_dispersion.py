@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.statistics.dispersion import FlipRate, disperse, flip_rate
+from gridc.statistics.envelope import FlipRate, disperse, flip_rate
 
 SCORES = st.lists(st.fractions(0, 1, max_denominator=60), min_size=1, max_size=30)
 MARKS = st.sampled_from([0.0, 0.1, 0.5, 0.6, 0.7, 0.8, 1.0])

@@ -14,21 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom, kendalltau
 
-from gridc.statistics.contrasts import Delta, by_level, pair_levels, summarise, unit_test
-from gridc.statistics.direction import Direction
-from gridc.statistics.dispersion import disperse, flip_rate
-from gridc.statistics.orderings import concordance, goodness, mismatch, order_of, reachable
-from gridc.statistics.pairs import count
-from gridc.statistics.resample import (
+from gridc.statistics.envelope import (
     RESAMPLES,
+    Direction,
     cfr_interval,
+    concordance,
+    count,
+    disperse,
     draws,
+    flip_rate,
+    goodness,
     interval,
     max_cfr_interval,
     max_statistic,
+    mismatch,
+    order_of,
+    reachable,
     sdi_interval,
     tau_interval,
 )
+from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise, unit_test
 from gridc.statistics.variance import MODEL, decompose
 
 Rows = dict[str, dict[str, Fraction | None]]

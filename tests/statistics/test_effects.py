@@ -13,9 +13,8 @@ from statsmodels.stats.multitest import multipletests
 
 from gridc.reports.findings.hypotheses.finding import CORRECTIONS, Claim
 from gridc.statistics import margins
-from gridc.statistics.case_totals import case_table, collapse
+from gridc.statistics.case_totals import case_table, collapse, factor, treatment
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit
-from gridc.statistics.designs import factor, treatment
 from gridc.statistics.risk import arm_sums, percentile_interval, resampled_rates
 
 RUNS = 400
@@ -116,7 +115,7 @@ def test_size_and_coverage(units: int) -> None:
 
 def test_a_random_intercept_that_predicts_everything_is_no_fit() -> None:
     """Each unit has its own threshold, and no unit is ever on both sides of it."""
-    from gridc.reports.findings.hypotheses.mixed import _maximum
+    from gridc.reports.findings.hypotheses.regression import _maximum
 
     unit_ = np.repeat(np.arange(20), 8)
     arm = np.tile([0.0, 1.0], 80)
@@ -133,7 +132,7 @@ def test_a_random_intercept_is_that_of_quadrature() -> None:
     from scipy.special import expit
     from statsmodels.tools.numdiff import approx_hess
 
-    from gridc.reports.findings.hypotheses.mixed import _maximum
+    from gridc.reports.findings.hypotheses.regression import _maximum
 
     random = np.random.default_rng(5)
     unit_ = np.repeat(np.arange(150), 12)

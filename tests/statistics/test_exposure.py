@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from gridc.statistics.exposure import exposure_odds
+from gridc.statistics.mediation import exposure_odds
 
 NAMES = ["adversarial", "contextual"]
 

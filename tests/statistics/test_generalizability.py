@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gridc.statistics.generalizability import coefficient, components, resampled
+from gridc.statistics.variance import coefficient, components, resampled
 
 
 def table(seed: int = 4) -> np.ndarray:

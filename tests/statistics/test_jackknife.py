@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import f, t
 
-from gridc.statistics.case_totals import CaseTable, case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, fit, unit
-from gridc.statistics.designs import factor, treatment
-from gridc.statistics.jackknife import Jackknife
+from gridc.statistics.case_totals import CaseTable, case_table, collapse, factor, treatment
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, fit, unit
 from tests.statistics.test_sizes import CROSSED, MAIN, answers
 
 DESIGN = treatment(

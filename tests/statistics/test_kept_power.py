@@ -7,7 +7,7 @@ import pytest
 
 from gridc.statistics.arrays import Floats
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.clustered_logit import maximum, unit
+from gridc.statistics.clustered_logit import Jackknife, maximum, unit
 from gridc.statistics.expected_power import (
     BASE,
     Assumed,
@@ -20,7 +20,6 @@ from gridc.statistics.expected_power import (
     power,
     smallest,
 )
-from gridc.statistics.jackknife import Jackknife
 
 STUDIES = 600
 DESIGNS: tuple[tuple[str, ClaimKind, Layout, float], ...] = (

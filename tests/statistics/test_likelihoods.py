@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from gridc.statistics.likelihoods import divergence, mean_move
+from gridc.statistics.paired_runs import divergence, mean_move
 
 
 def test_the_divergence_is_that_of_scipy() -> None:

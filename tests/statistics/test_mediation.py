@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from gridc.statistics.exposure import between_arms, within_arm
+from gridc.statistics.mediation import between_arms, within_arm
 
 LOSS, DIRECT = -0.3, -0.05
 """What losing all options changes, and what the arm changes besides."""

@@ -13,11 +13,11 @@ from scipy.stats import beta
 
 from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, weigh
 from gridc.reports.findings.hypotheses.ranking import ranking_p_values
-from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.scores import Outcomes
 from gridc.statistics import exact_tests, sign_flips
 from gridc.statistics.arrays import Whole
-from gridc.statistics.direction import Direction
-from gridc.statistics.e_process import Race
+from gridc.statistics.betting import Race
+from gridc.statistics.envelope import Direction
 from tools.certificates.power import groups
 from tools.certificates.simulate import World, pair_world
 

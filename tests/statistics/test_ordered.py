@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
+from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page
 
 
 def test_jonckheere_terpstra_has_the_mean_and_variance_of_all_assignments() -> None:

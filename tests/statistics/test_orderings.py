@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gridc.statistics.orderings import concordance, order_of, reachable
-from gridc.statistics.pairs import PairCounts, count
+from gridc.statistics.envelope import PairCounts, concordance, count, order_of, reachable
 
 stats = pytest.importorskip("scipy.stats")
 

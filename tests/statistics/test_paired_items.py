@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import multinomial, norm
 
-from gridc.statistics import margins, paired_items
+from gridc.statistics import margins
 from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.case_totals import CaseTable
 
@@ -44,7 +44,7 @@ def brute(items: int, gained: int, lost: int, bound: float) -> float:
     [(12, 1, 0, -0.1), (12, 4, 1, 0.05), (25, 2, 1, -0.2), (20, 0, 0, -0.15), (30, 3, 4, -0.25)],
 )
 def test_p_is_that_of_every_outcome(items: int, gained: int, lost: int, bound: float) -> None:
-    assert paired_items.above(items, gained, lost, bound) == pytest.approx(
+    assert margins.paired_above(items, gained, lost, bound) == pytest.approx(
         brute(items, gained, lost, bound), rel=1e-3
     )
 
@@ -52,12 +52,12 @@ def test_p_is_that_of_every_outcome(items: int, gained: int, lost: int, bound: f
 def test_eight_losses_of_sixty_are_more_than_five_points() -> None:
     score = tango(60, 8, 0, 0.05)
     assert norm.sf(score) == pytest.approx(0.0145, abs=2e-4)
-    assert paired_items.above(60, 8, 0, 0.05) == pytest.approx(0.0218, abs=2e-4)
+    assert margins.paired_above(60, 8, 0, 0.05) == pytest.approx(0.0218, abs=2e-4)
 
 
 @pytest.mark.parametrize(("items", "margin"), [(15, 0.05), (60, 0.03), (300, 0.01)])
 def test_where_nothing_changes_it_is_a_power(items: int, margin: float) -> None:
-    assert paired_items.above(items, 0, 0, -margin) == pytest.approx((1 - margin) ** items, rel=1e-9)
+    assert margins.paired_above(items, 0, 0, -margin) == pytest.approx((1 - margin) ** items, rel=1e-9)
 
 
 @pytest.mark.parametrize("bound", [-0.1, 0.0, 0.1])
@@ -65,7 +65,7 @@ def test_where_nothing_changes_it_is_a_power(items: int, margin: float) -> None:
 def test_the_size_is_at_most_alpha_by_every_outcome(items: int, bound: float) -> None:
     """At 400 values of the nuisance, and where p is said to be what it is."""
     outcomes = [(gain, loss) for gain, loss in product(range(items + 1), repeat=2) if gain + loss <= items]
-    p = np.array([paired_items.above(items, *each, bound) for each in outcomes])
+    p = np.array([margins.paired_above(items, *each, bound) for each in outcomes])
     counts = np.array([(gain, loss, items - gain - loss) for gain, loss in outcomes])
     shares = np.linspace(max(0.0, -bound), (1 - bound) / 2, 400)
     worst = dict.fromkeys((0.01, 0.025, 0.05, 0.2), 0.0)
@@ -84,12 +84,12 @@ def test_the_size_is_at_most_alpha_by_every_outcome(items: int, bound: float) ->
 def test_p_moves_one_way_in_the_counts_and_the_bound(items: int, data: st.DataObject, bound: float) -> None:
     gained = data.draw(st.integers(0, items - 1))
     lost = data.draw(st.integers(0, items - 1 - gained))
-    here = paired_items.above(items, gained, lost, bound)
-    assert paired_items.above(items, gained + 1, lost, bound) <= here * (1 + 1e-6)
-    assert paired_items.above(items, gained, lost + 1, bound) >= here * (1 - 1e-6)
+    here = margins.paired_above(items, gained, lost, bound)
+    assert margins.paired_above(items, gained + 1, lost, bound) <= here * (1 + 1e-6)
+    assert margins.paired_above(items, gained, lost + 1, bound) >= here * (1 - 1e-6)
     if lost:
-        assert paired_items.above(items, gained, lost - 1, bound) <= here * (1 + 1e-6)
-    assert here <= paired_items.above(items, gained, lost, bound + 0.004) * (1 + 1e-3)
+        assert margins.paired_above(items, gained, lost - 1, bound) <= here * (1 + 1e-6)
+    assert here <= margins.paired_above(items, gained, lost, bound + 0.004) * (1 + 1e-3)
 
 
 @settings(deadline=None, max_examples=60)
@@ -99,8 +99,8 @@ def test_the_limit_is_where_p_passes_alpha(
 ) -> None:
     gained = data.draw(st.integers(0, items // 2))
     lost = data.draw(st.integers(0, items // 2))
-    bound, limit = half_points / 200, paired_items.lower_limit(items, gained, lost, alpha)
-    assert (bound <= limit) is (paired_items.above(items, gained, lost, bound) <= alpha)
+    bound, limit = half_points / 200, margins.paired_lower_limit(items, gained, lost, alpha)
+    assert (bound <= limit) is (margins.paired_above(items, gained, lost, bound) <= alpha)
 
 
 def table(items: int, gained: int, lost: int) -> CaseTable:
@@ -113,8 +113,8 @@ def test_margins_are_decided_by_it_where_units_are_items() -> None:
     """Units of two answers, or of parts of a point, have Gaffke's test as before."""
     single = table(80, 3, 6)
     assert margins.method(single, 1, 0) == margins.OF_ITEMS
-    assert margins.above(single, 1, 0, -0.1) == paired_items.above(80, 3, 6, -0.1)
-    assert margins.below(single, 1, 0, 0.1) == paired_items.above(80, 6, 3, -0.1)
+    assert margins.above(single, 1, 0, -0.1) == margins.paired_above(80, 3, 6, -0.1)
+    assert margins.below(single, 1, 0, 0.1) == margins.paired_above(80, 6, 3, -0.1)
     values = np.round(np.repeat([1.1, 0.1, -0.9], [3, 71, 6]), 12)
     for other in (
         CaseTable(2 * single.rows, 2 * single.sums, single.cases),
@@ -128,7 +128,7 @@ def test_units_without_an_answer_in_either_arm_are_no_items() -> None:
     apart = CaseTable(
         np.array([[1.0, 1, 0], [0, 0, 3]]), np.array([[0.0, 1, 0], [0, 0, 1]]), np.array([9, 4])
     )
-    assert margins.above(apart, 1, 0, -0.1) == paired_items.above(9, 9, 0, -0.1)
+    assert margins.above(apart, 1, 0, -0.1) == margins.paired_above(9, 9, 0, -0.1)
 
 
 @pytest.mark.parametrize(("items", "margin", "changing"), [(60, 0.11, 0.1), (295, 0.05, 0.1)])
@@ -137,12 +137,12 @@ def test_many_outcomes_at_once_are_decided_as_each_by_itself(
 ) -> None:
     random = np.random.default_rng(4)
     drawn = random.multinomial(items, [changing / 2, changing / 2, 1 - changing], size=60)
-    at_once = paired_items.shown(items, drawn[:, 0], drawn[:, 1], -margin, 0.05)
-    alone = [paired_items.above(items, int(gain), int(loss), -margin) <= 0.05 for gain, loss, _ in drawn]
+    at_once = margins.paired_shown(items, drawn[:, 0], drawn[:, 1], -margin, 0.05)
+    alone = [margins.paired_above(items, int(gain), int(loss), -margin) <= 0.05 for gain, loss, _ in drawn]
     assert 0 < sum(alone) < 60 and (at_once != alone).mean() <= 0.02
 
 
 def test_of_one_item_and_at_the_ends() -> None:
-    assert paired_items.above(1, 1, 0, 0.5) == pytest.approx(0.75)
-    assert paired_items.above(1, 0, 1, -0.5) == 1.0
-    assert paired_items.lower_limit(1, 0, 0, 0.05) == pytest.approx(-0.95, abs=1e-6)
+    assert margins.paired_above(1, 1, 0, 0.5) == pytest.approx(0.75)
+    assert margins.paired_above(1, 0, 1, -0.5) == 1.0
+    assert margins.paired_lower_limit(1, 0, 0, 0.05) == pytest.approx(-0.95, abs=1e-6)

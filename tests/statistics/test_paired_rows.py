@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.statistics import margins
-from gridc.statistics.case_totals import case_table
-from gridc.statistics.paired_rows import paired
+from gridc.statistics.case_totals import case_table, paired
 
 ITEMS = st.integers(1, 3).flatmap(
     lambda arms: st.lists(

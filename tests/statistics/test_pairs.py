@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.statistics.dispersion import flip_rate
-from gridc.statistics.pairs import PairCounts, Witness, count
+from gridc.statistics.envelope import PairCounts, Witness, count, flip_rate
 
 Grid = list[tuple[int | None, int | None]]
 

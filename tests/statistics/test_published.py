@@ -14,12 +14,18 @@ from typing import Any
 
 import pytest
 
-from gridc.statistics.contrasts import summarise
-from gridc.statistics.dispersion import FlipRate, disperse, flip_rate
+from gridc.statistics.envelope import (
+    FlipRate,
+    PairCounts,
+    cfr_interval,
+    concordance,
+    disperse,
+    flip_rate,
+    max_cfr_interval,
+    mismatch,
+)
 from gridc.statistics.exact_tests import expected_until_both
-from gridc.statistics.orderings import concordance, mismatch
-from gridc.statistics.pairs import PairCounts
-from gridc.statistics.resample import cfr_interval, max_cfr_interval
+from gridc.statistics.paired_runs import summarise
 from gridc.statistics.variance import Decomposition, TermShare
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("safetyrepro.json").read_text())

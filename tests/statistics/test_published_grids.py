@@ -17,11 +17,21 @@ import numpy as np
 import pytest
 
 from gridc.reports.findings.paired import report
-from gridc.statistics.contrasts import Delta, by_level, pair_levels, summarise
-from gridc.statistics.dispersion import disperse, flip_rate
-from gridc.statistics.orderings import concordance, mismatch, reachable
-from gridc.statistics.pairs import PairCounts, count
-from gridc.statistics.resample import draws, max_statistic, sdi_interval, sdi_values, tau_interval
+from gridc.statistics.envelope import (
+    PairCounts,
+    concordance,
+    count,
+    disperse,
+    draws,
+    flip_rate,
+    max_statistic,
+    mismatch,
+    reachable,
+    sdi_interval,
+    sdi_values,
+    tau_interval,
+)
+from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise
 from gridc.statistics.variance import decompose
 from tests.statistics.test_published import TABLES, printed
 

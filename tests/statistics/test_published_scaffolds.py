@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.statistics.case_totals import CaseTotals
+from gridc.statistics.case_totals import CaseTotals, DesignMatrix, factor, treatment
 from gridc.statistics.clustered_logit import LogitFit, fit
-from gridc.statistics.designs import DesignMatrix, factor, treatment
 from gridc.statistics.exact_tests import holm
-from gridc.statistics.generalizability import coefficient, components
 from gridc.statistics.risk import number_needed
-from gridc.statistics.variance import decompose
+from gridc.statistics.variance import coefficient, components, decompose
 from tests.statistics.counted import totals_of_counts
 
 DATA: Mapping[str, Any] = json.loads(Path(__file__).with_name("scaffold_study.json").read_text())

@@ -6,10 +6,10 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import binomtest
 
-from gridc.statistics import jackknife, margins
+from gridc.statistics import clustered_logit, margins
 from gridc.statistics.case_totals import CaseTable, case_table
 from gridc.statistics.clustered_logit import NotEstimable, maximum
-from gridc.statistics.rate_differences import FittedOdds, difference, ratio
+from gridc.statistics.risk import FittedOdds, rate_difference, rate_ratio
 
 
 def study(
@@ -19,7 +19,7 @@ def study(
     models: int,
     rates: tuple[float, float],
     together: float,
-) -> tuple[CaseTable, FittedOdds | None, jackknife.TestedCombination | None, pd.DataFrame]:
+) -> tuple[CaseTable, FittedOdds | None, clustered_logit.TestedCombination | None, pd.DataFrame]:
     """Two arms of the same items of models; of a share `together` of the answers the luck is one in all of an
     item's, and each unit has a rate of its own."""
     of = np.repeat(np.arange(units), items)
@@ -39,7 +39,7 @@ def study(
     table = case_table(rows.unit, 2 * rows.model + rows.arm, rows.y, len(design))
     arms = case_table(rows.unit, rows.arm, rows.y, 2)
     try:
-        fitted = jackknife.Jackknife(design, table, maximum(design, table))
+        fitted = clustered_logit.Jackknife(design, table, maximum(design, table))
         tested = fitted.combination(np.eye(design.shape[1])[1])
     except NotEstimable:
         return arms, None, None, rows
@@ -76,7 +76,7 @@ def test_the_interval_holds_0_exactly_where_p_is_above_its_level(rates: tuple[fl
         arms, odds, tested, _ = study(random, 40, 3, 2, rates, 0.6)
         if odds is None or tested is None:
             continue
-        found, of_ratio = difference(arms, 1, 0, odds), ratio(arms, 1, 0, odds)
+        found, of_ratio = rate_difference(arms, 1, 0, odds), rate_ratio(arms, 1, 0, odds)
         assert found is not None
         assert (found[0] <= 0 <= found[1]) == (tested.p > 0.05)
         assert of_ratio is None or (of_ratio[0] <= 1 <= of_ratio[1]) == (tested.p > 0.05)
@@ -90,15 +90,15 @@ def test_without_a_test_it_is_that_of_both_rates() -> None:
         float
     )
     arms = case_table(np.tile(np.arange(200), 2), np.repeat([0, 1], 200), right, 2)
-    found = difference(arms, 1, 0)
+    found = rate_difference(arms, 1, 0)
     (low, high), (below, above) = (binomtest(count, 200).proportion_ci(0.95) for count in (90, 60))
     r = float(np.corrcoef(right[200:], right[:200])[0, 1])
     down = np.sqrt((0.45 - low) ** 2 + (above - 0.3) ** 2 - 2 * r * (0.45 - low) * (above - 0.3))
     up = np.sqrt((high - 0.45) ** 2 + (0.3 - below) ** 2 - 2 * r * (high - 0.45) * (0.3 - below))
     assert found == pytest.approx((0.15 - down, 0.15 + up), abs=2e-3)
     still = case_table(np.tile(np.arange(30), 2), np.repeat([0, 1], 30), np.ones(60), 2)
-    assert difference(still, 1, 0) == margins.mean_limits(still, 1, 0, 0.025)
-    assert ratio(still, 1, 0) is None
+    assert rate_difference(still, 1, 0) == margins.mean_limits(still, 1, 0, 0.025)
+    assert rate_ratio(still, 1, 0) is None
 
 
 @pytest.mark.parametrize(("rates", "units"), [((0.5, 0.1), 40), ((0.05, 0.02), 60), ((0.9, 0.6), 30)])
@@ -107,7 +107,7 @@ def test_large_effects_and_rare_events_are_covered(rates: tuple[float, float], u
     random, missed = np.random.default_rng(5), 0
     for _ in range(200):
         arms, odds, _, _ = study(random, units, 3, 2, rates, 0.4)
-        found = difference(arms, 1, 0, odds)
+        found = rate_difference(arms, 1, 0, odds)
         assert found is not None
         missed += not found[0] <= rates[1] - rates[0] <= found[1]
     assert missed <= 16

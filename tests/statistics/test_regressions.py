@@ -11,14 +11,7 @@ from scipy.stats import multinomial
 
 from benchmarks.gate import gridc, nel, shares, units
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.regressions import (
-    PairedUnits,
-    change_limits,
-    p_not_worse,
-    p_worse,
-    sight,
-    units_needed,
-)
+from gridc.statistics.paired_runs import PairedUnits, change_limits, p_not_worse, p_worse, sight, units_needed
 
 ALPHA, MARGIN = 0.05, 0.03
 Rule = Callable[[int, int, int], bool]

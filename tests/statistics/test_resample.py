@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.statistics.dispersion import disperse, flip_rate
-from gridc.statistics.orderings import concordance
-from gridc.statistics.resample import (
+from gridc.statistics.envelope import (
     cfr_interval,
+    concordance,
+    disperse,
     draws,
+    flip_rate,
     interval,
     max_cfr_interval,
     max_statistic,

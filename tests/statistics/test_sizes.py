@@ -18,12 +18,17 @@ from scipy.special import expit
 
 from gridc.reports.findings.hypotheses.finding import CORRECTIONS, Claim
 from gridc.statistics import margins
-from gridc.statistics.case_totals import CaseTable, case_table, collapse
-from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit
-from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
-from gridc.statistics.generalizability import coefficient, components, resampled
-from gridc.statistics.jackknife import Jackknife
-from gridc.statistics.ordered import jonckheere_terpstra, page
+from gridc.statistics.case_totals import (
+    CaseTable,
+    DesignMatrix,
+    case_table,
+    collapse,
+    factor,
+    scored,
+    treatment,
+)
+from gridc.statistics.clustered_logit import Jackknife, NotEstimable, combination, fit, unit
+from gridc.statistics.rank_tests import jonckheere_terpstra, page
 from gridc.statistics.raters import bang, kappa
 from gridc.statistics.risk import (
     ArmSums,
@@ -33,6 +38,7 @@ from gridc.statistics.risk import (
     recovery,
     resampled_rates,
 )
+from gridc.statistics.variance import coefficient, components, resampled
 from tests.statistics.test_effects import adjusted
 from tests.statistics.test_nulls import told
 

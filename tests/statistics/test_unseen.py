@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gridc.statistics.arrays import Floats
+from gridc.statistics.bounded_means import against_zero, agreed, contrast, jointly, of_direction, slope
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.unseen import against_zero, agreed, contrast, jointly, of_direction, slope
 from tests.recount.arms import gaffke
 
 

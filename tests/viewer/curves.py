@@ -5,7 +5,7 @@ from typing import Any
 
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
-from gridc.viewer.curves import StatedCurves
+from gridc.viewer.figures import StatedCurves
 from tests.reports.published_study import published_samples, published_spec
 from tests.viewer.stores import STAMP
 

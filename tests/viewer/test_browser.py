@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gridc.reports import addresses
-from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import app, listen
+from gridc.viewer.server import app, export, listen
 from gridc.viewer.view import OpenStore
 from tests.viewer.curves import found, stated
 from tests.viewer.stores import STAMP, make

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gridc.reports import addresses
-from gridc.reports.estimates.curves import curve_estimates
+from gridc.reports.estimates.components import curve_estimates
 from gridc.reports.findings.curves import CURVES, CurveFinding
-from gridc.viewer.curves import StatedCurves
-from gridc.viewer.export import export
+from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
+from gridc.viewer.server import export
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.curves import found, stated

@@ -10,12 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from gridc.diagnostics.errors import GridcError, StoreError, UsageError
-from gridc.diagnostics.visible import DECEIVING
+from gridc.diagnostics.errors import DECEIVING, GridcError, StoreError, UsageError
 from gridc.reports import addresses
-from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import listen
+from gridc.viewer.server import export, listen
 from gridc.viewer.view import OpenStore, PageRequest
 from tests.viewer.conftest import Client
 from tests.viewer.stores import HOSTILE, STAMP, make, restate

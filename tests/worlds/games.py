@@ -11,11 +11,10 @@ from gridc.reports.findings.certification import FULL, Region, weigh
 from gridc.reports.findings.curves import curve_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.intervals import unit_intervals
-from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.scores import Outcomes, unit_intervals
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.generalizability import resampled
 from gridc.statistics.raters import kappa
+from gridc.statistics.variance import resampled
 from tests.worlds import margins
 from tests.worlds.intervals import INTERVALS
 from tests.worlds.search import Game, Range, World

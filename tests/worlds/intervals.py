@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.difficulty import difficulty_effect
-from gridc.statistics.exposure import between_arms, within_arm
+from gridc.statistics.mediation import between_arms, difficulty_effect, within_arm
 from gridc.statistics.raters import guesses_independent
 from gridc.statistics.unit_intervals import (
     UnitEstimate,

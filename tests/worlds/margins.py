@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.regressions import PairedUnits, p_not_worse, p_worse
+from gridc.statistics.paired_runs import PairedUnits, p_not_worse, p_worse
 from tests.worlds.search import Game, Play, Range, World
 from tests.worlds.studies import SHARE, UNITS, Bench, bench, sizes_of
 

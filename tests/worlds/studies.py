@@ -17,8 +17,7 @@ from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.hypotheses import regions_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.outcomes import gather
-from gridc.reports.findings.scores import cell_scores
+from gridc.reports.findings.scores import cell_scores, gather
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats, Whole
 from tests.worlds.search import Range, World

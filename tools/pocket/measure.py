@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.option_order import permuted
+from gridc.compiler.instrument.options import permuted
 from gridc.compiler.instrument.render import render_prompt
 from tools.pocket.lessons import TEMPLATES
 from tools.pocket.recipes import RECIPES

@@ -14,7 +14,7 @@ from itertools import product
 from random import Random
 from typing import Literal
 
-from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
+from gridc.compiler.instrument.options import UNKNOWN_PHRASINGS
 
 SEED = 20260
 

@@ -16,12 +16,10 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.configurations import T, with_effects
 from gridc.compiler.instrument.setting import Setting
-from gridc.diagnostics.errors import Collector, Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import PLUGIN
-from gridc.schema.benchmarks import Benchmark
 from gridc.schema.effects import BenchmarkEffects
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Benchmark, Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.configurations import asked_models, effect_tables
-from gridc.diagnostics.errors import Collector
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Collector, KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.engines import ENGINES
+from gridc.schema.effects import TAKES
 from gridc.schema.items import LOADER_KINDS
-from gridc.schema.scaffold import TAKES
+from gridc.schema.models import ENGINES
 from gridc.schema.spec import Spec
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from gridc.compiler.frontend.checks.idle import exclude, settings
+from gridc.compiler.frontend.checks.envelope import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
@@ -19,6 +19,7 @@ from gridc.compiler.grid.configurations import (
     judge_tables,
     stated_at,
 )
+from gridc.compiler.instrument.points import ScorerFile
 from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
@@ -34,9 +35,7 @@ from gridc.compiler.instrument.render import (
     joined,
     template_variables,
 )
-from gridc.compiler.instrument.scorers import ScorerFile
-from gridc.diagnostics.errors import Collector, Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.effects import Var

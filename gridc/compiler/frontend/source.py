@@ -12,9 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridc.diagnostics.errors import Diagnostic, Span, SpecError
-from gridc.diagnostics.places import KeyPath
-from gridc.diagnostics.visible import DECEIVING
+from gridc.diagnostics.errors import DECEIVING, Diagnostic, KeyPath, Span, SpecError
 from gridc.files import read_regular
 
 if TYPE_CHECKING:

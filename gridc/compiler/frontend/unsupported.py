@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.specifications import comparisons, meaning
 from gridc.compiler.instrument.methods import METHODS
-from gridc.schema.analysis import Analysis
 from gridc.schema.certificate import UncomputedRow
-from gridc.schema.inference import Choice, Falsification
+from gridc.schema.inference import Analysis, Choice, Falsification
 from gridc.schema.spec import Spec
 
 

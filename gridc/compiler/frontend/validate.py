@@ -10,11 +10,10 @@ from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
 
 from gridc.compiler.frontend.source import Source
-from gridc.diagnostics.errors import Collector, Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import ID
-from gridc.schema.engines import ENGINES, EngineKind
 from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList
+from gridc.schema.models import ENGINES, EngineKind
 from gridc.schema.spec import Spec
 
 if TYPE_CHECKING:

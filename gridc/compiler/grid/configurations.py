@@ -12,16 +12,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
-from gridc.diagnostics.places import KeyPath
-from gridc.schema.benchmarks import Benchmark
-from gridc.schema.effects import BenchmarkEffects, ModelEffects, Separators
-from gridc.schema.engines import engine_kind
+from gridc.diagnostics.errors import KeyPath
+from gridc.schema.effects import BenchmarkEffects, ModelEffects, Scaffold, Separators
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
 from gridc.schema.judging import BACKUP, SECOND, Judge
-from gridc.schema.models import SERVED, Model
-from gridc.schema.scaffold import Scaffold
-from gridc.schema.spec import Level, Spec
+from gridc.schema.models import SERVED, Model, engine_kind
+from gridc.schema.spec import Benchmark, Level, Spec
 
 T = TypeVar("T", bound=BenchmarkEffects)
 

@@ -6,8 +6,8 @@ from itertools import combinations, product
 from math import prod
 
 from gridc.compiler.hypotheses import kind_of
+from gridc.schema.base import Selector
 from gridc.schema.inference import DOCUMENTED, AnyHypothesis, Choice, Curve, CurveSample, Fork
-from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
 
 MOST = 2_000

@@ -10,13 +10,13 @@ import numpy as np
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, PlannedTest, Problem, Reference, comparable_levels
 from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import KeyPath
 from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind, DecidingTest, Layout, Stratum
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Evidence, Rule
 
 MARGINS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50)

@@ -7,8 +7,8 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair, PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import margins
-from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 

@@ -18,11 +18,11 @@ from gridc.compiler.hypotheses.tested import (
     outcome_reference,
     run_levels,
 )
+from gridc.schema.base import RESERVED_DIMENSIONS
 from gridc.schema.inference import InteractionHypothesis
-from gridc.schema.selector import RESERVED_DIMENSIONS
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 

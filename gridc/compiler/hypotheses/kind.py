@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import KeyPath
 from gridc.numbers import percent
-from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import MODELS, AnyHypothesis, RateName
-from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
+from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.expected_power import BASE, Assumed
+from gridc.statistics.reproducibility import Verdict
 
 CHANGING = (0.1, 0.3)
 """Shares of items whose answers differ between two levels, or two models, for which power is given."""

@@ -24,9 +24,9 @@ from gridc.compiler.hypotheses.kind import (
 )
 from gridc.schema.inference import RankingHypothesis, RateName
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
+from gridc.statistics.clustered_logit import FLOOR
 from gridc.statistics.expected_power import Assumed, OrderTest, order_power, smallest_gap
-from gridc.statistics.jackknife import FLOOR
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.sign_flips import can_support
 
 Sizes = tuple[int, ...]

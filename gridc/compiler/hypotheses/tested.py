@@ -34,7 +34,6 @@ from gridc.schema.inference import (
     rate_kind,
 )
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import (
     Assumed,
     DecidingTest,
@@ -46,6 +45,7 @@ from gridc.statistics.expected_power import (
     power,
     smallest,
 )
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Asked, Decided, RiseFall, Rule, verdict, witnesses
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis

@@ -22,8 +22,8 @@ from gridc.compiler.hypotheses.tested import (
 )
 from gridc.schema.inference import TrendHypothesis
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
+from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 SIDES: Mapping[str, Alternative] = {"increasing": "greater", "decreasing": "less"}

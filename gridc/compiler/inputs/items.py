@@ -9,23 +9,26 @@ from typing import Any
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.plugins import PluginError
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid import passes
 from gridc.compiler.inputs.dataset_hub import dataset_files
-from gridc.compiler.inputs.draw import draw_exemplars, draw_sample, families_of
+from gridc.compiler.inputs.draw import (
+    UndocumentedUnit,
+    documented,
+    draw_exemplars,
+    draw_sample,
+    families_of,
+    unit_of,
+)
 from gridc.compiler.inputs.loaders import load_items, settle_loading
-from gridc.compiler.inputs.loaders.errors import BadRow, Malformed, Misread
-from gridc.compiler.inputs.loaders.files import File
-from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
+from gridc.compiler.inputs.loaders.files import BadRow, File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.option_order import arranged
-from gridc.diagnostics.errors import Collector
-from gridc.diagnostics.places import KeyPath
-from gridc.schema.benchmarks import Benchmark
+from gridc.compiler.instrument.options import arranged
+from gridc.diagnostics.errors import Collector, KeyPath
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
-from gridc.schema.spec import Spec
-from gridc.statistics.seeded import DrawError
+from gridc.schema.spec import Benchmark, Spec
+from gridc.statistics.reproducibility import DrawError
 
 SHOWN = 5
 """How many malformed rows of a file are told one by one."""
@@ -484,7 +487,7 @@ def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:
     renderings: dict[str, set[tuple[str | None, Sample | None]]] = {
         benchmark.id: set() for benchmark in spec.benchmark
     }
-    for cell in passes.cells(spec):
+    for cell in cells.cells_of(spec):
         renderings[cell.benchmark].add((cell.setting.option_order, cell.setting.items))
     return renderings
 

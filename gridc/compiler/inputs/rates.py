@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid import passes
+from gridc.compiler.grid import cells
 from gridc.compiler.grid.configurations import judge_tables, stated_at, states_scores, where
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
-from gridc.diagnostics.errors import Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Diagnostic, KeyPath
+from gridc.schema.base import EVERYWHERE, Selector
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.judging import REFERENCE
 from gridc.schema.scores import Scores
-from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
 
 COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
@@ -56,7 +55,7 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
     """Every option of every item earns one score where options are read and the spec maps labels to scores;
     each problem once, at the first item that shows it. Silent where items are not here."""
     seen: set[tuple[str, Scores]] = set()
-    for cell in passes.cells(spec) if states_scores(spec) else ():
+    for cell in cells.cells_of(spec) if states_scores(spec) else ():
         scores = cell.setting.scores
         named = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge), scores)
         if scores is None or named is not None or (cell.benchmark, scores) in seen:
@@ -81,7 +80,7 @@ def comparable(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
     for path, judge in judge_tables(spec):
         if judge.compares is None or judge.compares.against != REFERENCE:
             continue
-        judged = (cell for cell in passes.cells(spec) if METHODS[cell.setting.method].judged)
+        judged = (cell for cell in cells.cells_of(spec) if METHODS[cell.setting.method].judged)
         asked = {cell.benchmark for cell in judged if spec.judge_called(cell.setting.judge) is judge}
         for name in sorted(asked & items.keys()):
             item = next((item for item in items[name].sampled if item.best is None), None)
@@ -95,7 +94,7 @@ def groups_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
     """Items that earn together are asked together, and are no independent witnesses of each other; each
     benchmark once. Silent where items are not here."""
     seen: set[tuple[str, UnitLevel, str]] = set()
-    for cell in passes.cells(spec) if spec.aggregated else ():
+    for cell in cells.cells_of(spec) if spec.aggregated else ():
         level, subset = cell.setting.all_of, cell.setting.items
         if level is None or cell.benchmark not in items or (cell.benchmark, level, str(subset)) in seen:
             continue

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.scorers import Replies, ScorerError, ScorerFile, as_given
+from gridc.compiler.instrument.points import Replies, ScorerError, ScorerFile, as_given
 from gridc.confined import Confined, EndedError
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.schema.base import PLUGIN
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 """CPU time that one call of a function may take."""
 
-HOST = "gridc.compiler.inputs.scorer_host:Host"
+HOST = "gridc.compiler.inputs.children:Host"
 
 
 class Scorers:

@@ -18,11 +18,10 @@ from itertools import pairwise
 from typing import Literal
 
 from gridc.compiler.instrument import phrases
-from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import LETTERS
-from gridc.compiler.instrument.mentions import Mention, mentions
-from gridc.compiler.instrument.plain_text import fold
-from gridc.compiler.instrument.thoughts import answer_begins
+from gridc.compiler.instrument.options import are_letters
+from gridc.compiler.instrument.phrases import Mention, mentions
+from gridc.compiler.instrument.plain_text import answer_begins, fold
 
 Confidence = Literal["stated", "inferred", "none"]
 

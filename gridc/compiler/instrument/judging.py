@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.refusal import refuses
+from gridc.compiler.instrument.readers import refuses
 from gridc.compiler.instrument.render import render_rubric
 from gridc.compiler.instrument.scaffolds.turns import Messages, replied
 from gridc.schema.canonical import digest_bytes, each_key_once

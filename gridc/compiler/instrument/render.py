@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
-from gridc.compiler.instrument.enumerator import DEFAULT, labels, marks
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.options import DEFAULT, labels, marks
 from gridc.schema.effects import Casing, Var
 
 if TYPE_CHECKING:

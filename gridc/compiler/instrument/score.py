@@ -11,15 +11,13 @@ from functools import lru_cache
 from math import isfinite, isnan, log
 from typing import Any
 
-from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import RIGHT, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import points
-from gridc.compiler.instrument.readers import READERS, ResponseReader
-from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
-from gridc.compiler.instrument.scorers import Replies, ScorerCall, nobody, reading, score_of
+from gridc.compiler.instrument.options import candidates
+from gridc.compiler.instrument.points import Replies, ScorerCall, nobody, points, reading, score_of
+from gridc.compiler.instrument.readers import READERS, RESPONSES, ResponseReader, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 
 Answers = Sequence[Mapping[str, Any]]

@@ -6,9 +6,9 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal
 
-from gridc.compiler.instrument.aggregates import Vote, attempt_scores, item_score
-from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import DEFAULT, labels
+from gridc.compiler.instrument.points import Vote, attempt_scores, item_score
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
     Aggregate,
@@ -21,6 +21,7 @@ from gridc.schema.effects import (
     Overflow,
     Precision,
     ReaderName,
+    Scaffold,
     Scorer,
     Seam,
     Separators,
@@ -29,7 +30,6 @@ from gridc.schema.effects import (
     Var,
 )
 from gridc.schema.items import Sample
-from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import UNIT, Scores, scale_of
 
 

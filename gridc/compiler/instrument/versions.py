@@ -5,17 +5,16 @@ answer is read and scored, what a sanitiser takes out. Each such part has a vers
 changes what a part does raises its version, and says in CHANGELOG.md what moved: `tests/instrument` traces
 every part and fails where one does something else under the same version. A refactoring moves nothing.
 
-To add a part, add its version beside it and say in `grid.behaviour` which studies use it.
+To add a part, add its version beside it and say in `inputs.resolve` which studies use it.
 """
 
 from collections.abc import Mapping
 
 from gridc.compiler.instrument import (
-    candidates,
-    enumerator,
     judging,
     matching,
     methods,
+    options,
     points,
     readers,
     render,
@@ -27,11 +26,11 @@ from gridc.compiler.instrument import (
 PARTS: Mapping[str, int] = {
     **scaffolds.VERSIONS,
     **render.VERSIONS,
-    **enumerator.VERSIONS,
+    **options.ENUMERATOR_VERSIONS,
     **readers.VERSIONS,
     **methods.VERSIONS,
     **matching.VERSIONS,
-    **candidates.VERSIONS,
+    **options.CANDIDATE_VERSIONS,
     **score.VERSIONS,
     **points.VERSIONS,
     **judging.VERSIONS,

@@ -1,4 +1,6 @@
-"""How strongly a file is tied to a time or a person, from the evidence that lies beside it.
+"""How strongly a file is tied to a time or a person: the evidence beside it, how it is made and checked.
+
+How strongly a file is tied to a time or a person, from the evidence that lies beside it.
 
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed
@@ -16,23 +18,320 @@ registry's word, and whether it holds this study can then be checked offline. do
 record must hold.
 """
 
+import hashlib
 import json
 import re
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from gridc.compiler.frontend.extends import spec_files
-from gridc.compiler.lock.evidence import beside, misfit, read_evidence
+from gridc.compiler.frontend.expansion import spec_files
 from gridc.compiler.lock.git import repository_of
 from gridc.compiler.lock.lock import read_lock
-from gridc.compiler.lock.signature import signatures
-from gridc.compiler.lock.time_stamp import tokens
-from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.compiler.lock.trust import FINGERPRINT, NOBODY, Trust
+from gridc.confined import run_within
+from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, UsageError
+from gridc.files import read_regular, write_new
 from gridc.schema.base import Strength
 from gridc.schema.canonical import digest_bytes
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+    from rfc3161_client import TimeStampResponse
+
+
+_MOST_OF_EVIDENCE = 1 << 20
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """`gridcard.lock` has its signature in `gridcard.lock.sig`."""
+    return path.with_name(path.name + suffix)
+
+
+def read_evidence(path: Path) -> bytes | None:
+    """A file of evidence; None where there is none. Raises `StampError` (GC406) for what cannot be one."""
+    try:
+        return read_regular(path, _MOST_OF_EVIDENCE)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise misfit(path, f"it cannot be read ({error})", "remove it") from None
+
+
+def misfit(path: Path, problem: str, help: str) -> StampError:
+    return StampError([Diagnostic("GC406", problem, str(path), help=help)])
+
+
+NAMESPACE = "gridc"
+KEYGEN_SECONDS = 30
+"""CPU time that ssh-keygen may take."""
+UNREAD_KEY = "a key that no ssh-keygen here can read"
+_PATTERN = re.compile("[*?]")
+_KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+")
+
+
+def signatures(path: Path, trust: Trust) -> Iterator[tuple[str, str | None]]:
+    """The key that signed the file, and who of those whom the verifier named has it. Raises `StampError`
+    (GC406) where the signature is not one of the file."""
+    evidence = beside(path, ".sig")
+    signature = read_evidence(evidence)
+    if signature is None:
+        return
+    data = path.read_bytes()
+    with tempfile.TemporaryDirectory(prefix="gridc-sig-") as folder:
+        # ssh-keygen reads the very bytes that were read here, under a name that is no option.
+        copy = Path(folder) / "signature"
+        copy.write_bytes(signature)
+        checked = _ssh_keygen(data, "check-novalidate", "-s", str(copy))
+        if checked is None:
+            yield UNREAD_KEY, None
+            return
+        key = FINGERPRINT.search(checked.stdout)
+        if checked.returncode or key is None:
+            what = path.suffix.removeprefix(".") or "file"
+            help = f"sign it again, or remove {evidence.name}"
+            raise misfit(evidence, f"the signature is not one of this {what}", help)
+        yield f"key {key[0]}", _signer(data, copy, key[0], trust)
+
+
+def _signer(data: bytes, signature: Path, key: str, trust: Trust) -> str | None:
+    for name in trust.signers:
+        if FINGERPRINT.fullmatch(name):
+            if name.rstrip("=") == key.rstrip("="):
+                return "the key that the verifier named"
+            continue
+        allowed = signature.with_name("allowed")
+        allowed.write_bytes(_allowed(Path(name), trust))
+        listed = _ssh_keygen(data, "find-principals", "-s", str(signature), "-f", str(allowed))
+        for principal in _principals(listed.stdout) if listed is not None and listed.returncode == 0 else ():
+            options = ("-f", str(allowed), "-I", principal, "-s", str(signature))
+            verified = _ssh_keygen(data, "verify", *options)
+            if verified is not None and verified.returncode == 0:
+                return f"whoever fits {principal}" if _PATTERN.search(principal) else principal
+    return None
+
+
+def _principals(listed: str) -> list[str]:
+    """To whom a key is listed: names before patterns, and none behind a `!`, for whom it is *not*."""
+    every = [each.strip() for each in listed.replace(",", "\n").splitlines()]
+    kept = [each for each in every if not each.startswith("!")]
+    return sorted(kept, key=lambda each: _PATTERN.search(each) is not None)
+
+
+def _allowed(path: Path, trust: Trust) -> bytes:
+    """The lines of an `allowed_signers` file; a public key stands for the person in its comment."""
+    lines = []
+    for line in trust.read(path).decode("utf-8", "replace").splitlines():
+        if _KEY.match(line):
+            kind, key, *comment = line.split(maxsplit=2)
+            who = comment[0].split()[0] if comment and comment[0].strip() else path.name
+            line = f'"{re.sub("[^A-Za-z0-9@._+-]", "_", who)}" namespaces="{NAMESPACE}" {kind} {key}'
+        lines.append(line + "\n")
+    return "".join(lines).encode()
+
+
+def _ssh_keygen(data: bytes, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
+    try:
+        done = run_within(["ssh-keygen", "-Y", *arguments, "-n", NAMESPACE], KEYGEN_SECONDS, data)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return None
+    texts = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, *texts)
+
+
+UNREAD_TIME = "a time that nothing here can read (pip install 'gridc[anchor]')"
+
+
+def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | None]]:
+    """The time that the token beside a file states, and where its authority stands under the verifier's
+    roots: the root's name, and that time again. Raises `StampError` (GC406) where the token is not one of the
+    file."""
+    evidence = beside(path, ".tsr")
+    data = read_evidence(evidence)
+    if data is None:
+        return
+    try:
+        response = decoded(data)
+        when = response.tst_info.gen_time.isoformat()
+        imprint = response.tst_info.message_imprint.message
+    except ImportError:
+        yield UNREAD_TIME, None, None
+        return
+    except ValueError as error:
+        raise misfit(evidence, f"not an RFC 3161 response ({error})", "ask the authority again") from None
+    names = {32: "sha256", 48: "sha384", 64: "sha512"}
+    if len(imprint) not in names or hashlib.new(names[len(imprint)], path.read_bytes()).digest() != imprint:
+        what = path.suffix.removeprefix(".") or "file"
+        help = f"ask for a token of {path.name} as it is now, or remove {evidence.name}"
+        raise misfit(evidence, f"the token is not one of this {what}", help)
+    root = _root(response, path.read_bytes(), trust)
+    yield when, root, when if root else None
+
+
+def decoded(data: bytes) -> "TimeStampResponse":
+    """An authority's answer. Raises `ValueError` where the bytes are none, and `ImportError` where nothing
+    here reads one."""
+    from rfc3161_client import decode_timestamp_response
+
+    return decode_timestamp_response(_ordered(data))
+
+
+def _ordered(response: bytes) -> bytes:
+    """An RFC 3161 response with its certificates and revocation lists in the order of DER (X.690, 11.6).
+
+    openssl writes them in the order of its files, and readers of strict DER refuse that. No signature covers
+    the order (RFC 5652, 5.1). What is no such response is given back as it is.
+    """
+    try:
+        (answer,) = _parts(response, 0, len(response))
+        _, token = _parts(response, *answer[2:])[:2]
+        _, wrapped = _parts(response, *token[2:])[:2]
+        (signed,) = _parts(response, *wrapped[2:])
+        fields = _parts(response, *signed[2:])
+    except (ValueError, IndexError):
+        return response
+    ordered = bytearray(response)
+    for tag, _, begin, end in fields:
+        if tag in _SETS:
+            with suppress(ValueError, IndexError):
+                held = sorted(response[at:stop] for _, at, _, stop in _parts(response, begin, end))
+                ordered[begin:end] = b"".join(held)
+    return bytes(ordered)
+
+
+_SETS = (0xA0, 0xA1)
+"""Tags of the certificates and of the revocation lists in signed data."""
+
+
+def _parts(data: bytes, place: int, end: int) -> list[tuple[int, int, int, int]]:
+    """The values that stand one after another in a part of a DER text: of each its tag, where it begins,
+    and where its content begins and ends. Raises `ValueError` or `IndexError` where it is no DER."""
+    parts = []
+    while place < end:
+        tag, size, begin = data[place], data[place + 1], place + 2
+        if tag & 0x1F == 0x1F or size == 0x80:
+            raise ValueError("a long tag or no stated length")
+        if size > 0x80:
+            begin += size - 0x80
+            size = int.from_bytes(data[place + 2 : begin], "big")
+        if begin + size > end:
+            raise ValueError("longer than what holds it")
+        parts.append((tag, place, begin, begin + size))
+        place = begin + size
+    return parts
+
+
+def _root(response: "TimeStampResponse", data: bytes, trust: Trust) -> str | None:
+    """The root under which the authority stands, and where it was found; None where there is none."""
+    from rfc3161_client import VerificationError, VerifierBuilder
+
+    for where, root in _roots(trust):
+        try:
+            VerifierBuilder().add_root_certificate(root).build().verify_message(response, data)
+        except (VerificationError, ValueError):
+            continue
+        return f"`{root.subject.rfc4514_string()}` ({where})"
+    return None
+
+
+def _roots(trust: Trust) -> "Iterator[tuple[str, Certificate]]":
+    import ssl
+
+    from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificates
+
+    if not trust.roots:
+        for der in ssl.create_default_context().get_ca_certs(binary_form=True):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of what an old root has that no new one may
+                    root = load_der_x509_certificate(der)
+            except ValueError:  # one that this version of cryptography refuses vouches for nothing
+                continue
+            yield "a root of the system", root
+    for path in trust.roots:
+        try:
+            certificates = load_pem_x509_certificates(trust.read(path))
+        except ValueError as error:
+            message = f"there are no root certificates in it ({error})"
+            raise UsageError([Diagnostic("GC000", message, str(path))]) from None
+        for certificate in certificates:
+            yield f"a root that the verifier named, {path.name}", certificate
+
+
+_MOST_OF_TOKEN = 1 << 20
+SECONDS = 300
+"""How long a passphrase or the touch of a hardware key is waited for."""
+
+
+def sign(path: Path, key: Path) -> None:
+    """Sign the file's bytes with an ssh key; ssh-keygen asks for its passphrase. Raises `UnavailableError`
+    (GC604) where there is no ssh-keygen or it waits too long, and `StampError` (GC406) where it does not
+    sign."""
+    try:
+        done = subprocess.run(
+            ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key.resolve()), "-n", NAMESPACE],
+            input=path.read_bytes(), stdout=subprocess.PIPE, check=False, timeout=SECONDS,
+        )  # fmt: skip
+    except FileNotFoundError:
+        message = "signing needs ssh-keygen, which is not here"
+        raise UnavailableError([Diagnostic("GC604", message, help="install OpenSSH")]) from None
+    except subprocess.TimeoutExpired:
+        message = f"ssh-keygen did not end within {SECONDS:g} s"
+        help = "it waits for a passphrase, for a touch, or for a file that is none"
+        raise UnavailableError([Diagnostic("GC604", message, str(key), help=help)]) from None
+    if done.returncode or b"BEGIN SSH SIGNATURE" not in done.stdout:
+        message = "ssh-keygen made no signature with this key"
+        raise StampError([Diagnostic("GC406", message, str(key), help="name a private ssh key")])
+    write_new(beside(path, ".sig"), done.stdout)
+
+
+def time_stamp(path: Path, url: str) -> None:
+    """Have an authority time-stamp the file's bytes. Only their SHA-256 is sent. Raises `UsageError` (GC000)
+    for no address, `UnavailableError` (GC604) without an answer, `StampError` (GC406) for a token of
+    something else."""
+    if not url.startswith(("https://", "http://")):
+        raise UsageError([Diagnostic("GC000", f"{url} is not the address of a time stamping authority")])
+    try:
+        from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
+    except ImportError:
+        message = "time stamps need rfc3161-client, which is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[anchor]'")]) from None
+    builder = TimestampRequestBuilder().data(path.read_bytes()).hash_algorithm(HashAlgorithm.SHA256)
+    query = builder.nonce(nonce=True).cert_request(cert_request=True).build()
+    request = urllib.request.Request(url, query.as_bytes(), {"Content-Type": "application/timestamp-query"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            data = answer.read(_MOST_OF_TOKEN)
+    except (OSError, urllib.error.URLError, ValueError) as error:
+        message = f"the time stamping authority does not answer ({error})"
+        raise UnavailableError(
+            [Diagnostic("GC604", message, url, help="try again, or name another")]
+        ) from None
+    evidence = beside(path, ".tsr")
+    write_new(evidence, data)
+    try:
+        list(tokens(path, Trust()))
+        _require_answer_to(query.nonce, data, evidence)
+    except StampError:
+        evidence.unlink()
+        raise
+
+
+def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None:
+    """Raise `StampError` (GC406) where an answer lacks the number that was asked with: it may be an old one,
+    of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
+    if decoded(answer).tst_info.nonce != nonce:
+        why = "the answer is not to this request: its nonce is another one"
+        raise misfit(evidence, why, "ask again, or another authority")
+
 
 _DOI = re.compile(r"10\.\d{4,9}/[\w.()/:;+-]+")
 

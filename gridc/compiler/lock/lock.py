@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gridc import __version__
-from gridc.compiler.frontend.extends import base_digests, spec_files
-from gridc.compiler.grid.behaviour import parts_lacking
-from gridc.compiler.inputs.prices import TokenPrice, manifest, prices_of
-from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.frontend.expansion import base_digests, spec_files
+from gridc.compiler.inputs.models import TokenPrice, price_manifest, prices_of
+from gridc.compiler.inputs.resolve import Study, parts_lacking
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
@@ -136,7 +135,7 @@ def make_lock(study: Study, spec_path: Path, replaced: Lock | None = None) -> Lo
         commit, dirty = repository.head, not all(map(repository.holds, spec_files(spec_path) or (spec_path,)))
     created = datetime.now(UTC).isoformat(timespec="seconds")
     chain = replaced.chain if replaced is not None else ()
-    files, prices = base_digests(spec_path), manifest(prices_of(study.spec))
+    files, prices = base_digests(spec_path), price_manifest(prices_of(study.spec))
     return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain, files, prices)
 
 

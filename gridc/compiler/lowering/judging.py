@@ -12,7 +12,7 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Literal
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.judging import (
@@ -30,10 +30,10 @@ from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.scaffolds.turns import Messages, transcript
 from gridc.compiler.instrument.score import Ruling
 from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request, Size
-from gridc.compiler.lowering.traces import USUAL
+from gridc.compiler.lowering.requests import USUAL
 from gridc.schema.judging import BACKUP, GUESS, MOST_TOKENS, REASKS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.statistics.raters import Kappa, kappa
-from gridc.statistics.seeded import first, ranked
+from gridc.statistics.reproducibility import first, ranked
 
 Key = tuple[str, str, int]
 """A sample: the key of its cell, its item and its replicate."""

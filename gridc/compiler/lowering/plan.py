@@ -5,19 +5,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from gridc.compiler.grid import passes
-from gridc.compiler.grid.cell import Cell
-from gridc.compiler.grid.grid_counts import BenchmarkSample, Envelope, Survey, survey
+from gridc.compiler.grid.cells import BenchmarkSample, Cell, Envelope, Survey, cells_of, survey
 from gridc.compiler.grid.specifications import PlannedCurve, planned_curve
-from gridc.compiler.inputs.prices import TokenPrice
+from gridc.compiler.inputs.models import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
-from gridc.compiler.instrument.scorers import ScorerError
 from gridc.compiler.lock.lock import stamp_of
-from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
 from gridc.compiler.lowering.calls import Extent
-from gridc.compiler.lowering.estimate import Estimate, estimate
+from gridc.compiler.lowering.estimate import CallCounts, Estimate, ModelCounts, count, estimate
 from gridc.compiler.lowering.judging import benches
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
@@ -80,7 +77,7 @@ class Plan(Asker):
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, in the order of the spec."""
-        return passes.cells(self.study.spec)
+        return cells_of(self.study.spec)
 
     @cached_property
     def survey(self) -> Survey:

@@ -14,8 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
-from gridc.compiler.grid import passes
-from gridc.compiler.grid.grid_counts import Spoken, survey
+from gridc.compiler.grid.cells import Spoken, graded, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.kind import (
     TOGETHER,
@@ -26,7 +25,7 @@ from gridc.compiler.hypotheses.kind import (
 )
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
-from gridc.compiler.inputs.prices import TokenPrice
+from gridc.compiler.inputs.models import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.estimate import Estimate
@@ -254,7 +253,7 @@ def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str,
 
 
 def _provided(engine: str) -> bool:
-    from gridc.schema.engines import engine_kind
+    from gridc.schema.models import engine_kind
 
     return engine_kind(engine).provider
 
@@ -380,7 +379,7 @@ class _Search:
             return 0.0
         whole = self.study.spec
         level = strictest_level(whole, hypothesis)  # a family keeps its members
-        cut = PlannedTest(variant.study.spec, level, passes.graded(whole), parts)
+        cut = PlannedTest(variant.study.spec, level, graded(whole), parts)
         return kind_of(hypothesis).power_at(hypothesis, cut, effect, assumed)
 
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:

@@ -20,15 +20,12 @@ from pathlib import Path
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.dataset_hub import endpoint
-from gridc.compiler.inputs.reach import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
-from gridc.compiler.instrument.scorers import ScorerFile
-from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError, UsageError
-from gridc.diagnostics.places import KeyPath
-from gridc.diagnostics.visible import visible
+from gridc.compiler.inputs.models import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
+from gridc.compiler.instrument.points import ScorerFile
+from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError, UnavailableError, UsageError, visible
 from gridc.files import config_folder, read_regular, write_atomic
 from gridc.schema.base import PLUGIN
-from gridc.schema.engines import engine_kind
-from gridc.schema.models import Model
+from gridc.schema.models import Model, engine_kind
 from gridc.schema.spec import Spec
 
 FORMAT = "gridc-consent/1"

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.grid import passes
+from gridc.compiler.grid.cells import Spoken, graded
 from gridc.compiler.grid.configurations import drawn_words
-from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.kind import (
     ASSUMED,
@@ -23,9 +22,9 @@ from gridc.compiler.hypotheses.kind import (
     PlannedTest,
     units_of,
 )
+from gridc.compiler.inputs.draw import Group, one_group
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.inputs.units import Group, one_group
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
 from gridc.compiler.preflight.hazard import Hazard
@@ -33,7 +32,7 @@ from gridc.numbers import percent
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
+from gridc.statistics.reproducibility import Verdict
 
 MANY = 10_000
 """How many units are assumed, to see what is possible at all."""
@@ -197,7 +196,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
 def _design(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> PlannedTest:
     spec, parts = plan.study.spec, parts_of(plan.study, hypothesis, spoken)
     many = _assumed_parts(spec, hypothesis, spoken)
-    return PlannedTest(spec, strictest_level(spec, hypothesis), passes.graded(spec), parts, many)
+    return PlannedTest(spec, strictest_level(spec, hypothesis), graded(spec), parts, many)
 
 
 def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import KeyPath
 from gridc.schema.spec import Spec, Waive
 
 

@@ -1,4 +1,6 @@
-"""Hazards: settings under which a run would finish without an error and measure something else.
+"""Hazards: settings under which a run would measure something else, and items that cannot be asked.
+
+Hazards: settings under which a run would finish without an error and measure something else.
 
 Each has its code, is raised before any call, and can be waived only in the spec, with a reason.
 `setting_hazards` needs no items and is asked whenever a spec is compiled; `prove` tries the whole instrument
@@ -9,29 +11,162 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gridc.compiler.frontend.checks.inference import require_estimator
+from gridc.compiler.frontend.references import rubrics
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid import passes
-from gridc.compiler.grid.cell import Cell
-from gridc.compiler.inputs.origin import show_command
-from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.inputs.units import BOOTSTRAP_LEVELS
-from gridc.compiler.instrument.enumerator import are_letters
+from gridc.compiler.grid.cells import Cell, cells_of
+from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
+from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import right_answers
+from gridc.compiler.instrument.matching import Unmatchable, right_answers
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
+from gridc.compiler.instrument.options import NoCandidates, are_letters, candidates
+from gridc.compiler.instrument.render import (
+    PLACEHOLDER,
+    SandboxError,
+    extra_columns,
+    reference_answer,
+    render_rubric,
+    template_variables,
+)
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
-from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
-from gridc.diagnostics.places import KeyPath
-from gridc.schema.engines import engine_kind
+from gridc.diagnostics.errors import Diagnostic, HazardError, KeyPath, SpecError
 from gridc.schema.judging import REFERENCE, SECOND
-from gridc.schema.models import Model
+from gridc.schema.models import Model, engine_kind
 from gridc.schema.spec import Spec
+
+NOTHING = "builtin:nothing"
+
+
+def require_askable(study: Study, source: Source) -> None:
+    """Raise `SpecError` where a ranking has nothing to rank (GC313), or no response could match a right
+    answer (GC345), or a rubric cannot be rendered (GC310), once for each benchmark and way."""
+    findings = [
+        *_nothing_to_rank(study, source),
+        *_unasked_prompt(study, source),
+        *_never_matched(study, source),
+        *_rubrics_fail(study, source),
+    ]
+    if findings:
+        raise SpecError(findings)
+
+
+def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
+    seen: set[tuple[object, ...]] = set()
+    for cell in cells_of(study.spec):
+        setting = cell.setting
+        kind = setting.held("candidates")
+        ways = (cell.benchmark, kind, setting.items)
+        if not setting.ranks or ways in seen or cell.benchmark not in study.items:
+            continue
+        seen.add(ways)
+        wrong: list[NoCandidates] = []
+        items = study.items[cell.benchmark].asked(None, setting.items)
+        for item in items:
+            try:
+                candidates(kind, item)
+            except NoCandidates as error:
+                wrong.append(error)
+        if wrong:
+            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            path = grid.stated_at(study.spec, "candidates", where) or grid.stated_at(
+                study.spec, "method", where
+            )
+            message = (
+                f"`{kind}` cannot be ranked on {len(wrong):,} of the {len(items):,} items of "
+                f"`{cell.benchmark}`: {wrong[0]}"
+            )
+            help = _way_out(study, cell.benchmark, path)
+            yield source.diagnose("GC313", path or (), message, help)
+
+
+def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
+    """A prompt beside texts that stand behind none; and a server that would weigh a text behind nothing."""
+    seen: set[tuple[str, ...]] = set()
+    served = {model.id for model in study.spec.model if model.base_url and model.weights is None}
+    for cell in cells_of(study.spec):
+        setting, ways = cell.setting, (cell.benchmark, cell.model, cell.setting.prompt, cell.setting.premise)
+        if not METHODS[setting.method].weighs or ways in seen or cell.benchmark not in study.items:
+            continue
+        seen.add(ways)
+        items = study.items[cell.benchmark].asked(None, setting.items)
+        alone = any(not item.references for item in items)
+        where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+        if alone and cell.model in served and not setting.premise:
+            path = grid.stated_at(study.spec, "method", where) or ()
+            message = f"`{cell.model}` cannot weigh a text behind nothing: servers leave its first token out"
+            help = 'premise = "\\n": the texts then stand behind a line break'
+            yield source.diagnose("GC636", path, message, help)
+        if setting.prompt != NOTHING and alone and (cell.benchmark, setting.prompt) not in seen:
+            seen.add((cell.benchmark, setting.prompt))
+            path = grid.stated_at(study.spec, "prompt", where) or ()
+            message = (
+                f"what is asked on `{cell.benchmark}` is the very text that is weighed, behind no prompt"
+            )
+            help = (
+                f'prompt = "{NOTHING}"; or `fields.references` names the column of a text behind the prompt'
+            )
+            yield source.diagnose("GC313", path, message, help)
+
+
+def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
+    seen: set[tuple[object, ...]] = set()
+    for cell in cells_of(study.spec):
+        setting, match = cell.setting, cell.setting.match
+        ways = (cell.benchmark, match, setting.items, setting.variant)
+        if match is None or ways in seen or cell.benchmark not in study.items:
+            continue
+        if not METHODS[setting.method].reads_answer:
+            continue
+        seen.add(ways)
+        wrong: list[Unmatchable] = []
+        items = study.items[cell.benchmark].asked(None, setting.items, setting.variant)
+        for item in items:
+            try:
+                right_answers(match, item)
+            except Unmatchable as error:
+                wrong.append(error)
+        if wrong:
+            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            path = grid.stated_at(study.spec, "match", where) or ()
+            message = (
+                f"{len(wrong):,} of the {len(items):,} items of `{cell.benchmark}` cannot be matched as "
+                f"{match.kind}: {wrong[0]}"
+            )
+            yield source.diagnose("GC345", path, message, wrong[0].help, at_key=True)
+
+
+def _rubrics_fail(study: Study, source: Source) -> Iterator[Diagnostic]:
+    """Rubrics that print further columns of items, which not every row may have."""
+    judged = {cell.benchmark for cell in cells_of(study.spec) if METHODS[cell.setting.method].judged}
+    for path, reference in rubrics(study.spec):
+        text = study.prompts.get(reference, reference)
+        if not any(extra_columns(text)):
+            continue
+        for benchmark in sorted(judged & study.items.keys()):
+            for item in study.items[benchmark].sampled:
+                try:
+                    render_rubric(text, item)
+                except SandboxError as error:
+                    message = f"the rubric cannot be rendered for item {item.id} of `{benchmark}`: {error}"
+                    yield source.diagnose("GC310", path, message)
+                    break
+
+
+def _way_out(study: Study, benchmark: str, path: tuple[str | int, ...] | None) -> str:
+    """An exclusion, where an axis ranks; else what the benchmark itself can say."""
+    if path is None or path[0] != "axis":
+        return f'state another `method` in [[benchmark]] `{benchmark}`, such as method = "extract"'
+    axis = study.spec.axis[int(path[1])]
+    level = axis.level[int(path[3])]
+    conditions = {"benchmark": f'"{benchmark}"', axis.id: f'"{level.id}"'}
+    listed = ", ".join(f"{name} = {value}" for name, value in conditions.items())
+    return f"[[exclude]] when = {{ {listed} }} and a `why`"
+
 
 ENGINE_CODES = frozenset(
     ("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529", "GC531", "GC541", "GC542")
@@ -90,7 +225,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
         yield from floating_alias(path, model)
     yield from judging_itself(study)
     yield from compared_with_itself(study)
-    for cell in passes.cells(study.spec):
+    for cell in cells_of(study.spec):
         template = study.prompts[cell.setting.prompt]
         for check in SETTING_CHECKS:
             for code, key, problem, help_line in check(cell.setting, template):
@@ -258,7 +393,7 @@ SETTING_CHECKS = (
 
 def keywords_alone(study: Study) -> Iterator[Hazard]:
     """GC520, unless another cell has a judge score the same responses."""
-    cells = list(passes.cells(study.spec))
+    cells = list(cells_of(study.spec))
     judged = {_responses(cell) for cell in cells if METHODS[cell.setting.method].judged}
     for cell in cells:
         if METHODS[cell.setting.method].reads_behaviour and _responses(cell) not in judged:
@@ -288,7 +423,7 @@ def judging_itself(study: Study) -> Iterator[Hazard]:
 
 def compared_with_itself(study: Study) -> Iterator[Hazard]:
     """GC537: a judge who is never shown two responses that may differ."""
-    judged = [cell for cell in passes.cells(study.spec) if METHODS[cell.setting.method].judged]
+    judged = [cell for cell in cells_of(study.spec) if METHODS[cell.setting.method].judged]
     for path, judge in grid.judge_tables(study.spec):
         against = REFERENCE if judge.compares is None else judge.compares.against
         models = {cell.model for cell in judged if study.spec.judge_called(cell.setting.judge) == judge}

@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import best, points
+from gridc.compiler.instrument.points import SINGLE, Replies, best, points, reading
 from gridc.compiler.instrument.score import Outcome
-from gridc.compiler.instrument.scorers import SINGLE, Replies, reading
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
@@ -23,7 +22,7 @@ from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracles import FailedSample, Trial, indifferent, try_oracles
 from gridc.schema.effects import Scorer
 from gridc.schema.scores import UNIT, Scores
-from gridc.statistics.poisson_binomial import tails
+from gridc.statistics.exact_tests import poisson_binomial_tails
 
 
 class ScorerProblem(NamedTuple):
@@ -277,7 +276,7 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Itera
     for place in range(widest):
         having = [item for item in items if place < len(item.options)]
         hits = sum(place in item.right for item in having)
-        if min(tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
+        if min(poisson_binomial_tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
             problem = f"always answering {names[place]} is right on {hits} of {len(having)} items"
             help = 'option_order = "shuffled:42" spreads the right ones over the letters'
             yield _hazard(plan, cell, "GC514", problem, help, "option_order")
@@ -314,7 +313,7 @@ def _tied(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[
         return
     points = indifferent(cell.setting, samples)
     chances = [_chance(sample.item) for sample in samples]
-    if tails(chances, points)[1] < CHANCE:
+    if poisson_binomial_tails(chances, points)[1] < CHANCE:
         rule = f'`ties = "{cell.setting.ties}"`'
         problem = "candidates that all tie earn points above chance with " + rule
         yield _hazard(plan, cell, "GC516", problem, 'set ties = "against_gold"', "ties")

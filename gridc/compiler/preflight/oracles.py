@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
-from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import UNKNOWN_PHRASINGS, labels
 from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score

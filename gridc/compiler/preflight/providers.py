@@ -14,15 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid import passes
-from gridc.compiler.inputs.reach import is_local
-from gridc.diagnostics.errors import Diagnostic, SpecError
-from gridc.diagnostics.places import KeyPath
-from gridc.schema.engines import engine_kind
+from gridc.compiler.inputs.models import is_local
+from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.schema.judging import MOST_TOKENS
-from gridc.schema.models import Model
-from gridc.schema.provider import Server, switched
+from gridc.schema.models import Model, Server, engine_kind, switched
 from gridc.schema.spec import Spec
 
 UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
@@ -96,7 +93,7 @@ def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
     assessors = {name: one for judge in spec.declared_judges for name, one in judge.assessors.items()}
     for name, judge in assessors.items():
         by_model[name] = {(): {"max_tokens": judge.max_tokens or MOST_TOKENS, "temperature": 0.0}}
-    for cell in passes.cells(spec):
+    for cell in cells.cells_of(spec):
         setting = cell.setting
         if setting.ranks:
             continue
@@ -156,7 +153,7 @@ def quiet_litellm() -> Any:
 
 def _rankings(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
     places = {model.id: (path, model) for path, model in provided}
-    for cell in passes.cells(spec):
+    for cell in cells.cells_of(spec):
         if cell.model not in places or not cell.setting.ranks:
             continue
         path, model = places[cell.model]
@@ -174,7 +171,7 @@ def _rankings(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterato
 def _switches(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
     """Every model that nothing could tell whether to think, as its cells ask."""
     places = {model.id: (path, model) for path, model in provided}
-    for cell in passes.cells(spec):
+    for cell in cells.cells_of(spec):
         if cell.model not in places:
             continue
         path, model = places[cell.model]
@@ -195,7 +192,7 @@ def _server(model: Model) -> Server | None:
 
 def _batches(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Every model whose calls are to go in batches, and cannot."""
-    ranked = {cell.model for cell in passes.cells(spec) if cell.setting.ranks}
+    ranked = {cell.model for cell in cells.cells_of(spec) if cell.setting.ranks}
     for path, model in grid.asked_models(spec):
         why = _unbatched(model, model.id in ranked) if model.batch else None
         if why is not None:

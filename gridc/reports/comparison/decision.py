@@ -1,4 +1,6 @@
-"""The verdict of a comparison under a policy.
+"""What two runs show on each benchmark, and the verdict under a policy.
+
+The verdict of a comparison under a policy.
 
 A benchmark is worse where p of "worse by more than the margin", corrected by Holm over its family, is at most
 the family's alpha; the alphas of all families add up to the policy's. So one false NO-GO in any gate has at
@@ -8,18 +10,32 @@ margin is at most alpha.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
+
+import numpy as np
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.inputs.logs.columns import TableColumns
+from gridc.compiler.hypotheses.kind import TOGETHER
+from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import Collector
 from gridc.numbers import percent, stated_percent
-from gridc.reports.comparison.instrument import unnamed
-from gridc.schema.comparison import Regression, ReleaseVerdict, StateCounts
-from gridc.schema.policy import Aspect, Policy
-from gridc.statistics.exact_tests import holm
+from gridc.outcomes import STATES, CellOutcomes
+from gridc.reports.comparison.pairing import PairedBenchmark, unnamed
+from gridc.schema.comparison import (
+    Aspect,
+    ChangeEstimate,
+    Policy,
+    Regression,
+    ReleaseSight,
+    ReleaseVerdict,
+    StateCounts,
+)
+from gridc.statistics.arrays import Floats
+from gridc.statistics.exact_tests import holm, mcnemar_two_sided
+from gridc.statistics.paired_runs import PairedUnits, change_limits, p_not_worse, p_worse, sight, units_needed
+from gridc.statistics.reproducibility import decimals, digits
 
 EXIT_CODES: Mapping[str, Mapping[ReleaseVerdict, int]] = {
     "gridc": {"GO": 0, "NO-GO": 1, "INCONCLUSIVE": 10, "NOT COMPARABLE": 11},
@@ -170,3 +186,209 @@ def verdict(comparable: bool, gated: Sequence[Regression | None]) -> ReleaseVerd
     if "yes" in gated:
         return "NO-GO"
     return "GO" if gated and all(one == "no" for one in gated) else "INCONCLUSIVE"
+
+
+DIGITS = 12
+"""Scores are means of few decimals: what differs further on is the last bit of a sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemScores:
+    """Of the matched items, (N,): the unit of each by number, and its score in baselines and candidate, (N,
+    2): at least and at most, which differ where answers are missing. As the benchmark has them."""
+
+    units: Floats
+    first: Floats
+    second: Floats
+
+    @property
+    def complete(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Which have every answer in both."""
+        whole: np.ndarray[tuple[int], np.dtype[np.bool_]] = (self.first[:, 0] == self.first[:, 1]) & (
+            self.second[:, 0] == self.second[:, 1]
+        )
+        return whole
+
+    def of_items(self, some: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> "ItemScores":
+        return ItemScores(self.units[some], self.first[some], self.second[some])
+
+
+def item_scores(pair: PairedBenchmark) -> ItemScores:
+    """Every configuration counts alike, and in it every replicate; of several baselines every one."""
+    ends = _ends(pair.cells)
+    first, second = ends[:, :-1].mean(axis=(0, 1)), ends[:, -1].mean(axis=0)
+    return ItemScores(_units(pair), np.round(first, DIGITS), np.round(second, DIGITS))
+
+
+def _units(pair: PairedBenchmark) -> Floats:
+    """The unit of each item by number, as the run has it that knows most of what belongs together, (N,)."""
+    *firsts, second = pair.units
+    coarsest = min((second, *firsts), key=lambda units: len(set(units)))
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(unit, len(numbers)) for unit in coarsest], np.float64)
+
+
+def _ends(cells: Sequence[Sequence[CellOutcomes]]) -> Floats:
+    """The least and the largest score that each item can have, its missing answers being 0 or 1, by
+    configuration and run, (configurations, runs, items, 2)."""
+    return np.array([[np.column_stack(cell.ends()) for cell in runs] for runs in cells])
+
+
+def paired_units(scores: ItemScores, sign: int) -> PairedUnits:
+    """Items by unit, higher being better: where the lower score is (`sign` -1) a score s counts as 1 - s."""
+    numbers = scores.units.astype(np.int64)
+    _, of_item = np.unique(numbers, return_inverse=True)
+    items = np.bincount(of_item)
+
+    def earned(ends: Floats) -> Floats:
+        good = ends if sign > 0 else 1 - ends[:, ::-1]
+        return np.column_stack([np.bincount(of_item, good[:, end], len(items)) for end in (0, 1)])
+
+    return PairedUnits(items, earned(scores.first), earned(scores.second))
+
+
+def change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None:
+    """Both scores, what is missing being wrong, and the change with its limits, in points. Under a target
+    (`sign` 0), where no score is simply wrong, of the items that are complete and without limits; None where
+    there are none."""
+    counted = scores if sign else scores.of_items(scores.complete)
+    if not len(counted.units):
+        return None
+    limits = change_limits(paired_units(scores, sign), alpha) if sign else None
+    if limits is not None and sign < 0:
+        limits = -limits[1], -limits[0]
+    a_bounds, b_bounds = (_points(side) for side in (counted.first, counted.second))
+    a, b = a_bounds[_wrong(sign)], b_bounds[_wrong(sign)]
+    low, high = (None, None) if limits is None else (100 * limits[0], 100 * limits[1])
+    return ChangeEstimate(
+        items=len(counted.units),
+        a=a,
+        b=b,
+        a_bounds=a_bounds,
+        b_bounds=b_bounds,
+        change=b - a,
+        low=low,
+        high=high,
+    )
+
+
+def _points(ends: Floats) -> tuple[float, float]:
+    return 100 * float(ends[:, 0].mean()), 100 * float(ends[:, 1].mean())
+
+
+def _wrong(sign: int) -> int:
+    """Which end of a score an answer has that is missing and counts as wrong."""
+    return 1 if sign < 0 else 0
+
+
+def improved(estimate: ChangeEstimate | None, sign: int) -> bool:
+    """Whether the whole interval lies on the better side of 0."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    return decimals(estimate.low) > 0 if sign > 0 else decimals(estimate.high) < 0
+
+
+def flips(scores: ItemScores, sign: int) -> tuple[list[int], list[int]]:
+    """The places of the items, complete in both, whose score is the worse one in the candidate, and of those
+    whose is the better one; under a target lower and higher."""
+    moved = np.round((scores.second - scores.first)[:, 0], DIGITS) * (sign or 1) * scores.complete
+    return np.flatnonzero(moved < 0).tolist(), np.flatnonzero(moved > 0).tolist()
+
+
+def mcnemar(scores: ItemScores) -> float | None:
+    """Exact two-sided p of any change, where every item is a unit with 0 or 1 in both."""
+    ends = np.concatenate([scores.first, scores.second])
+    alone = len(set(scores.units.tolist())) == len(scores.units)
+    if not alone or not len(ends) or not np.isin(ends, (0.0, 1.0)).all() or not scores.complete.all():
+        return None
+    lost, won = flips(scores, 1)
+    return mcnemar_two_sided(len(lost), len(won))
+
+
+def readable(pair: PairedBenchmark, sign: int, alpha: float) -> ChangeEstimate | None:
+    """The change where all answers to an item in a configuration were read in every run; None where that is
+    everywhere."""
+    read = np.array([np.logical_and.reduce([cell.all_read for cell in runs]) for runs in pair.cells])
+    kept = read.any(axis=0)
+    if read.all() or not kept.any():
+        return None
+    ends = _ends(pair.cells) * read[:, None, :, None]
+    means = ends.sum(axis=0)[:, kept] / read.sum(axis=0)[kept, None]
+    first, second = means[:-1].mean(axis=0), means[-1]
+    return change(
+        ItemScores(_units(pair)[kept], np.round(first, DIGITS), np.round(second, DIGITS)), sign, alpha
+    )
+
+
+def states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
+    """How the answers to matched items ended, in all baselines together and in the candidate."""
+    first = [cell for runs in pair.cells for cell in runs[:-1]]
+    return _states(first), _states([runs[-1] for runs in pair.cells])
+
+
+def _states(cells: Sequence[CellOutcomes]) -> StateCounts:
+    counts = sum(
+        (cell.states.sum(axis=0) for cell in cells if cell.states is not None), np.zeros(len(STATES))
+    )
+    absent = sum(int((cell.trials == 0).sum()) for cell in cells)
+    named = zip(STATES, np.asarray(counts, np.int64).tolist(), strict=True)
+    return StateCounts(**dict(named), absent=absent)
+
+
+def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
+    """In how many configurations the score, what is missing being wrong, is the worse one in the candidate,
+    and in how many the better one; under a target of the items that are complete in it."""
+    worse = better = 0
+    for ends in _ends(pair.cells):
+        first, second = ends[:-1].mean(axis=0), ends[-1]
+        counted = sign != 0 or ((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1]))
+        change = (second[:, _wrong(sign)] - first[:, _wrong(sign)]) * (sign or 1)
+        moved = round(float(np.where(counted, change, 0.0).sum()), DIGITS - 3)
+        worse, better = worse + (moved < 0), better + (moved > 0)
+    return worse, better
+
+
+def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
+    """The score of each baseline, in points, what is missing being wrong (under a target 0); of several
+    alone."""
+    if len(pair.firsts) < 2:
+        return ()
+    if not pair.cells or not pair.count:
+        return (0.0,) * len(pair.firsts)
+    return tuple(_points(ends)[_wrong(sign)] for ends in _ends(pair.cells).mean(axis=0)[:-1])
+
+
+def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
+    """The scores of a and b under the anchor of both alone, in points, what is missing being wrong; None
+    where the runs have no anchor in common, or no other configuration."""
+    there = [
+        one
+        for one in pair.configurations
+        if one.second == pair.second.anchor and one.firsts == tuple(run.anchor for run in pair.firsts)
+    ]
+    if not there or len(pair.configurations) < 2 or not pair.count:
+        return None
+    scores = item_scores(replace(pair, configurations=(there[0],)))
+    return _points(scores.first)[_wrong(sign)], _points(scores.second)[_wrong(sign)]
+
+
+def tests(units: PairedUnits, margin: float) -> tuple[float, float]:
+    """p of: worse by more than the margin, in points; and of: not worse by as much."""
+    return digits(p_worse(units, margin / 100)), digits(p_not_worse(units, margin / 100))
+
+
+def seen(
+    units: PairedUnits, margin: float | None, alpha: float, each: float, changing: float, undecided: bool
+) -> ReleaseSight:
+    """What so many units can show, in points; and where nothing was decided how many would."""
+    sizes = units.items.tolist()
+    share = None if margin is None else margin / 100
+    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.whole)
+    needed = (
+        units_needed(sizes, share, alpha, changing, TOGETHER, units.whole) if undecided and share else None
+    )
+    return ReleaseSight(
+        loss=None if shown.loss is None else 100 * shown.loss,
+        margin=None if shown.margin is None else 100 * shown.margin,
+        units_needed=needed,
+    )

@@ -1,13 +1,33 @@
-"""A run to compare: what was asked and what came of it, whoever ran it."""
+"""A run to compare: what was asked and what came of it, from a store or from another package's logs."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
-from gridc.compiler.inputs.questions import QuestionDigests
-from gridc.outcomes import CellOutcomes
-from gridc.schema.policy import Aspect
-from gridc.statistics.direction import Direction
+import numpy as np
+
+from gridc import __version__
+from gridc.compiler.grid.cells import Cell, anchored, cells_of
+from gridc.compiler.inputs.logs import read_logs
+from gridc.compiler.inputs.logs.files import TableColumns
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
+from gridc.compiler.inputs.logs.records import WITHOUT_SCORE, LogRun
+from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
+from gridc.compiler.instrument.setting import EFFECTS, Setting
+from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
+from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
+from gridc.reports.recorded.cells import recorded, settings_of
+from gridc.runtime.store.events import ModelLoaded, RunStarted
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+from gridc.schema.comparison import Aspect
+from gridc.schema.spec import Spec
+from gridc.statistics.envelope import Direction
 
 READING: tuple[Aspect, str] = ("score", "reading")
 """The setting of a configuration that names the metric, filter or scorer that counts."""
@@ -101,3 +121,379 @@ class ComparedRun:
             texts=lambda model, _, configuration, item: texts(model, own, configuration, item),
             warnings=(*self.warnings, f"its only benchmark, {own}, stands as {benchmark}"),
         )
+
+
+ASPECT_OF: Mapping[str, Aspect] = {"prompt": "prompt", "request": "request", "score": "score"}
+"""By what an effect changes first (`instrument.setting`)."""
+OF_MODEL = (
+    "bos",
+    "ends",
+    "plain_text_gets_bos",
+    "architecture",
+    "files",
+    "parameters",
+    "chat_template",
+    "generation_config_not_used",
+    "identity",
+)
+"""What an engine says of a model when it loads it that is the model's own."""
+OF_MACHINE = ("paths", "kv_mib", "threads", "model", "precision")
+"""What it says of this run alone, or what stands elsewhere."""
+PLACES = ("source", "base_url")
+"""Where a model lies: its digest says whether it is another one."""
+UNKNOWN = ("the batch shape of each call",)
+
+
+def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
+    """The study of a store, or the one whose stamp begins so, as a run to compare.
+
+    Raises `StoreError` when the store cannot be read, or holds no such study (GC603) or several (GC602), or
+    an older gridc filled it and it does not say which items are independent (GC754)."""
+    with Store.open(path) as store:
+        chosen = store.which(stamp)
+        content = store.study(chosen)
+        spec = Spec.model_validate(content["spec"])
+        if spec.aggregated:
+            message = (
+                f"single answers are compared, and the study makes one score of several (`{spec.makes_one}`)"
+            )
+            help = "`gridc diff` compares the scores of its cells"
+            raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
+        groups = store.groups(chosen)
+        if not groups:
+            help = "`gridc run` of this version on the same spec fills it in"
+            message = "the store does not say which items are independent"
+            raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
+        started = store.recorded(RunStarted, chosen)
+        return ComparedRun(
+            name,
+            f"gridc {started[-1].gridc if started else __version__}",
+            store.progress(chosen).complete,
+            _benchmarks(store, path, chosen, spec, groups),
+            _stored_facts(store, chosen, content),
+            UNKNOWN,
+            partial(_stored_texts, path, chosen),
+        )
+
+
+def _benchmarks(
+    store: Store, path: Path, stamp: str, spec: Spec, groups: list[tuple[Any, ...]]
+) -> dict[tuple[str, str], RunBenchmark]:
+    units = {(benchmark, item): unit for benchmark, item, unit, *_ in groups}
+    questions = {
+        (benchmark, item): QuestionDigests(*(None if part is None else bytes.fromhex(part) for part in parts))
+        for benchmark, item, *parts in store.questions(stamp)
+    }
+    content: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for benchmark, item, order, shown, *_ in store.shown(stamp):
+        content[benchmark, item][order] = shown
+    digests = {place: digest(orders) for place, orders in content.items()}
+    unit_names = store.units(stamp)
+    directions = {benchmark.id: Direction.of(str(benchmark.direction)) for benchmark in spec.benchmark}
+    cells: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells_of(spec):
+        cells[cell.model, cell.benchmark].append(cell)
+    run = {}
+    for (model, benchmark), some in cells.items():
+        if benchmark not in unit_names:
+            continue
+        rows = {cell.configuration: list(store.ended_samples(stamp, cell.key)) for cell in some}
+        names = tuple(dict.fromkeys(item for samples in rows.values() for item, *_ in samples))
+        if not names:
+            continue
+        places = {item: place for place, item in enumerate(names)}
+        outcomes = {
+            cell.configuration: _stored_outcomes(
+                rows[cell.configuration], names, places, cell.setting.scale if spec.graded else 1
+            )
+            for cell in some
+            if rows[cell.configuration]
+        }
+        items = RunItems(
+            tuple(digests[benchmark, item] for item in names),
+            names,
+            tuple(units[benchmark, item] for item in names),
+            tuple(questions.get((benchmark, item), NOTHING) for item in names),
+        )
+        alone = len(set(items.units)) == len(names)
+        settings = {cell.configuration: _setting(cell.setting) for cell in some}
+        run[model, benchmark] = RunBenchmark(
+            directions[benchmark],
+            "item" if alone else unit_names[benchmark],
+            items,
+            outcomes,
+            settings,
+            partial(_prompt_texts, path),
+            planned=True,
+            anchor=next((one.configuration for one in some if one.shared and anchored(spec, one)), None),
+        )
+    return run
+
+
+def _stored_outcomes(
+    samples: Sequence[tuple[Any, ...]], items: tuple[str, ...], places: Mapping[str, int], scale: int
+) -> CellOutcomes:
+    """What the samples of a cell came to, rows of `Store.ended_samples`."""
+    return of_answers(
+        items,
+        np.array([places[item] for item, *_ in samples], np.int64),
+        np.array(
+            [
+                np.nan if score is None or ended in WITHOUT_SCORE else score / scale
+                for _, score, ended, _ in samples
+            ]
+        ),
+        np.array([STATES.index(ended) for _, _, ended, _ in samples], np.int64),
+        [prompt for *_, prompt in samples],
+    )
+
+
+def _setting(setting: Setting) -> dict[tuple[Aspect, str], object]:
+    """Every key that can matter, with its value. Names of files say nothing: prompts are compared."""
+    effective = setting.effective()
+    keys = [one.name for one in fields(Setting) if one.name not in ("prompt", "wrapper")]
+    return {(ASPECT_OF[EFFECTS[key].changes], key): _plain(getattr(effective, key)) for key in keys}
+
+
+def _plain(value: Any) -> object:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _stored_facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[tuple[Aspect, str], object]:
+    facts: dict[tuple[Aspect, str], object] = {}
+    for model in content["spec"]["model"]:
+        for key, value in model.items():
+            if key not in ("id", *PLACES):
+                facts["model", f"model[{model['id']}].{key}"] = value
+    for model, identity in content["inputs"].get("models", {}).items():
+        for key, value in identity.items():
+            files = value.items() if key == "files" and isinstance(value, dict) else [("", value)]
+            for file, sha256 in files:
+                facts["model", f"model[{model}].{file or key}"] = sha256
+    for part, version in content.get("behaviour", {}).items():
+        facts["code", f"behaviour[{part}]"] = version
+    facts["seed", "sampling.seed"] = content["spec"].get("sampling", {}).get("seed")
+    for loaded in store.recorded(ModelLoaded, stamp):
+        for key, value in loaded.ran.items():
+            if key in OF_MODEL or key in OF_MACHINE:
+                continue
+            named = value.items() if key == "versions" and isinstance(value, dict) else [(key, value)]
+            for part, stated in named:
+                facts["environment", f"{loaded.model}: {part}"] = stated
+    return facts
+
+
+def _stored_texts(
+    path: Path, stamp: str, model: str, benchmark: str, configuration: str, item: str
+) -> AnswerTexts:
+    with Store.open(path) as store:
+        prompt, answer = store.first_texts(stamp, f"{model}/{benchmark}/{configuration}", item)
+    return AnswerTexts(None if prompt is None else prompt_text(prompt), answer)
+
+
+def _prompt_texts(path: Path) -> dict[str, str]:
+    """Of every prompt in a store, by its id."""
+    with Store.open(path) as store:
+        return {id: text_digest(prompt_text(content)).hex() for id, content in store.prompts()}
+
+
+def prompt_text(content: str) -> str:
+    """A stored prompt as it reads: one message alone, several under their roles."""
+    messages = json.loads(content)["messages"]
+    if len(messages) == 1:
+        return str(messages[0][1])
+    return "\n\n".join(f"[{role}]\n{text}" for role, text in messages)
+
+
+NAMED = ("prompt", "request", "score")
+"""What two configurations of a run differ in by name; the rest is a fact about the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSelection:
+    """What counts in logs: a `reading` wherever a log has it, or one of a benchmark (`readings`); and what
+    tasks (`tasks`) and models (`models`) are called here, by what the logs call them; and what the `columns`
+    of tables are."""
+
+    reading: str | None = None
+    readings: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    columns: TableColumns = field(default_factory=TableColumns)
+
+    def of(self, run: GatheredRun) -> str | None:
+        """The reading that counts in a run: the one that is stated, whole (`acc,none`) or by its metric
+        (`acc`), or its only one; None where it has no answers. Raises `ValueError` where it has several and
+        none of them, or more than one, is stated."""
+        stated = self.readings.get(run.run.benchmark)
+        if stated is None and len(run.columns) < 2:
+            return next(iter(run.columns), None)
+        wanted = self.reading if stated is None else stated
+        (found,) = [name for name in run.columns if name == wanted] or [
+            name for name in run.columns if name.partition(",")[0] == wanted
+        ]
+        return found
+
+
+def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> ComparedRun:
+    """Logs, or folders of them, as a run to compare. Raises `FileError` for what is wrong in one, and
+    `UsageError` where a benchmark is read in several ways and none is chosen (GC767).
+
+    A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
+    logs = read_logs(paths, selection.tasks, selection.models, selection.columns)
+    _require_one_reading(logs.runs, selection, name)
+    groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        groups[gathered.run.model, gathered.run.benchmark].append(gathered)
+    runs = [gathered.run for gathered in logs.runs]
+    warnings = [
+        warning for benchmark in recorded(logs, selection.reading, ()) for warning in benchmark.warnings
+    ]
+    return ComparedRun(
+        name,
+        ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
+        _all_finished([run.finished for run in runs]),
+        {
+            (model, benchmark): _logged_benchmark(some, logs.items[benchmark], selection)
+            for (model, benchmark), some in groups.items()
+            if any(gathered.columns for gathered in some)
+        },
+        dict(fact for run in runs for fact in _logged_facts(run)),
+        tuple(dict.fromkeys(what for run in runs for what in run.unknown)),
+        _Texts(logs.runs),
+        (*logs.notes, *warnings),
+        ", ".join(sorted({run.package for run in runs})),
+        tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
+    )
+
+
+def _all_finished(finished: Sequence[bool | None]) -> bool | None:
+    """None where no run is known to have ended early, and of some nothing is known."""
+    return False if False in finished else None if None in finished else True
+
+
+def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, name: str) -> None:
+    ways: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for run in runs:
+        try:
+            selection.of(run)
+        except ValueError:
+            ways[run.run.benchmark] |= dict.fromkeys(run.columns)
+    found = []
+    for benchmark, readings in ways.items():
+        stated = selection.readings.get(benchmark)
+        what = "is read in several ways" if stated is None else f"has no reading `{stated}`"
+        help = "choose one: " + " | ".join(
+            f"--reading {shlex.quote(f'{benchmark}={reading}')}" for reading in readings
+        )
+        message = f"{benchmark} {what}: {', '.join(readings)}"
+        found.append(Diagnostic("GC767", message, name, help=f"{help}; or `reading` in a policy"))
+    if found:
+        raise UsageError(found)
+
+
+def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection) -> RunBenchmark:
+    answers: defaultdict[str, list[tuple[LogColumn, LogRun]]] = defaultdict(list)
+    settings: dict[str, dict[tuple[Aspect, str], object]] = {}
+    lower = False
+    for gathered in runs:
+        run, chosen = gathered.run, selection.of(gathered)
+        if chosen is None:
+            continue
+        lower = lower or chosen in run.lower
+        configuration = configuration_of(run)
+        settings[configuration] = dict(settings_of(run))
+        settings[configuration][READING] = chosen
+        answers[configuration].append((gathered.columns[chosen], run))
+    every = {name: _logged_outcomes(some, items) for name, some in answers.items()}
+    held = np.flatnonzero(np.logical_or.reduce([cell.trials > 0 for cell in every.values()]))
+    keys = items.keys
+    own = RunItems(
+        tuple(keys[number].hex() for number in held),
+        tuple(items.ids[number] for number in held),
+        tuple(items.units[number] for number in held),
+        tuple(items.questions[number] for number in held),
+    )
+    return RunBenchmark(
+        Direction(lower=lower),
+        "item" if len(set(own.units)) == len(own) else "unit",
+        own,
+        {name: cell.at(held) for name, cell in every.items()},
+        settings,
+        unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
+        total=max((one.run.total for one in runs if one.run.total is not None), default=None),
+    )
+
+
+def configuration_of(run: LogRun) -> str:
+    """What shapes prompts and requests, by axis; what belongs to the model is not in the name."""
+    parts = (
+        f"{name}={one.label.replace(',', ';')}"
+        for name, one in run.axes.items()
+        if one.aspect in NAMED and not one.own
+    )
+    return ",".join(parts)
+
+
+def _logged_outcomes(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems) -> CellOutcomes:
+    """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 is none,
+    and an item that a list leaves out has the score of those."""
+    parts = []
+    for column, run in answers:
+        inside = (column.score >= 0) & (column.score <= 1)
+        without = np.isin(column.state, [STATES.index(state) for state in WITHOUT_SCORE])
+        state = np.where(inside | without, column.state, STATES.index("unscored"))
+        prompts = [column.prompt(row) for row in range(len(column.item))]
+        parts.append((column.item, np.where(inside, column.score, np.nan), state, prompts))
+        if run.unlisted is not None:
+            rest = np.setdiff1d(np.arange(len(items.ids)), column.item)
+            score = np.full(len(rest), run.unlisted)
+            parts.append((rest, score, np.full(len(rest), READ), [None] * len(rest)))
+    item, score, state = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    prompts = [prompt for part in parts for prompt in part[3]]
+    return of_answers(tuple(items.ids), item, score, state, prompts)
+
+
+def _logged_facts(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:
+    """By model and benchmark, in the words of `gridc compare`. A model is another one by its name, if the log
+    has nothing else to tell models apart."""
+    yield ("model", f"model[{run.model}].{run.benchmark}.name"), run.model
+    for (aspect, path), value in run.facts.items():
+        yield (aspect, f"model[{run.model}].{run.benchmark}.{path}"), value
+    for name, value in run.seeds.items():
+        yield ("seed", f"model[{run.model}].{run.benchmark}.{name}"), value
+
+
+class _Texts:
+    """The texts of an item's first answer, read from the log again when one is asked for."""
+
+    def __init__(self, runs: list[GatheredRun]) -> None:
+        self._runs = [gathered.run for gathered in runs]
+        self._held: dict[int, Mapping[str, AnswerTexts]] = {}
+
+    def __call__(self, model: str, benchmark: str, configuration: str, item: str) -> AnswerTexts:
+        for number, run in enumerate(self._runs):
+            if (run.model, run.benchmark) == (model, benchmark) and configuration_of(run) == configuration:
+                if number not in self._held:
+                    self._held[number] = dict(_first_texts(run))
+                return self._held[number].get(item, AnswerTexts(None, None))
+        return AnswerTexts(None, None)
+
+
+MOST_TEXTS, LONG = 20_000, 2_001
+"""Answers of a run whose texts are kept once one is shown, and characters of each."""
+
+
+def _first_texts(run: LogRun) -> Iterator[tuple[str, AnswerTexts]]:
+    seen: set[str] = set()
+    for answer in run.samples() if run.samples is not None else ():
+        if answer.id in seen:
+            continue
+        seen.add(answer.id)
+        yield answer.id, AnswerTexts(_cut(answer.prompt), _cut(answer.answer))
+        if len(seen) == MOST_TEXTS:
+            return
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None else text[:LONG]

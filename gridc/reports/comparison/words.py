@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.numbers import between, bracketed, number, stated, stated_percent, told_p, with_sign
-from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
-from gridc.schema.policy import MAY_DIFFER
+from gridc.schema.comparison import MAY_DIFFER, ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.statistics.verdicts import POWER
 
 METHOD = (

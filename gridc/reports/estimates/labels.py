@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridc.reports.estimates import ESTIMATES
-from gridc.reports.findings.audit import AUDITS
-from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JUDGING, PairsFinding
+from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, PairsFinding
 from gridc.reports.quantities import estimate
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow

@@ -4,10 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridc.reports.estimates import ESTIMATES
-from gridc.reports.findings.doses import DIFFICULTIES, DOSES, DifficultyFinding, DoseFinding
-from gridc.reports.findings.exposure import EXPOSURES, MEDIATIONS, ExposureFinding, MediationFinding
+from gridc.reports.findings.exposure import (
+    DIFFICULTIES,
+    DOSES,
+    EXPOSURES,
+    MEDIATIONS,
+    DifficultyFinding,
+    DoseFinding,
+    ExposureFinding,
+    MediationFinding,
+)
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.steps import STEPS, StepFindings
+from gridc.reports.findings.scaffolds import STEPS, StepFindings
 from gridc.reports.quantities import INDEPENDENT, estimate
 from gridc.schema.estimates import EstimateRow
 from gridc.statistics.unit_intervals import UnitEstimate

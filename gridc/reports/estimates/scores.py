@@ -1,21 +1,40 @@
-"""Scores, and what a scorecard estimates, as rows of the versioned document of estimates."""
+"""Scores, effects of hypotheses, and changed answers, as rows of the document of estimates.
+
+How many answers change between a level and its reference, and bits per byte, as rows of the document of
+estimates.
+"""
 
 from collections.abc import Iterator
+from typing import Any
 
+from gridc.numbers import counted
 from gridc.reports.estimates import ESTIMATES
-from gridc.reports.findings.changes import Moved
+from gridc.reports.estimates.scaffolds import of_units
+from gridc.reports.findings.answers import ANSWER_SHIFTS, TEXT_LIKELIHOODS
+from gridc.reports.findings.changes import Moved, sensitivities
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.sensitivity import sensitivities
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, at_margin, pairs_words
 from gridc.reports.quantities import (
     AT_BOUND,
     INDEPENDENT,
+    INTERVAL_METHOD,
     QUANTITIES,
+    RATE_LIMITS,
     estimate,
     interval_assumption,
+    needed_row,
 )
-from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow
+from gridc.schema.hypotheses import (
+    ContrastRow,
+    EffectRow,
+    OddsRow,
+    RateChangeRow,
+    RecoveryRow,
+    TestRow,
+    TrendRow,
+)
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
@@ -135,3 +154,229 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 rows=row.rows,
                 n=row.n,
             )
+
+
+BY_RANKS = {
+    "page_p": "Page's test of the levels' ranks within each unit, one-sided",
+    "jonckheere_terpstra_p": "Jonckheere and Terpstra's test of levels as independent groups, one-sided",
+}
+
+
+@ESTIMATES.add("effects", 30)
+def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
+    for finding in findings.hypotheses:
+        if finding.effect is not None:
+            rows = _HypothesisRows(finding, finding.effect)
+            for contrast in finding.effect.contrasts:
+                yield from rows.contrast(contrast)
+            yield from rows.whole()
+
+
+class _HypothesisRows:
+    """Rows of one hypothesis, which share their origin."""
+
+    def __init__(self, finding: HypothesisFinding, effect: EffectRow) -> None:
+        self._found, self._effect, self._name = finding, effect, f"hypothesis/{finding.id}"
+
+    def contrast(self, contrast: ContrastRow) -> Iterator[EstimateRow]:
+        change, other = contrast.change, contrast.other
+        several = len(self._effect.contrasts) > 1 or len(contrast.parts) > 0
+        name = f"{self._name}/{change.level}" if several else self._name
+        about = f"{change.level} against {change.reference}"
+        yield from self._change(name, change, self._effect.reading)
+        if other is not None:
+            yield from self._change(
+                f"{name}/other_reading", other, "pp" if self._effect.reading == "itt" else "itt"
+            )
+            differences = "difference of two differences of rates"
+            yield self._row(name, "divergence", about, contrast.divergence, differences, n=change.samples)
+        if contrast.odds is not None:
+            yield from self._odds(name, about, contrast.odds)
+        if contrast.risk_ratio is not None:
+            ends = contrast.risk_ratio_interval
+            method = "ratio of means" + ("" if ends else "; no interval: few units carry one of the rates")
+            yield self._row(
+                name, "risk_ratio", about, contrast.risk_ratio, method,
+                interval=ends, n=change.samples, assumption=INDEPENDENT,
+            )  # fmt: skip
+        if contrast.number_needed is not None:
+            yield needed_row(name, about, contrast.number_needed, self._effect.rows, change.samples)
+        for part in contrast.parts:
+            yield from self._change(f"{name}/part/{part.part}", part, self._effect.reading)
+        if contrast.flips is not None:
+            moved = contrast.flips
+            method = "pairs of answers" + ("" if moved.p is None else "; p by exact McNemar")
+            answers = moved.gained + moved.lost + moved.same
+            yield self._row(name, "churn", about, moved.churn, method, p=moved.p, n=answers)
+        if contrast.recovery is not None:
+            yield from self._recovery(name, about, contrast.recovery, change)
+
+    def _odds(self, name: str, about: str, odds: OddsRow) -> Iterator[EstimateRow]:
+        terms = ", ".join(self._effect.adjusted_for) or "nothing"
+        method = f"{self._effect.estimator} of {self._effect.outcome}, adjusted for {terms}"
+        words = f"log odds, {about}"
+        yield self._tested(name, "log_odds", about, odds.log_odds, method, p=odds.p, about=words)
+        yield self._tested(name, "standard_error", about, odds.error, method)
+        yield self._tested(name, "odds_ratio", about, odds.ratio, method, interval=odds.interval, p=odds.p)
+        if odds.agrees is not None:
+            method = "Gaffke's test of units, one-sided; p of the log odds is no smaller than twice it"
+            own = f"{name}/agrees"
+            yield self._tested(name, "agreement_p", about, odds.agrees, method, p=odds.agrees, id=own)
+
+    def whole(self) -> Iterator[EstimateRow]:
+        """The test and the trend."""
+        effect, finding, name = self._effect, self._found, self._name
+        hypothesis = f"{finding.id} ({finding.kind})"
+        corrected = f"corrected by {finding.correction} over {finding.members}"
+        if effect.test is not None or effect.failure is not None:
+            yield self._test(effect.test, f"corrected p is of support, {corrected}")
+        elif finding.support is not None:
+            yield self._tested(
+                name, "p_support", "", effect.support, f"{at_margin(effect)}, at the margin; {corrected}",
+                p=effect.support, corrected_p=finding.support,
+                id=f"{name}/support", about=f"p of what {hypothesis} predicts",
+            )  # fmt: skip
+        if finding.refute is not None:
+            yield self._tested(
+                name, "p_refute", "", effect.refute, f"by the rule of its kind; {corrected}",
+                p=effect.refute, corrected_p=finding.refute,
+                id=f"{name}/refute", about=f"p of what refutes {hypothesis}",
+            )  # fmt: skip
+        if effect.trend is not None:
+            yield from self._trend(effect.trend)
+
+    def _test(self, test: TestRow | None, corrected: str) -> EstimateRow:
+        finding, failure = self._found, self._effect.failure
+        words, kind = "no test", "no_test"
+        if test is not None:
+            kind = test.name
+            freedom = (
+                f"{test.df} degrees of freedom" if test.above is None else counted(test.df, "coefficient")
+            )
+            words = f"{kind} of {self._effect.estimator}, {freedom}"
+        return self._tested(
+            self._name, kind, "", None if test is None else test.statistic, f"{words}; {corrected}",
+            p=None if test is None else test.p, corrected_p=finding.support,
+            error=None if failure is None else f"{failure.code}: {failure.words}",
+            id=f"{self._name}/test", about=f"test of {finding.id} ({finding.kind})",
+        )  # fmt: skip
+
+    def _trend(self, line: TrendRow) -> Iterator[EstimateRow]:
+        name, n = f"{self._name}/trend", self._effect.samples
+        for kind, rates, method in (
+            ("rate", line.rates, "mean of samples"),
+            ("isotonic_rate", line.isotonic, "nearest rates that move one way (PAVA)"),
+        ):
+            for level, rate in rates.items():
+                about = f"{kind.replace('_', ' ')} under {level}"
+                yield self._row(name, kind, "", rate, method, n=n, id=f"{name}/{kind}/{level}", about=about)
+        for kind, method in BY_RANKS.items():
+            p = getattr(line, kind)
+            about = f"p of the trend by ranks of {self._found.id}"
+            yield self._row(name, kind, "", p, method, p=p, n=n, about=about)
+
+    def _change(self, name: str, change: RateChangeRow, reading: str) -> Iterator[EstimateRow]:
+        where = "" if change.part is None else f" in {change.part}"
+        about = f"{change.level} against {change.reference}{where}, {reading}"
+        if change.pairs is not None:
+            about = f"{about} {pairs_words(change)}"
+        for level, rate in ((change.level, change.rate), (change.reference, change.reference_rate)):
+            yield self._row(
+                name, "rate", "", rate, "mean of samples that have a partner", n=change.samples,
+                id=f"{name}/rate/{level}",
+                about=f"rate of {self._effect.outcome} under {level}{where}, {reading}",
+            )  # fmt: skip
+        difference = f"difference of two rates, {about}"
+        yield self._row(
+            name, "risk_difference", "", change.difference, "difference of means", about=difference,
+            interval=change.interval, made=RATE_LIMITS, n=change.samples, interval_assumes=INDEPENDENT,
+        )  # fmt: skip
+        for margin in change.margins:
+            yield self._row(
+                name, "p_within", "", margin.p, f"{change.method}, at both sides of the margin",
+                p=margin.p, n=change.samples, assumption=INDEPENDENT,
+                id=f"{name}/within/{margin.pp:g}pp", about=f"p of: smaller than {margin.pp:g} pp, {about}",
+            )  # fmt: skip
+        if change.limits is not None:
+            yield self._row(
+                name, "risk_difference", "", change.difference, "difference of means",
+                interval=change.limits, level=1 - 2 * self._found.alpha,
+                made=f"limits where {change.method} has p {self._found.alpha:g}",
+                n=change.samples, assumption=INDEPENDENT, id=f"{name}/limits_at_margin",
+                about=f"{difference}, with the limits that its margin is compared with",
+            )  # fmt: skip
+
+    def _recovery(
+        self, name: str, about: str, recovery: RecoveryRow, change: RateChangeRow
+    ) -> Iterator[EstimateRow]:
+        yield self._row(
+            name, "recovery", "", recovery.share,
+            f"ratio of two differences; {recovery.no_interval or INTERVAL_METHOD}",
+            interval=recovery.interval, n=change.samples, assumption=INDEPENDENT,
+            error="no_loss: the interval of the loss holds 0",
+            about=f"share of the change from {recovery.control} taken back, {about}",
+        )  # fmt: skip
+        if recovery.fieller is not None:
+            yield self._row(
+                name, "recovery", "", recovery.share, "ratio of two means of units (Fieller 1954)",
+                interval=recovery.fieller, n=change.samples, assumption=INDEPENDENT,
+                id=f"{name}/recovery_fieller", about=f"the same with Fieller's interval, {about}",
+            )  # fmt: skip
+        yield from self._change(f"{name}/loss", recovery.loss, self._effect.reading)
+        yield from self._change(f"{name}/left", recovery.left, self._effect.reading)
+        if recovery.number_needed is not None:
+            left = f"what is left of the loss, {about}"
+            samples = recovery.left.samples
+            yield needed_row(f"{name}/left", left, recovery.number_needed, self._effect.rows, samples)
+
+    def _tested(
+        self, name: str, kind: str, where: str, value: float | None, method: str, **more: Any
+    ) -> EstimateRow:
+        """Of all samples of the hypothesis."""
+        more |= {"n": self._effect.samples, "assumption": INDEPENDENT}
+        return self._row(name, kind, where, value, method, **more)
+
+    def _row(
+        self, name: str, kind: str, where: str, value: float | None, method: str, **more: Any
+    ) -> EstimateRow:
+        """Of the rows of the hypothesis, called after its quantity where `id` and `about` say no more."""
+        own = {"id": f"{name}/{kind}", "about": f"{QUANTITIES[kind].what}, {where}"}
+        more["error"] = more.get("error") or "rows: no sample counts there"
+        return estimate(kind, estimate=value, method=method, rows=self._effect.rows, **own | more)
+
+
+@ESTIMATES.add("text_likelihoods", 90)
+def text_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Of every model and configuration, and of every pair of models."""
+    for found in findings[TEXT_LIKELIHOODS]:
+        where = f"on {found.benchmark} under {found.configuration}"
+        for model in found.models:
+            name = f"bits_per_byte/{model.model}/{found.benchmark}/{found.configuration}"
+            yield of_units("bits_per_byte", model.value, model.texts, id=name, rows=found.rows,
+                           about=f"bits per byte of {model.model} {where}",
+                           method="bits of all texts over their bytes in UTF-8")  # fmt: skip
+        for gap in found.gaps:
+            name = f"bits_per_byte_gap/{gap.a}/{gap.b}/{found.benchmark}/{found.configuration}"
+            yield of_units("bits_per_byte_gap", gap.value, gap.texts, id=name, rows=found.rows,
+                           about=f"bits per byte of {gap.a} less those of {gap.b} {where}",
+                           method="the same texts, bits of one less those of the other")  # fmt: skip
+
+
+@ESTIMATES.add("answers", 40)
+def answer_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every number about answers of two levels."""
+    for shift in findings[ANSWER_SHIFTS]:
+        name = f"hypothesis/{shift.hypothesis}/{shift.level}"
+        where = f"{shift.level} against {shift.reference}, {shift.hypothesis}"
+        for kind, about, value, n, method in (
+            ("answer_changes", "answers that change", shift.changed, shift.compared,
+             "share of the items with a readable answer under both"),
+            ("likelihood_shift", "distance of log-likelihoods", shift.shift, shift.ranked,
+             "mean over candidates and items"),
+            ("answer_divergence", "divergence of the candidates' shares", shift.divergence, shift.ranked,
+             "mean over items of D(reference || level)"),
+        ):  # fmt: skip
+            if value is not None:
+                yield of_units(kind, value, n, id=f"{name}/{kind}", about=f"{about}, {where}",
+                               method=method, rows=shift.rows)  # fmt: skip

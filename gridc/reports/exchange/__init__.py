@@ -1,13 +1,21 @@
 """The forms in which others read a study, and in which a study reads what others made.
 
+The forms in which others read a study, and in which a study reads what others made.
+
 One more form of export is a module here and a row of `EXPORTS`: the command, its help and the Python call
 follow from the row. It stands here, and not in the module, because help must not wait for what it imports.
 """
 
-from collections.abc import Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from gridc.diagnostics.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
@@ -50,3 +58,21 @@ EXPORTS: Mapping[str, Export] = {
     ),
 }
 """By the name that `gridc export` takes."""
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A draft that becomes the folder when the context ends well, and of which nothing is left when it does
+    not. Raises `UsageError` (GC000) where there is something already."""
+    if target.exists():
+        message = "the folder exists already, and nothing is written over"
+        raise UsageError([Diagnostic("GC000", message, str(target))])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield draft
+        draft.chmod(0o755)
+        os.replace(draft, target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise

@@ -23,14 +23,12 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import SUFFIXES
-from gridc.compiler.lock.evidence import beside, read_evidence
+from gridc.compiler.lock.anchor import SUFFIXES, beside, read_evidence
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
-from gridc.reports.claims import FINISH, check_ties
-from gridc.reports.exchange.recorded_items import listed_digest
+from gridc.reports.exchange import new_folder
 from gridc.reports.exchange.recorded_study import (
     ITEMS,
     LOCK,
@@ -39,13 +37,14 @@ from gridc.reports.exchange.recorded_study import (
     STUDY,
     described,
     json_bytes,
+    listed_digest,
     of_description,
     of_deviations,
     of_shown,
     read_described,
 )
 from gridc.reports.files import NAMES
-from gridc.reports.folders import new_folder
+from gridc.reports.ties import FINISH, check_ties
 from gridc.reports.verification import (
     MOST_JSON,
     Verified,

@@ -9,10 +9,10 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.dataset_hub import repository_of
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.reports.exchange import new_folder
 from gridc.reports.files import read_deck
-from gridc.reports.folders import new_folder
-from gridc.schema.benchmarks import Benchmark
 from gridc.schema.card import CardDeck
+from gridc.schema.spec import Benchmark
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

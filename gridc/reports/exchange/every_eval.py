@@ -24,14 +24,13 @@ from gridc.compiler.inputs.logs.records import DESCRIPTION
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.comparison.stored import prompt_text
+from gridc.reports.comparison.run import prompt_text
+from gridc.reports.exchange import new_folder
 from gridc.reports.exchange.recorded_study import described_run
-from gridc.reports.findings.item_outcomes import item_outcomes
-from gridc.reports.findings.scores import CellScore, cell_scores
-from gridc.reports.folders import new_folder
+from gridc.reports.findings.scores import CellScore, cell_scores, item_outcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.models import Model
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
 
 VERSION = "0.3.0"
 

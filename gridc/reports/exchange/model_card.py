@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from gridc.compiler.grid.cell import ONLY
+from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
-from gridc.reports.exchange.lookalikes import OPEN, characters, letters, says
-from gridc.reports.exchange.shown_card import ReservedNames, shown
-from gridc.reports.recorded import cards as recorded_cards
+from gridc.reports.exchange.shown_card import OPEN, ReservedNames, characters, letters, says, shown
+from gridc.reports.recorded import words as recorded_cards
 from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.recorded import LogCertificate
@@ -84,7 +83,7 @@ def attach_recorded(readme: Path, document: LogCertificate, model: str) -> bool:
     Raises as `attach` does."""
     path = readme.resolve()
     before = _read(path)
-    text = recorded_cards.markdown(document, model).strip()
+    text = recorded_cards.cards_markdown(document, model).strip()
     begin, end = f"<!-- gridc:card begin {OF_LOGS} - - -->", f"<!-- gridc:card end {OF_LOGS} -->"
     after = _with_section(before, OF_LOGS, f"{begin}\n{text}\n{end}", str(readme))
     if after == before:

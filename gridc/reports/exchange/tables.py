@@ -18,18 +18,16 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gridc import __version__
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.items import item_digest
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
-from gridc.reports.findings.item_outcomes import item_outcomes
-from gridc.reports.findings.scores import cell_scores
-from gridc.runtime.store.rows import Progress
+from gridc.reports.findings.scores import cell_scores, item_outcomes
+from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.certificate import Certificate
+from gridc.schema.certificate import Certificate, PairRow
 from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.items import Sample
-from gridc.schema.scopes import PairRow
 
 if TYPE_CHECKING:
     import pyarrow

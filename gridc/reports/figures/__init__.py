@@ -10,9 +10,17 @@ a renderer of tens of megabytes at report time. What they would add `gridc view`
 leads to its items, and a specification curve can be zoomed and each of its specifications chosen.
 """
 
-from gridc.reports.figures.bars import order_counts, order_name, parse_rates, variance_name, variance_shares
 from gridc.reports.figures.drawing import Figure
-from gridc.reports.figures.rates import flip_curves, flip_rates, score_ranges
+from gridc.reports.figures.scores import (
+    flip_curves,
+    flip_rates,
+    order_counts,
+    order_name,
+    parse_rates,
+    score_ranges,
+    variance_name,
+    variance_shares,
+)
 from gridc.reports.figures.specifications import specification_curve
 from gridc.reports.figures.surface import flip_surfaces
 

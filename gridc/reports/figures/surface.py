@@ -21,7 +21,7 @@ from gridc.reports.figures.drawing import (
 )
 from gridc.reports.findings.findings import BenchmarkFinding
 from gridc.schema.spec import Axis, Spec
-from gridc.statistics.pairs import PairCounts
+from gridc.statistics.envelope import PairCounts
 
 CELL = 25
 Gaps = Mapping[str, Fraction | None]

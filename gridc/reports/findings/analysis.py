@@ -19,39 +19,37 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import KEYS, Setting
-from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.paired import change_of
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, by_benchmark
-from gridc.schema.analysis import Bootstrap
+from gridc.reports.findings.scores import CellScore, Outcomes, by_benchmark
 from gridc.schema.canonical import digest
+from gridc.schema.certificate import AgreementRow, ChangeRow, LevelGapRow, MaximumRow
+from gridc.schema.inference import Bootstrap
 from gridc.schema.spec import Axis, Spec
-from gridc.schema.spread import (
-    AgreementRow,
-    ChangeRow,
-    LevelGapRow,
-    MaximumRow,
-)
-from gridc.statistics.contrasts import Scored, pair_levels
-from gridc.statistics.direction import Direction
-from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
-from gridc.statistics.orderings import Order, goodness, order_of
-from gridc.statistics.pairs import ScoreByModel
-from gridc.statistics.raters import cohen
-from gridc.statistics.resample import (
+from gridc.statistics.envelope import (
     RESAMPLES,
+    Direction,
+    Dispersion,
     Draws,
+    Order,
     ResampledStatistic,
+    ScoreByModel,
     cfr_interval,
+    disperse,
     draws,
+    flip_rate,
+    goodness,
     max_cfr_interval,
     max_statistic,
+    order_of,
     sdi_interval,
     sdi_values,
     tau_interval,
 )
+from gridc.statistics.paired_runs import Scored, pair_levels
+from gridc.statistics.raters import cohen
 from gridc.statistics.variance import MODEL, Decomposition, decompose
 
 

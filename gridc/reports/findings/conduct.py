@@ -1,13 +1,16 @@
-"""How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
-on."""
+"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on.
+
+How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
+on.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gridc.compiler.instrument.judging import Judgment
-from gridc.compiler.lowering.call_counts import differ
+from gridc.compiler.lowering.estimate import differ
 from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -18,14 +21,16 @@ from gridc.runtime.store.events import (
     Locked,
     Merged,
     ModelLoaded,
+    ReferenceCompared,
     RunStarted,
     Sealed,
     Stamped,
     Unblinded,
 )
-from gridc.runtime.store.rows import JudgementRow
+from gridc.runtime.store.reader import JudgementRow
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.certificate import EndingsRow
 from gridc.statistics.raters import Kappa, kappa
 
 
@@ -161,10 +166,85 @@ def shared_draws(plan: Plan, calls_of_cells: Iterable[tuple[Sequence[str], int]]
     return dict(shared.most_common())
 
 
-CONDUCT: Finding[Conduct] = Finding("conduct", lambda record: conduct(record.store, record.plan), UNKNOWN)
+CONDUCT: Finding[Conduct] = Finding(
+    "conduct",
+    lambda record: conduct(record.store, record.plan),
+    UNKNOWN,
+    about="How the study was carried out, as its chain of events shows it.",
+)
 ENVIRONMENT: Finding[tuple[dict[str, Any], ...]] = Finding("environment", _environment, ())
 SHARED_DRAWS: Finding[dict[str, int]] = Finding(
     "shared_draws",
     lambda record: shared_draws(record.plan, record.store.shared_calls(record.plan.study_digest)),
     {},
+    about="How many calls that sample are shared by several cells, by the cells that share them.",
 )
+
+
+FAILED = "failed "
+"""Begins the ending of a sample whose call failed for good; the kind of failure follows."""
+
+
+def count_endings(
+    models: Sequence[str], rows: Iterable[tuple[str, str, str, int]]
+) -> dict[str, tuple[EndingsRow, ...]]:
+    """By benchmark, in the order of the models, from `Store.endings`."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for model, benchmark, ended, number in rows:
+        counts.setdefault(benchmark, {}).setdefault(model, {})[ended] = number
+    return {
+        benchmark: tuple(_of(model, ended[model]) for model in models if model in ended)
+        for benchmark, ended in counts.items()
+    }
+
+
+MANY_CUT = 0.05
+"""The share of a benchmark's answers from which on it is an alarm."""
+
+
+def cut_share(endings: Sequence[EndingsRow]) -> float:
+    """The share of the answers that end at their budget and from which none is read."""
+    return sum(model.cut for model in endings) / max(sum(model.samples for model in endings), 1)
+
+
+def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
+    """How many answers of a benchmark can be read, and how many the budget cut, of which models."""
+    read, cut, every = (sum(getattr(model, name) for model in endings) for name in ("read", "cut", "samples"))
+    of = [f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut]
+    are = "is" if cut == 1 else "are"
+    ended = f"{cut:,} {are} cut off at `max_tokens` ({'; '.join(of)})"
+    return f"On {benchmark}, {read:,} of {every:,} answers can be read: {ended}"
+
+
+def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
+    """`cut_words` of the benchmarks of which answers were cut off."""
+    return tuple(cut_words(benchmark, rows) for benchmark, rows in endings.items() if cut_share(rows))
+
+
+def _of(model: str, ended: Mapping[str, int]) -> EndingsRow:
+    failed = {name.removeprefix(FAILED): number for name, number in ended.items() if name.startswith(FAILED)}
+    plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut", "refused", "waiting")}
+    return EndingsRow(model=model, failed=failed, **plain)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReference:
+    """A model of the study, and what came of repeating a sample of its calls."""
+
+    model: str
+    precision: str
+    compared: ReferenceCompared
+
+
+def _references(record: RunRecord) -> tuple[ModelReference, ...]:
+    """The last comparison of each model at each precision."""
+    names = {identity.digest: name for name, identity in record.plan.study.models.items()}
+    last = {(noted.identity, noted.precision): noted for noted in record.store.references()}
+    return tuple(
+        ModelReference(names[identity], precision, noted)
+        for (identity, precision), noted in last.items()
+        if identity in names
+    )
+
+
+REFERENCES: Finding[tuple[ModelReference, ...]] = Finding("references", _references, ())

@@ -7,17 +7,23 @@ from functools import cached_property
 import numpy as np
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cell import Cell
-from gridc.compiler.inputs.units import one_group
+from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs.draw import one_group
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.observations import AS_SCORED, Reading, ResponseReading, Samples
+from gridc.schema.base import Selector
 from gridc.schema.canonical import digest
-from gridc.schema.selector import Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.case_totals import CaseTotals, collapse, nothing
+from gridc.statistics.case_totals import (
+    CaseTotals,
+    DesignMatrix,
+    collapse,
+    factor,
+    nothing,
+    paired,
+    treatment,
+)
 from gridc.statistics.curve import ArmPairs, Entries
-from gridc.statistics.designs import DesignMatrix, factor, treatment
-from gridc.statistics.paired_rows import paired
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ from gridc.compiler.grid.specifications import (
 )
 from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.curve_rows import CurveRows, RowSelection, level_of, rows_of
-from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, of_single_samples
+from gridc.reports.findings.hypotheses.regression import Graded, NoLibrary, of_single_samples
 from gridc.reports.findings.observations import NotMean, Reading, ResponseReading, Samples
 from gridc.reports.findings.run_record import Finding
-from gridc.schema.base import ALPHA, Declared
+from gridc.schema.base import ALPHA, EVERYWHERE, Declared, Selector
 from gridc.schema.canonical import digest
 from gridc.schema.inference import AnyHypothesis, Choice, Curve, CurveEstimator
-from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Flags, Floats
+from gridc.statistics.case_totals import DesignMatrix
 from gridc.statistics.clustered_logit import Combination, NotEstimable
 from gridc.statistics.curve import (
     CurveSummary,
@@ -46,9 +46,8 @@ from gridc.statistics.curve import (
     shuffles,
     summarise,
 )
-from gridc.statistics.designs import DesignMatrix
-from gridc.statistics.digits import decimals, every_digits
-from gridc.statistics.resample import LEVEL
+from gridc.statistics.envelope import LEVEL
+from gridc.statistics.reproducibility import decimals, every_digits
 
 CLUSTERED: CurveEstimator = "cluster_logit"
 
@@ -478,5 +477,8 @@ def _without(
 
 
 CURVES: Finding[tuple[CurveFinding, ...]] = Finding(
-    "curves", lambda record: curve_findings(record.samples) if record.complete else (), ()
+    "curves",
+    lambda record: curve_findings(record.samples) if record.complete else (),
+    (),
+    about="The specification curves of the forking paths, with what is left without each model.",
 )

@@ -15,23 +15,21 @@ from typing import Any
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
-from gridc.reports.findings.audit import AUDITS, AuditFinding
-from gridc.reports.findings.benchmarks import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.certification import weigh
+from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
-from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.labels import AUDITS, AuditFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.scores import CellScore, gather
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import FalsificationResult, FalsificationRow, KeptRow
 from gridc.schema.inference import AUDITED, Criterion, Falsification, rate_kind
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
-from gridc.statistics.dispersion import disperse, flip_rate
-from gridc.statistics.pairs import count
+from gridc.statistics.envelope import count, disperse, flip_rate
+from gridc.statistics.reproducibility import Verdict
 
 
 def falsify(

@@ -1,35 +1,65 @@
-"""What is found of a study, with everything that a report says of it."""
+"""Store -> Findings: what is found of a study and of each of its benchmarks."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
+from itertools import combinations
+from statistics import median
 from typing import Any, TypeVar, cast
 
+from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.lock.anchor import Anchor, strongest
+from gridc.compiler.grid.cells import anchored
+from gridc.compiler.instrument.propagation import StepShares
+from gridc.compiler.lock.anchor import Anchor, anchors, strongest
+from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.analysis import BenchmarkAnalysis
-from gridc.reports.findings.changes import Reread, ScoreChange
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.intervals import UnitIntervals
-from gridc.reports.findings.noise import (
-    ModelNoise,
+from gridc.outcomes import CellOutcomes
+from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
+from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
+from gridc.reports.findings.changes import Reread, ScoreChange, changes, compare, reread
+from gridc.reports.findings.conduct import count_endings
+from gridc.reports.findings.hypotheses import decisions, regions_of
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
+from gridc.reports.findings.observations import Samples
+from gridc.reports.findings.rates import RateFinding, find_rates
+from gridc.reports.findings.run_record import Finding, RunRecord, reported
+from gridc.reports.findings.scaffolds import PROPAGATION, Step
+from gridc.reports.findings.scores import (
+    CellScore,
+    Outcomes,
+    UnitIntervals,
+    by_benchmark,
+    gather,
+    unit_intervals,
 )
-from gridc.reports.findings.rates import RateFinding
-from gridc.reports.findings.run_record import Finding
-from gridc.reports.findings.scores import CellScore
-from gridc.runtime.store.rows import Progress
+from gridc.runtime.store.events import InterimLook, before_reports, steps_back
+from gridc.runtime.store.reader import Progress
+from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA, Declared
-from gridc.schema.certificate import EndingsRow, UncomputedRow
+from gridc.schema.canonical import digest
+from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, UncomputedRow
 from gridc.schema.deviation import DeviationEntry
-from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
-from gridc.schema.scopes import NoiseRow, ScopeKind
-from gridc.statistics.direction import Direction
-from gridc.statistics.dispersion import Dispersion, FlipRate
-from gridc.statistics.orderings import Mismatch, Orderings
-from gridc.statistics.pairs import PairCounts
+from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow
+from gridc.schema.spec import Spec
+from gridc.statistics import envelope as orderings
+from gridc.statistics.envelope import (
+    Direction,
+    Dispersion,
+    FlipRate,
+    Mismatch,
+    Orderings,
+    PairCounts,
+    ScoreByModel,
+    count,
+    disperse,
+    flip_rate,
+)
+from gridc.statistics.reproducibility import every_digits
 
 T = TypeVar("T")
 
@@ -218,3 +248,348 @@ def unused_generation(ran: dict[str, Any]) -> str:
     every call has the study's own values in its place. Empty where it asks for nothing."""
     declared: dict[str, Any] = ran.get("generation_config_not_used") or {}
     return ", ".join(f"{name} = {value}" for name, value in sorted(declared.items()))
+
+
+def weighed_findings(
+    samples: Samples,
+    scores: Sequence[CellScore],
+    complete: bool,
+    floors: Floors,
+) -> tuple[tuple[BenchmarkFinding, ...], Measured]:
+    """The findings of every benchmark, and what hypotheses are decided on. All are weighed together, because
+    their claims share families. `complete` says whether the run is; of an interim look nothing is
+    certified."""
+    plan, spec = samples.plan, samples.plan.study.spec
+    models = [model.id for model in spec.model]
+    cells = by_benchmark(spec, scores)
+    scopes = {name: _scopes(plan, cell_scores) for name, cell_scores in cells.items()}
+    outcomes = {
+        name: gather(
+            [score.cell for score in cell_scores],
+            samples.stored,
+            plan.study.items[name].units,
+            models,
+        )
+        for name, cell_scores in cells.items()
+    }
+    weighed = weigh(
+        [region for name, regions in scopes.items() for region in _regions(name, regions)],
+        outcomes,
+        spec.analysis.alpha or ALPHA,
+        spec.sampling.seed,
+        complete,
+        hypothesis_regions=regions_of(spec, [score.cell for score in scores]),
+    )
+    benchmarks = tuple(
+        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
+        for name in cells
+    )
+    return benchmarks, Measured(spec, samples, scores, floors, weighed, complete)
+
+
+def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
+    """The scopes as regions, each set of configurations once, as the first scope that has it."""
+    first: dict[tuple[str, ...], Region] = {}
+    for scope in scopes:
+        named = scope.declared == "ex_ante" and scope.kind != "parse_clean"
+        family: ClaimFamily = FULL if scope.kind == "full" else "other scopes" if named else CHOSEN
+        region = Region(benchmark, scope.configurations, family)
+        first.setdefault(scope.configurations, region)
+    return list(first.values())
+
+
+def _benchmark(
+    plan: Plan,
+    name: str,
+    cells: Sequence[CellScore],
+    scopes: Sequence[Scope],
+    outcomes: Outcomes,
+    weighed: Weighed,
+    floors: Floors,
+    stored: Mapping[str, CellOutcomes],
+) -> BenchmarkFinding:
+    spec = plan.study.spec
+    models = [model.id for model in spec.model]
+    shared = [cell for cell in cells if cell.cell.shared]
+    by_model = {model: [score for score in shared if score.cell.model == model] for model in models}
+    thresholds = [threshold.at for threshold in spec.analysis.marks(name)]
+    items = plan.study.items[name]
+    stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
+    direction = Direction.of(stated.direction)
+    compared = compare(spec, items, cells, stored, direction)
+    return BenchmarkFinding(
+        benchmark=name,
+        items=len(items.sampled),
+        unit=items.unit,
+        units=len(set(items.units.values())),
+        effective=outcomes.effective_units,
+        coarser=items.coarser,
+        direction=direction,
+        intervals=unit_intervals(spec, items, outcomes),
+        cells=tuple(cells),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors, direction) for scope in scopes),
+        models=tuple(_model(spec, model, by_model[model], scopes, thresholds, direction) for model in models),
+        parse_rates=tuple(_parse_rates(plan, cells)),
+        analysis=analyse(spec, cells, outcomes),
+        ordering_claims=_best_first(weighed.orderings[name], direction),
+        tests=weighed.tests[name],
+        changes=changes(compared),
+        reread=reread(spec.axis, compared),
+    )
+
+
+def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tuple[OrderingClaimRow, ...]:
+    """Orders are weighed from the highest score down: where lower is better the best stands last in them,
+    and of distances from a target they say nothing."""
+    if direction.target is not None:
+        return ()
+    turned = ({"order": claim.order[::-1] if direction.lower else claim.order} for claim in claims)
+    return tuple(claim.model_copy(update=order) for claim, order in zip(claims, turned, strict=True))
+
+
+def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
+    spec = plan.study.spec
+    shared = [score for score in scores if score.cell.shared]
+    cells = [score.cell for score in shared if score.cell.model == spec.model[0].id]
+
+    def where(kind: ScopeKind, name: str, declared: Declared, holds: Sequence[bool]) -> Scope:
+        chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)
+        return Scope(kind, name, declared, chosen)
+
+    unclean = {
+        score.cell.configuration
+        for score in shared
+        if score.parse_rate is not None and score.parse_rate < Fraction(str(spec.analysis.parse_clean))
+    }
+    # Which configurations are parse-clean is known only when all are measured.
+    known = all(score.complete for score in shared)
+    clean = [known and cell.configuration not in unclean for cell in cells]
+    methods = dict.fromkeys(cell.setting.method for cell in cells)
+    scopes = [
+        where("full", "full envelope", "ex_ante", [True] * len(cells)),
+        *(where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells]) for tier in spec.tiers),
+        *(
+            where("slice", part.id, part.declared, [part.id in cell.slices for cell in cells])
+            for part in spec.slice
+        ),
+        *(
+            where("measurand", name, "ex_ante", [cell.setting.method == name for cell in cells])
+            for name in methods
+        ),
+        where("parse_clean", "parse-clean", "ex_ante", clean),
+    ]
+    return [scope for scope in scopes if scope.configurations]
+
+
+def _scope(
+    benchmark: str,
+    scope: Scope,
+    by_model: Mapping[str, Sequence[CellScore]],
+    weighed: Weighed,
+    floors: Floors,
+    direction: Direction,
+) -> ScopeFinding:
+    chosen = set(scope.configurations)
+    inside = {
+        model: [cell for cell in cells if cell.cell.configuration in chosen]
+        for model, cells in by_model.items()
+    }
+    scores: dict[str, ScoreByModel] = {
+        model: {score.cell.configuration: score.score for score in cells} for model, cells in inside.items()
+    }
+    readable: dict[str, ScoreByModel] = {
+        model: {score.cell.configuration: score.of_readable for score in cells}
+        for model, cells in inside.items()
+    }
+    pairs = tuple(
+        PairFinding(
+            count(a, b, scores[a], scores[b]),
+            count(a, b, readable[a], readable[b]),
+            weighed.pairs[benchmark, scope.configurations, a, b],
+            _noise(inside[a], inside[b], floors),
+            digest([score.rows for score in (*inside[a], *inside[b])]),
+        )
+        for a, b in combinations(by_model, 2)
+    )
+    good = orderings.goodness(scores, direction)
+    tau, dropped = orderings.concordance(good)
+    return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
+
+
+def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> NoiseRow:
+    """Both models' cells, in the same order of configurations, against the floors."""
+
+    def floor(score: CellScore) -> Floor | None:
+        return floors.get((score.cell.model, score.cell.setting.precision))
+
+    return of_pair(
+        {
+            one.cell.configuration: (one.score - other.score, floor(one), floor(other))
+            for one, other in zip(a, b, strict=True)
+            if one.score is not None and other.score is not None
+        }
+    )
+
+
+def _model(
+    spec: Spec,
+    model: str,
+    cells: Sequence[CellScore],
+    scopes: Sequence[Scope],
+    thresholds: Sequence[float],
+    direction: Direction,
+) -> ModelFinding:
+    measured = [(cell, cell.score) for cell in cells if cell.score is not None]
+    values = [score for _, score in measured]
+    by_scope = []
+    for scope in scopes:
+        inside = [
+            score for cell_score, score in measured if cell_score.cell.configuration in scope.configurations
+        ]
+        if inside:
+            by_scope.append((scope, disperse(inside)))
+    return ModelFinding(
+        model=model,
+        anchor=next(cell_score for cell_score in cells if anchored(spec, cell_score.cell)),
+        dispersion=disperse(values) if values else None,
+        dispersion_by_scope=tuple(by_scope),
+        flip_rates=tuple(flip_rate(values, threshold, direction.lower) for threshold in thresholds)
+        if values
+        else (),
+        median_flips=flip_rate(values, median(values), direction.lower) if values else None,
+    )
+
+
+def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
+    parse_rates = []
+    for axis in plan.study.spec.axis:
+        for level in axis.level:
+            rates = [
+                cell.parse_rate
+                for cell in cells
+                if cell.parse_rate is not None and cell.cell.levels[axis.id] == level.id
+            ]
+            if rates:
+                mean = sum(rates, Fraction(0)) / len(rates)
+                parse_rates.append(ParseRate(axis.id, level.id, len(rates), min(rates), mean))
+    return parse_rates
+
+
+def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], Measured]:
+    return weighed_findings(record.samples, record.scores, record.complete, record.floors)
+
+
+def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
+    plan, rates = record.plan, record[RATES]
+    models = [model.id for model in plan.study.spec.model]
+    endings = count_endings(models, record.store.endings(plan.study_digest))
+    return tuple(
+        replace(finding, rates=rates[finding.benchmark], endings=endings.get(finding.benchmark, ()))
+        for finding in record[WEIGHED][0]
+    )
+
+
+def _hypotheses(record: RunRecord) -> tuple[HypothesisFinding, ...]:
+    return tuple(decisions(record[MEASURED]))
+
+
+RATES: Finding[dict[str, tuple[RateFinding, ...]]] = Finding(
+    "rates",
+    lambda record: find_rates(record.plan, record.store, record.scores),
+    on_request=True,
+    about="Of every benchmark the rates that its spec names, in every cell.",
+)
+WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], Measured]] = Finding(
+    "weighed",
+    _weighed,
+    on_request=True,
+    about="Every benchmark with what was measured on it, its pairs and orders weighed together.",
+)
+MEASURED: Finding[Measured] = Finding(
+    "measured",
+    lambda record: record[WEIGHED][1],
+    on_request=True,
+    about="What hypotheses are decided on: scores, outcomes and intervals by benchmark.",
+)
+BENCHMARKS: Finding[tuple[BenchmarkFinding, ...]] = Finding(
+    "benchmarks",
+    _benchmarks,
+    on_request=True,
+    about="What is found of each benchmark: scores, scopes, pairs and models.",
+)
+HYPOTHESES: Finding[tuple[HypothesisFinding, ...]] = Finding(
+    "hypotheses",
+    _hypotheses,
+    on_request=True,
+    about="The verdict on each hypothesis, with its test and its family.",
+)
+
+
+def find(
+    compiled: Compiled,
+    lock: Lock,
+    store: Store,
+    tied: Sequence[Anchor] = (),
+    results: str | None = None,
+    results_tied: Sequence[Anchor] = (),
+    requested: Iterable[Finding[Any]] = (),
+    known: Mapping[Finding[Any], Any] | None = None,
+) -> Findings:
+    """The findings of a stamped study from its store, complete or not. `tied` are the ties of the lock;
+    without them they are looked for. `results` is the digest of the stored results where it is known already,
+    and `results_tied` are the ties of these. What is `requested` is found beside what every report holds, and
+    what is `known` is taken as given.
+
+    Raises `StoreError` when the store holds no run of it.
+    """
+    record = RunRecord(compiled, store, known)
+    stamp = record.plan.study_digest
+    first_call, before_stamp = dated(store, stamp, lock)
+    log = reconcile(lock, compiled.study, log_path(compiled.source.path))
+    return Findings(
+        plan=record.plan,
+        lock=lock,
+        anchors=tuple(tied or anchors(compiled.lock_path, compiled.source.path)),
+        results_anchors=tuple(results_tied),
+        progress=record.progress,
+        results=results or store.results_digest(stamp),
+        near_ties=store.near_ties(stamp),
+        first_call=first_call,
+        before_stamp=before_stamp,
+        steps_back=tuple(steps_back(before_reports(store.events()))),
+        deviations=tuple(map(DeviationEntry.of_manifest, log.manifest())),
+        benchmarks=every_digits(record[BENCHMARKS]),
+        hypotheses=every_digits(record[HYPOTHESES]),
+        noise=every_digits(record.noise),
+        computed={
+            finding.name: every_digits(record[finding])
+            for finding in (*reported(), *requested, *(known or ()))
+        },
+    )
+
+
+def noted_of_items(look: InterimLook | None) -> dict[Finding[Any], Any]:
+    """What rests on the text of items, as the `look` at the results noted it: the parts of tasks that reached
+    the steps of scaffolds, and what these came to. Without a look nothing is known of it."""
+    known: dict[Finding[Any], Any] = {finding: finding.absent for finding in reported() if finding.recorded}
+    known[PROPAGATION] = ()
+    if look is not None:
+        known |= {
+            finding: finding.from_json(look.recorded[finding.name])
+            for finding in reported()
+            if finding.recorded and look.recorded.get(finding.name) is not None
+        }
+        known[PROPAGATION] = tuple(
+            Step(StepShares(**step["shares"]), step["rows"]) for step in look.propagation
+        )
+    return known
+
+
+def dated(store: Store, stamp: str, lock: Lock) -> tuple[str | None, int]:
+    """When the first call was finished, and how many were before the stamp was made. There can be as many
+    times as calls."""
+    first, before, created = None, 0, datetime.fromisoformat(lock.created)
+    for at, number in store.finished(stamp):
+        first = first or at
+        before += number if datetime.fromisoformat(at) < created else 0
+    return first, before

@@ -10,9 +10,8 @@ from fractions import Fraction
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import DrawSpread, NoiseMeasured
-from gridc.schema.certificate import Floor
+from gridc.schema.certificate import Floor, NoiseRow
 from gridc.schema.hypotheses import Standing
-from gridc.schema.scopes import NoiseRow
 from gridc.statistics.verdicts import limits
 
 

@@ -19,19 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cell import Cell
-from gridc.compiler.inputs.units import one_group
+from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs.draw import one_group
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import RateDefinition, mean_called
-from gridc.runtime.store.rows import ResponseRow
+from gridc.reports.findings.scores import resampling_of
+from gridc.runtime.store.reader import ResponseRow
+from gridc.schema.base import EVERYWHERE, Selector
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.inference import ResponseFilter
 from gridc.schema.items import UnitLevel
-from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
 
 Reading = Literal["itt", "pp"]

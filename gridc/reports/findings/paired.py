@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from gridc.compiler.grid.cell import ONLY
+from gridc.compiler.grid.cells import ONLY
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
+from gridc.schema.certificate import ChangeRow, MovedRow, PairedRow, ReorderedRow
 from gridc.schema.spec import Level, Spec
-from gridc.schema.spread import ChangeRow, MovedRow, PairedRow, ReorderedRow
-from gridc.statistics.contrasts import Delta, GridPoint, Pairing, pair_levels, summarise
-from gridc.statistics.direction import Direction
-from gridc.statistics.orderings import order_of
+from gridc.statistics.envelope import Direction, order_of
+from gridc.statistics.paired_runs import Delta, GridPoint, Pairing, pair_levels, summarise
 
 LARGEST = 5
 """How many of the largest changes are named."""
@@ -133,5 +132,8 @@ def _rest(level: Level) -> dict[str, object]:
 
 
 PRECISIONS: Finding[tuple[PairedRow, ...]] = Finding(
-    "precisions", lambda record: precision_reports(record.plan.study.spec, record.scores), ()
+    "precisions",
+    lambda record: precision_reports(record.plan.study.spec, record.scores),
+    (),
+    about="What changes between two precisions of one model, item by item.",
 )

@@ -12,23 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
-from gridc.compiler.instrument.refusal import RESPONSES
+from gridc.compiler.instrument.readers import RESPONSES
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.intervals import resampling_of
-from gridc.reports.findings.scores import CellScore, units_of
+from gridc.reports.findings.scores import CellScore, resampling_of, units_of
 from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.digits import digits
-from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import Counts, Ends, draw_weights, intervals, resampled_sums
-from gridc.statistics.unit_intervals import share_limits
+from gridc.statistics.envelope import LEVEL
+from gridc.statistics.reproducibility import digits
+from gridc.statistics.unit_intervals import (
+    Counts,
+    Ends,
+    draw_weights,
+    intervals,
+    resampled_sums,
+    share_limits,
+)
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))

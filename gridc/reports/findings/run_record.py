@@ -12,11 +12,10 @@ from pydantic import TypeAdapter
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
 from gridc.registry import Registry
-from gridc.reports.findings.item_outcomes import item_outcomes
 from gridc.reports.findings.noise import Floors, ModelNoise, floors_of, model_noise
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.scores import CellScore, cell_scores
-from gridc.runtime.store.rows import Progress
+from gridc.reports.findings.scores import CellScore, cell_scores, item_outcomes
+from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
 
 T = TypeVar("T")
@@ -31,13 +30,15 @@ class Finding(Generic[T_co]):
     """What can be asked of a record: its name, what computes it (and asks the record for others that it
     needs), and what stands in `Findings` where nobody asked for it. One with a type `recorded` is computed
     from the text of items: a report notes it, so that it can be taken from there where no items are. One that
-    is made is registered, and is part of every report unless it is computed `on_request` alone."""
+    is made is registered, and is part of every report unless it is computed `on_request` alone. `about` says
+    in a sentence what is found, where the docstring of what computes it does not."""
 
     name: str
     compute: Callable[[RunRecord], T_co]
     absent: T_co | None = None
     recorded: Any = None
     on_request: bool = False
+    about: str = ""
 
     def __post_init__(self) -> None:
         FINDINGS.add(self.name)(self)

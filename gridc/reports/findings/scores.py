@@ -1,20 +1,98 @@
-"""The scores of a study's cells, exact, with their sampling error and the digest of their rows."""
+"""Outcomes by item, the exact scores of cells, and intervals over the units of a benchmark."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
+from itertools import combinations, groupby
+from math import lcm, sqrt
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
+from gridc.compiler.inputs.items import Items
+from gridc.compiler.instrument.points import Vote
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.item_outcomes import out_of_bounds
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical_row, digest_bytes
+from gridc.schema.certificate import GapRow, PairGapsRow
+from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
+from gridc.statistics.arrays import Whole
+from gridc.statistics.clustered_logit import effective_number
+from gridc.statistics.envelope import LEVEL, RESAMPLES
+from gridc.statistics.reproducibility import digits
+from gridc.statistics.unit_intervals import Ends, at_bound, draw_weights, intervals, resampled_means
+
+
+def item_outcomes(cells: Iterable[Cell], store: Store, stamp: str) -> dict[str, CellOutcomes]:
+    """The outcomes of a study by item, by cell key, as `Store.outcomes` has them of the replicates. Where a
+    cell aggregates otherwise than by the mean, an item has one outcome: it is there once all its replicates
+    have theirs, readable where one of them is, and scored in units of 1 / `Setting.item_scale`. Under
+    `all_of` an item has the least of its group, which is unreadable where one of it is. Raises `StoreError`
+    (GC605) for scores that no answer can earn."""
+    stored = store.outcomes(stamp)
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for cell in cells:
+        if cell.setting.aggregate != "mean" and cell.key in stored:
+            stored[cell.key] = _aggregated(cell, stored[cell.key], store, stamp)
+        level = cell.setting.all_of
+        if level is not None and cell.key in stored:
+            key = cell.benchmark, level
+            if key not in groups:
+                groups[key] = store.groups_at(stamp, *key)
+            stored[cell.key] = _together(cell, stored[cell.key], groups[key])
+    return stored
+
+
+def out_of_bounds(cell: Cell) -> StoreError:
+    """What is wrong with a cell whose answers earn less than nothing or more than everything."""
+    message = f"a score of {cell.key} in the store is not between 0 and 1"
+    return StoreError([Diagnostic("GC605", message, help="`gridc verify` says what else is wrong with it")])
+
+
+def _aggregated(cell: Cell, replicates: CellOutcomes, store: Store, stamp: str) -> CellOutcomes:
+    setting, scored = cell.setting, replicates.scored == replicates.trials
+    possible = replicates.scored * setting.scale
+    if (replicates.correct < 0).any() or (replicates.correct > possible).any():
+        raise out_of_bounds(cell)
+    by_item = groupby(store.votes_of(stamp, cell.key), itemgetter(0))
+    votes = {item: [Vote(answer, score) for _, answer, score in rows] for item, rows in by_item}
+    scores = {item: setting.item_score(of_item) for item, of_item in votes.items()}
+    earned = np.array([scores.get(item, 0) for item in replicates.items], dtype=np.int64) * scored
+    return replace(
+        replicates,
+        trials=np.ones_like(replicates.trials),
+        scored=scored.astype(np.int64),
+        parsed=(scored & (replicates.parsed > 0)).astype(np.int64),
+        correct=earned,
+        first=np.where(scored, earned, -1),
+    )
+
+
+def _together(cell: Cell, alone: CellOutcomes, groups: Mapping[str, str]) -> CellOutcomes:
+    """What items have that earn together: as many outcomes as before, one of each."""
+    setting = cell.setting
+    if (alone.correct < 0).any() or (alone.correct > alone.scored * setting.item_scale).any():
+        raise out_of_bounds(cell)
+    numbers: dict[str, int] = {}
+    group = np.array([numbers.setdefault(groups[item], len(numbers)) for item in alone.items], np.int64)
+
+    def least(of: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.full(len(numbers), np.iinfo(np.int64).max)
+        np.minimum.at(found, group, of)
+        return found[group]
+
+    scored, parsed = least(alone.scored), least(alone.parsed)
+    earned = np.where(parsed > 0, least(alone.correct), setting.item_credit) * scored
+    return replace(
+        alone, scored=scored, parsed=parsed, correct=earned, first=np.where(scored > 0, earned, -1)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +222,212 @@ def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> Ce
         most = setting.outcomes_of_item * setting.item_scale
         error = standard_error(outcomes.correct, most, units_of(outcomes.items, units))
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Every model's outcomes on the items of one benchmark under its envelope.
+
+    `correct` has shape (models, configurations, items): the sum of an item's scores over its
+    replicates, in units of 1 / `scale`. `first` is the score of replicate 0, which was designated before any
+    data existed, in the same units. `scale` is 1 where an answer earns a point or none.
+    `measured` (models, configurations) says where all are there; elsewhere the numbers mean nothing.
+    `asked` (configurations, items) is false where a configuration asks a subset without the item; there
+    the outcomes of all models are 0, so that no difference comes of it. `levels` are those of each
+    configuration, by axis; `sampled` (configurations,) is false where decoding is greedy.
+    `units` (items,) numbers the unit of each item: the groups that are independent of each other, as the spec
+    or the benchmark's data say. `replicates` (configurations,) how many outcomes
+    an item has: how often it is asked, or the one that is made of these, which is then the first too.
+    """
+
+    models: tuple[str, ...]
+    configurations: tuple[str, ...]
+    levels: tuple[Mapping[str, str], ...]
+    sampled: NDArray[np.bool_]
+    items: tuple[str, ...]
+    units: Whole
+    replicates: Whole
+    correct: Whole
+    first: Whole
+    measured: NDArray[np.bool_]
+    asked: NDArray[np.bool_]
+    scale: int = 1
+
+    @property
+    def unit_count(self) -> int:
+        return int(self.units.max(initial=-1)) + 1
+
+    @property
+    def items_per_unit(self) -> float:
+        """How many items a unit holds on average; 1 where there is none."""
+        return len(self.items) / max(self.unit_count, 1) if len(self.items) else 1.0
+
+    @property
+    def items_of_units(self) -> NDArray[np.int64]:
+        """How many items each unit holds, (units,)."""
+        return np.bincount(self.units)
+
+    @property
+    def effective_units(self) -> float:
+        """How many units of one size would give a score that is known as well."""
+        return effective_number(self.items_of_units)
+
+    @property
+    def unit_is_item(self) -> bool:
+        """Whether every unit holds a single item."""
+        return self.unit_count == len(self.items)
+
+    @property
+    def discordant_or_not(self) -> bool:
+        """Whether two models differ on a unit by a whole point or not at all, which is what McNemar's exact
+        test is about: each unit is an item, and no answer earns a part of a point."""
+        return self.unit_is_item and self.scale == 1
+
+    def differences(self, a: str, b: str, designated: bool) -> Whole:
+        """Score of a minus score of b by configuration and unit, shape (configurations, units): of
+        replicate 0 when `designated`, else summed over replicates."""
+        rows = self.first if designated else self.correct
+        by_item = rows[self.models.index(a)] - rows[self.models.index(b)]
+        return sum_units(by_item, self.units)
+
+    def both(self, a: str, b: str) -> NDArray[np.bool_]:
+        """Where both models are measured, shape (configurations,)."""
+        both: NDArray[np.bool_] = self.measured[self.models.index(a)] & self.measured[self.models.index(b)]
+        return both
+
+
+def sum_units(by_item: Whole, units: Whole) -> Whole:
+    """Sums over the items of each unit, (..., items) -> (..., units)."""
+    if len(units) == 0 or np.array_equal(units, np.arange(len(units))):
+        return by_item
+    order = np.argsort(units, kind="stable")
+    starts = np.searchsorted(units[order], np.arange(units.max() + 1))
+    summed: Whole = np.add.reduceat(by_item[..., order], starts, axis=-1)
+    return summed
+
+
+def gather(
+    cells: Sequence[Cell],
+    stored: Mapping[str, CellOutcomes],
+    units: Mapping[str, str],
+    models: Sequence[str],
+) -> Outcomes:
+    """The outcomes of the shared cells of one benchmark. `units` gives the unit of each item."""
+    shared = [cell for cell in cells if cell.shared]
+    configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
+    places = {cell.configuration: cell for cell in shared}
+    items = tuple(sorted({item for cell in shared for item in stored[cell.key].items}))
+    shape = (len(models), len(configurations), len(items))
+    correct, first = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    measured, planned = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
+    numbers = {name: number for number, name in enumerate(configurations)}
+    columns: dict[tuple[str, ...], Whole] = {}
+    scale = lcm(*(cell.setting.item_scale for cell in shared))
+    for cell in shared:
+        outcomes, row = stored[cell.key], numbers[cell.configuration]
+        if outcomes.items not in columns:
+            columns[outcomes.items] = np.searchsorted(items, outcomes.items)
+        model, at = models.index(cell.model), columns[outcomes.items]
+        parts = scale // cell.setting.item_scale
+        correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
+        measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
+        planned[row, at] = True
+    return Outcomes(
+        models=tuple(models),
+        configurations=configurations,
+        levels=tuple(places[configuration].levels for configuration in configurations),
+        sampled=np.array(
+            [places[configuration].setting.temperature > 0 for configuration in configurations],
+            dtype=np.bool_,
+        ),
+        items=items,
+        units=units_of(items, units),
+        replicates=np.array(
+            [places[configuration].setting.outcomes_of_item for configuration in configurations],
+            dtype=np.int64,
+        ),
+        correct=correct,
+        first=first,
+        measured=measured,
+        asked=planned,
+        scale=scale,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitIntervals:
+    """What was resampled and how, and what came of it: the intervals of scores by (model, configuration)."""
+
+    unit: UnitLevel
+    units: int
+    resamples: int
+    seed: int
+    level: float
+    scores: Mapping[tuple[str, str], Ends | None]
+    gaps: tuple[PairGapsRow, ...]
+
+
+class Resampling(NamedTuple):
+    """What is drawn as one, how often, and from which seed."""
+
+    unit: UnitLevel
+    resamples: int
+    seed: int
+
+
+def resampling_of(spec: Spec, items: Items) -> Resampling:
+    """What `[analysis] bootstrap` says of unit, resamples and seed; without a unit of items it is the
+    benchmark's."""
+    stated = spec.analysis.bootstrap
+    if stated is None:
+        return Resampling(items.unit, RESAMPLES, spec.sampling.seed)
+    return Resampling(BOOTSTRAP_LEVELS.get(stated.unit, items.unit), stated.resamples, stated.seed)
+
+
+def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
+    """The intervals of one benchmark."""
+    unit, resamples, seed = resampling_of(spec, items)
+    names = {item.id: item.at(unit) for item in items.sampled}
+    groups = units_of(outcomes.items, names)
+    count = int(groups.max(initial=-1)) + 1
+    if not count:
+        return UnitIntervals(unit, 0, resamples, seed, LEVEL, {}, ())
+    weights = draw_weights(count, resamples, seed)
+    sums = sum_units(outcomes.correct, groups)
+    most = outcomes.replicates[:, None] * outcomes.scale
+    sizes = sum_units(outcomes.asked.astype(np.int64), groups) * most
+    means = np.stack([resampled_means(rows, sizes, weights) for rows in sums])
+    points = sums.sum(axis=-1) / np.maximum(sizes.sum(axis=-1), 1)
+    measured = outcomes.measured
+    scores = {}
+    for number, model in enumerate(outcomes.models):
+        ends = intervals(means[number], count, LEVEL)
+        for place, name in enumerate(outcomes.configurations):
+            exact = at_bound(sums[number, place], sizes[place], LEVEL)
+            scores[model, name] = (ends[place] or exact) if measured[number, place] else None
+    gaps = []
+    for one, other in combinations(range(len(outcomes.models)), 2):
+        at = np.flatnonzero(measured[one] & measured[other])
+        if not len(at):
+            continue
+        # From the differences of the sums, which are whole: what is constant stays so to the last bit.
+        differences = resampled_means((sums[one] - sums[other])[at], sizes[at], weights)
+        own = (points[one] - points[other])[at]
+        ends = intervals(differences, count, LEVEL)
+        (overall,) = intervals(differences.mean(axis=1, keepdims=True), count, LEVEL)
+        gaps.append(
+            PairGapsRow(
+                a=outcomes.models[one],
+                b=outcomes.models[other],
+                mean=_gap(own.mean(), overall),
+                by_configuration={
+                    outcomes.configurations[place]: _gap(value, end)
+                    for place, value, end in zip(at, own, ends, strict=True)
+                },
+            )
+        )
+    return UnitIntervals(unit, count, resamples, seed, LEVEL, scores, tuple(gaps))
+
+
+def _gap(value: float, interval: Ends | None) -> GapRow:
+    return GapRow(value=digits(value), interval=interval)

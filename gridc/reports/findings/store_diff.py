@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.grid import passes
-from gridc.compiler.lock.diff import PathDifference, differences
+from gridc.compiler.grid.cells import cells_of
+from gridc.compiler.lock.deviations import PathDifference, differences
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings import paired
-from gridc.reports.findings.item_outcomes import item_outcomes
+from gridc.reports.findings.scores import item_outcomes
 from gridc.runtime.store.store import Store
+from gridc.schema.certificate import PairedRow
 from gridc.schema.spec import Spec
-from gridc.schema.spread import PairedRow
 from gridc.statistics.arrays import Whole
-from gridc.statistics.contrasts import LevelSummary, Scored, by_level, pair_stores, unit_test
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
 from gridc.statistics.exact_tests import holm
+from gridc.statistics.paired_runs import LevelSummary, Scored, by_level, pair_stores, unit_test
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
 def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
     """The outcomes of a study by cell, with the scale of each cell's scores."""
     spec = Spec.model_validate(store.study(stamp)["spec"])
-    cells = tuple(passes.cells(spec)) if spec.graded or spec.aggregated else ()
+    cells = tuple(cells_of(spec)) if spec.graded or spec.aggregated else ()
     scales = {cell.key: cell.setting.item_scale for cell in cells}
     return {
         key: replace(outcomes, scale=scales.get(key, 1))

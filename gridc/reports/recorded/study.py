@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.inputs.logs import UNFORESEEN, ReadLogs
-from gridc.compiler.inputs.logs.bounded import log_error
 from gridc.compiler.inputs.logs.every_eval import OWN
+from gridc.compiler.inputs.logs.files import log_error
 from gridc.compiler.inputs.logs.records import LogAnswer
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
@@ -33,8 +33,7 @@ from gridc.reports.exchange.recorded_study import (
 )
 from gridc.reports.files import texts
 from gridc.reports.findings.conduct import CONDUCT, SHARED_DRAWS, shared_draws
-from gridc.reports.findings.find import find, noted_of_items
-from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.recording import RecordedSample, record_run
 from gridc.runtime.store.events import (
@@ -50,7 +49,7 @@ from gridc.runtime.store.events import (
     Unblinded,
     first_break,
 )
-from gridc.runtime.store.rows import Progress
+from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.certificate import Certificate
 

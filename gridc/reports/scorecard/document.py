@@ -1,24 +1,25 @@
-"""Findings -> Scorecard."""
+"""Findings -> Scorecard, and its tables as they are printed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import exp
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import exp, isfinite, isinf
 from typing import Any
 
-from gridc.reports.findings.changes import ScoreChange
+from gridc.numbers import between, figures, hundredths, p_value, percent, points
+from gridc.reports import quantities
+from gridc.reports.findings.changes import ScoreChange, sensitivities
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.findings.sensitivity import sensitivities
-from gridc.reports.printed import as_markdown
-from gridc.reports.scorecard import tables
+from gridc.reports.rendering import Printed, markdown, render, table_markdown
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
-from gridc.reports.templates import markdown, render
+from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
     CurveRow,
+    Held,
     MatrixRow,
     ModelScore,
     Scorecard,
@@ -27,7 +28,290 @@ from gridc.schema.scorecard import (
     WithoutRow,
 )
 from gridc.schema.spec import Spec
-from gridc.statistics.resample import LEVEL
+from gridc.statistics.envelope import LEVEL
+
+HELD: Mapping[Held, str] = {
+    "yes": "yes",
+    "partly": "in part",
+    "no": "no",
+    "not_measured": "not measured",
+    "not_applicable": "does not apply",
+}
+STATED = {
+    "before_stamp": "before the stamp",
+    "changed_after": "changed after the stamp",
+    "added_after": "added after the stamp",
+    "post_hoc": "after the data",
+    "always": "in every study",
+}
+KEPT = {
+    "same": "same side of 0",
+    "reversed": "reversed",
+    "only_left": "only by the first",
+    "only_right": "only by the second",
+    "neither": "by neither",
+}
+SPREAD_NOTE = (
+    "A difference has no interval (–) where there are fewer than two independent units or none differs from "
+    "the others: no spread in the sample is no evidence of none. That of a rate of 0 or 100 % is exact and "
+    "one-sided."
+)
+NEEDED_NOTE = f"{quantities.NUMBER_NEEDED} {SPREAD_NOTE}"
+DIFFERENCE_NOTE = (
+    "Differences are from the reference, in points of the better direction: where a lower rate is the better "
+    "one, a rate that falls has a difference above 0. Under a target there are none."
+)
+
+
+def scorecard_tables(card: Scorecard) -> Iterator[Printed]:
+    """Every table, in the order of the page."""
+    yield methodology_table(card)
+    for model in card.models:
+        yield matrix_table(model)
+    yield sensitivity_table(card.models)
+    yield hypothesis_table(card.hypotheses)
+    yield curve_table(card.curves)
+    yield integrity_table(card)
+    yield Printed(
+        "threats", "Threats to validity", ("threat", "what was done", "what remains"),
+        tuple((row.threat, row.met, row.left) for row in card.threats),
+    )  # fmt: skip
+    yield Printed(
+        "checklist", "Checklist", ("recommendation", "followed", "what is shown"),
+        tuple((row.recommendation, HELD[row.holds], row.said) for row in card.checklist),
+    )  # fmt: skip
+    yield claims_table(card)
+
+
+def methodology_table(card: Scorecard) -> Printed:
+    return Printed(
+        "methodology", "Methodology stamp", ("question", "answer", "what is shown", "evidence"),
+        tuple((row.question, HELD[row.holds], row.said, row.evidence) for row in card.methodology),
+    )  # fmt: skip
+
+
+def matrix_table(model: ModelScore) -> Printed:
+    """Every cell of a model."""
+    columns = (
+        "benchmark",
+        "configuration",
+        "rate",
+        "95 %",
+        "readable",
+        "per protocol",
+        "difference",
+        "pp 95 %",
+        "needed",
+    )
+    rows = tuple(
+        (
+            row.benchmark,
+            change_words(row.levels),
+            percent(row.rate),
+            between(row.interval, hundredths),
+            "–" if row.readable is None else f"{row.readable:,} of {row.trials:,}",
+            percent(row.per_protocol),
+            "–" if row.change is None else points(row.change.difference),
+            "–" if row.change is None else between(row.change.interval, points),
+            "–" if row.change is None else quantities.needed_cell(row.change.number_needed),
+        )
+        for row in model.matrix
+    )  # fmt: skip
+    numeric = frozenset(columns) - {"benchmark", "configuration", "needed"}
+    note = f"{DIFFERENCE_NOTE} {NEEDED_NOTE}"
+    return Printed(f"matrix-{model.model}", f"Rates of {model.model}", columns, rows, numeric, note)
+
+
+def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
+    columns = (
+        "model",
+        "share of configuration, %",
+        "mean range, pp",
+        "widest range, pp",
+        "where",
+        "good answers, %",
+    )
+    rows = tuple(
+        (
+            model.model,
+            hundredths(row.share, 2),
+            hundredths(row.mean_range),
+            hundredths(row.max_range),
+            row.widest,
+            hundredths(row.rate),
+        )
+        for model in models
+        if (row := model.sensitivity) is not None
+    )
+    note = (
+        "The share is eta squared among single answers. Good answers are of all configurations, right ones, "
+        "or wrong ones where a lower rate is the better one: their share depends on how many items each "
+        "benchmark has, and is no measure of a model."
+    )
+    numeric = frozenset(columns) - {"model", "where"}
+    return Printed("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
+
+
+def _verdict(row: HypothesisRow) -> str:
+    """The verdict, and the other one where it depends on how unreadable answers are read."""
+    if row.otherwise in (None, row.verdict) or row.effect is None:
+        return row.verdict
+    other = "are left out" if row.effect.reading == "itt" else "count"
+    return f"{row.verdict}, but {row.otherwise} where unreadable answers {other}"
+
+
+def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
+    """A line for each comparison of a hypothesis; one for a ranking."""
+    columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
+    shown = []
+    for row in rows:
+        p = " / ".join(map(p_value, (row.support, row.refute)))
+        head: tuple[str, ...] = (row.id, row.claim or row.kind, _verdict(row), p)
+        if row.ranking is not None:
+            counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
+            shown.append((*head, f"{' > '.join(row.ranking.order)}: {counts}", "", "", "", ""))
+        contrasts = () if row.effect is None else row.effect.contrasts
+        if row.effect is not None and not contrasts:
+            failure = row.effect.failure
+            shown.append((*head, "" if failure is None else failure.words, "", "", "", ""))
+        for place, contrast in enumerate(contrasts):
+            shown.append((*(head if place == 0 else ("", "", "", "")), *_contrast(contrast)))
+    note = (
+        "p of support / p of refutation, corrected over the family. Intervals of differences resample "
+        "units; odds "
+        "ratios are adjusted as the report page says. A difference can be found and lie within the "
+        "margin: both stand here. Differences are of the rates themselves: above 0 is higher, whether or not "
+        "that is the better direction."
+    )
+    return Printed("hypotheses", "Hypotheses", columns, tuple(shown), frozenset(), note)
+
+
+def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
+    change, odds = row.change, row.odds
+    moved = points(change.difference)
+    ratio = "–" if odds is None or isinf(odds.ratio) else figures(odds.ratio)
+    if odds is not None and all(map(isfinite, odds.interval)):
+        ratio += f" ({between(odds.interval, figures)})"
+    margins = [f"{margin.pp:g} pp {'holds' if margin.holds else 'not shown'}" for margin in change.margins]
+    recovered = ""
+    if row.recovery is not None:
+        share = row.recovery.share
+        text = "open" if share is None else percent(share, 0)
+        if share is not None and row.recovery.interval is not None:
+            text += f" ({between(row.recovery.interval, hundredths, 0)})"
+        recovered = f"; recovery of {row.recovery.control} {text}"
+    return (
+        f"{change.level} against {change.reference}{recovered}",
+        moved if change.interval is None else f"{moved} ({between(change.interval, points)})",
+        ratio,
+        "–" if row.number_needed is None else quantities.needed_cell(row.number_needed),
+        ", ".join(margins) or "–",
+    )
+
+
+def curve_table(curves: Iterable[CurveRow]) -> Printed:
+    """A line for each curve and comparison, then one for each model that is left out."""
+    columns = ("curve", "comparison", "run", "odds ratio", "quartiles", "below 1 / above", "permutation p")
+    shown = []
+    for row in curves:
+        declared = "" if row.declared == "ex_ante" else " (after the data)"
+        shown.append(
+            (
+                f"{row.curve}{declared}",
+                f"{row.level} against {row.reference}",
+                f"{row.run:,} of {row.stated:,}, {row.fitted:,} fitted",
+                figures(row.median),
+                between(row.quartiles, figures),
+                "–"
+                if row.below is None or row.above is None
+                else f"{percent(row.below)} / {percent(row.above)}",
+                p_value(row.permutation_p),
+            )
+        )
+        for left_out in row.without:
+            text = f"own choices {figures(left_out.odds_ratio)} ({between(left_out.interval, figures)})"
+            shown.append(("", f"without {left_out.model}: {text}", "", figures(left_out.median), "", "", ""))
+    note = (
+        "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
+        "the curve’s level."
+    )
+    return Printed("curves", "Specification curves", columns, tuple(shown), frozenset(), note)
+
+
+def integrity_table(card: Scorecard) -> Printed:
+    columns = (
+        "model",
+        "benchmark",
+        "change",
+        "first way",
+        "pp",
+        "second way",
+        "pp (second)",
+        "interval clear of 0",
+    )
+    rows = tuple(
+        (
+            row.model,
+            row.benchmark,
+            change_words(row.change),
+            row.left,
+            f"{points(row.by_left)} {between(row.left_interval, points)}",
+            row.right,
+            f"{points(row.by_right)} {between(row.right_interval, points)}",
+            KEPT[row.kept],
+        )
+        for row in card.integrity
+    )
+    note = (
+        "Changes of one level that two ways of measuring the same answers see; where both see the same "
+        "it is not listed."
+    )
+    return Printed("integrity", "Integrity of the measurement", columns, rows, frozenset(), note)
+
+
+def claims_table(card: Scorecard) -> Printed:
+    columns = ("id", "claim", "stated", "answer", "cases x models x configurations", "reaches")
+    rows = tuple(
+        (
+            row.id,
+            row.claim,
+            STATED[row.stated],
+            row.answer,
+            f"{row.cases:,} x {row.models} x {row.configurations}",
+            row.reach,
+        )
+        for row in card.claims
+    )
+    return Printed("claims", "Scope of the claims", columns, rows)
+
+
+def change_words(levels: Mapping[str, str]) -> str:
+    """What a configuration changes of the reference."""
+    return ", ".join(f"{axis} = {level}" for axis, level in levels.items()) or "reference"
+
+
+def first_columns(model: ModelScore) -> list[dict[str, str]]:
+    """The columns of the matrix on the page: the reference, then each change of one level, as the rows
+    have them."""
+    columns: dict[tuple[tuple[str, str], ...], None] = {}
+    axes: dict[str, None] = {}
+    for row in model.matrix:
+        axes |= dict.fromkeys(part.partition("=")[0] for part in row.configuration.split(","))
+        if len(row.levels) < 2:
+            columns.setdefault(tuple(row.levels.items()), None)
+    order = list(axes)
+    return [
+        dict(column)
+        for column in sorted(columns, key=lambda column: [order.index(axis) for axis, _ in column])
+    ]
+
+
+def by_benchmark(model: ModelScore) -> dict[str, dict[str, MatrixRow]]:
+    """The rows of the matrix on the page, by benchmark and by what they change."""
+    by_name: dict[str, dict[str, MatrixRow]] = {}
+    for row in model.matrix:
+        by_name.setdefault(row.benchmark, {})[change_words(row.levels)] = row
+    return by_name
 
 
 def make_scorecard(findings: Findings) -> Scorecard:
@@ -147,19 +431,19 @@ def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
 FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "checklist", "claims")
 """The tables behind the models, in order."""
 SHOWN: tuple[Callable[..., Any], ...] = (
-    tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
+    first_columns, by_benchmark, change_words, matrix_table,
 )  # fmt: skip
 """What the page's template calls."""
 
 
 def as_html(card: Scorecard) -> str:
     """The page."""
-    shown = {table.id: table for table in tables.scorecard_tables(card)}
+    shown = {table.id: table for table in scorecard_tables(card)}
     return render(
         "scorecard.html.jinja",
         card=card,
-        held=tables.HELD,
-        needed_note=tables.NEEDED_NOTE,
+        held=HELD,
+        needed_note=NEEDED_NOTE,
         tables={name: shown[name] for name in FOLLOWING},
         **{function.__name__: function for function in SHOWN},
     )
@@ -176,6 +460,6 @@ def as_text(card: Scorecard) -> str:
     ]
     if not card.complete:
         head += ["**The run is incomplete. Every number here is an interim look.**", ""]
-    body = [as_markdown(table) for table in tables.scorecard_tables(card)]
+    body = [table_markdown(table) for table in scorecard_tables(card)]
     rest = ["## Not varied", "", *[f"- {markdown(dimension)}" for dimension in card.not_varied], ""]
     return "\n".join([*head, *body, *rest])

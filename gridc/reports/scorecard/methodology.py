@@ -14,13 +14,11 @@ from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
 from gridc.numbers import between, counted, number, with_sign
-from gridc.reports.findings.audit import AUDITS
-from gridc.reports.findings.blinding import GUESSES
-from gridc.reports.findings.conduct import CONDUCT
+from gridc.reports.findings.conduct import CONDUCT, cut_off
 from gridc.reports.findings.curves import CURVES
-from gridc.reports.findings.endings import cut_off
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.labels import AUDITS, GUESSES
 from gridc.schema.certificate import FalsificationResult
 from gridc.schema.inference import DOCUMENTED
 from gridc.schema.scorecard import Held, MethodRow, Stated

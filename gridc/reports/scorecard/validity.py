@@ -8,7 +8,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.scaffolds import built_in
-from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import CODES
 from gridc.numbers import counted
 from gridc.reports.findings.changes import Moved, Reread, ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
@@ -25,7 +25,7 @@ from gridc.reports.scorecard.methodology import (
     since_when,
 )
 from gridc.reports.words import PLURAL, units_words
-from gridc.schema.engines import engine_kind
+from gridc.schema.models import engine_kind
 from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
 
 ITT, PP = "unreadable answers counted", "unreadable answers left out"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, product
 
 from gridc.reports.findings.findings import Findings
-from gridc.reports.statements.hypotheses import verdicts
+from gridc.reports.statements.pairs import verdicts
 from gridc.reports.statements.statement import SHELF, DocumentPart, OfBenchmark, ShelfRow, Statement
 
 

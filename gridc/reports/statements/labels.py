@@ -3,10 +3,17 @@
 from collections.abc import Iterator
 
 from gridc.numbers import between, hundredths, number, percent, points, told_p
-from gridc.reports.findings.audit import ALL, AUDITS, AuditFinding
-from gridc.reports.findings.blinding import GUESSES, GuessFinding
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
+from gridc.reports.findings.labels import (
+    ALL,
+    AUDITS,
+    GUESSES,
+    JUDGING,
+    AuditFinding,
+    GuessFinding,
+    JudgeFinding,
+    JudgingFinding,
+)
 from gridc.reports.statements.statement import Statement, of_study
 from gridc.schema.judging import JUDGE, REFERENCE
 from gridc.statistics.raters import Kappa

@@ -1,4 +1,6 @@
-"""What is said of pairs of models and of orders, each with its strength.
+"""What is said of pairs, orders and hypotheses, each with its strength, and of the units behind it.
+
+What is said of pairs of models and of orders, each with its strength.
 
 Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
 in other words, so that nobody can take one for the other.
@@ -9,15 +11,16 @@ from fractions import Fraction
 from typing import Literal
 
 from gridc.numbers import counted, number, percent, stated, told_p
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
-from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.statements.statement import Statement, of_study
-from gridc.reports.words import ASSUMED, LIMITS, units_words
-from gridc.schema.evidence import EvidenceRow, StrengthRow
-from gridc.schema.items import UnitLevel
-from gridc.statistics.direction import Direction
-from gridc.statistics.orderings import Orderings
-from gridc.statistics.pairs import PairCounts
+from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.statements.rates import unreadable_words
+from gridc.reports.statements.statement import Backing, Statement, of_benchmark, of_study
+from gridc.reports.words import ASSUMED, LIMITS, PLURAL, units_words
+from gridc.schema.items import UNIT_LEVELS, UnitLevel
+from gridc.schema.rows import EvidenceRow, StrengthRow
+from gridc.statistics.clustered_logit import FLOOR, enough
+from gridc.statistics.envelope import Direction, Orderings, PairCounts
 
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
@@ -423,3 +426,71 @@ def _orders_briefly(seen: Orderings) -> str:
     if strict == 1:
         return f"every configuration without a tie puts {models} in the same order"
     return f"configurations put {models} in {strict} different orders, of {seen.possible} without a tie"
+
+
+RESULTS = {"fail": "failed", "partial": "passed in part", "open": "undecided", "pass": "passed"}
+"""Of falsification tests, the worst first."""
+
+
+@of_study("hypothesis", "leading", 60)
+def verdicts(findings: Findings) -> Iterator[Statement]:
+    """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has all in a few lines."""
+    for finding in findings.hypotheses:
+        text = sentence(finding, findings.complete)
+        backing: Backing = "open"
+        if finding.verdict != "open":
+            backing = "supported" if finding.ranking is None else finding.ranking.strength
+        noisy = f"{text} {WITHIN}" if finding.noise == "within" else text
+        yield Statement(noisy, backing, (finding.id,))
+
+
+@of_study("falsification", "falsification", 10)
+def falsifications(findings: Findings) -> Iterator[Statement]:
+    """What became of the tests that could have broken the findings."""
+    computed = findings[FALSIFICATIONS]
+    ids_by_result = {
+        words: [test.id for test in computed if test.result == result] for result, words in RESULTS.items()
+    }
+    counts = [f"{len(ids)} {words} ({', '.join(ids)})" for words, ids in ids_by_result.items() if ids]
+    if counts:
+        tests = "falsification test that is" if len(computed) == 1 else "falsification tests that are"
+        yield Statement(f"Of {len(computed)} {tests} computed, {', '.join(counts)}.")
+
+
+@of_benchmark("few_units", "limits", 60)
+def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where units are too few or too unequal for anything to be supported."""
+    if benchmark.full.pairs and benchmark.units < benchmark.items and not enough(benchmark.effective):
+        yield Statement(
+            f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
+            f"{number(benchmark.effective, 1)} of one size, and joint sign flips need {FLOOR:g}: no order "
+            "of models is supported there, whatever the scores.",
+            "limit",
+            (benchmark.benchmark,),
+            short=f"On {benchmark.benchmark} no order of models can be supported: its {benchmark.items:,} "
+            f"items come in {benchmark.units:,} groups, worth {number(benchmark.effective, 1)} of one size, "
+            f"and {FLOOR:g} are needed.",
+        )
+
+
+@of_benchmark("passed_over", "limits", 50)
+def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where the spec names a finer unit than the data document, or a bootstrap of less than a unit."""
+    resampled, about = benchmark.intervals.unit, (benchmark.benchmark,)
+    if UNIT_LEVELS.index(resampled) < UNIT_LEVELS.index(benchmark.unit):
+        yield Statement(
+            f"On {benchmark.benchmark} every interval, and every p at a margin, is of resamples of each "
+            f"{resampled}, though the unit is the {benchmark.unit}: they assume that the {PLURAL[resampled]} "
+            f"of one {benchmark.unit} are independent.",
+            "limit",
+            about,
+        )
+    if benchmark.coarser:
+        yield Statement(
+            f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "
+            f"document a coarser level ({', '.join(benchmark.coarser)}): what is certified and every "
+            f"interval there assumes that the {PLURAL[benchmark.unit]} of one {benchmark.coarser[-1]} are "
+            "independent.",
+            "limit",
+            about,
+        )

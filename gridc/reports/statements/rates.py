@@ -1,12 +1,16 @@
-"""What is said of the rates that a score hides, and of how likely texts are."""
+"""What is said of the rates that a score hides, of how answers are read and of what they earn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
-from gridc.numbers import between, bracketed, counted, hundredths, number, percent
-from gridc.reports.findings.findings import Findings, ModelFinding
+from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
+from gridc.reports.findings.answers import TEXT_LIKELIHOODS
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding
-from gridc.reports.findings.text_likelihood import TEXT_LIKELIHOODS
-from gridc.reports.statements.statement import Statement, of_study
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.statements.statement import Statement, of_benchmark, of_study
+from gridc.schema.effects import Aggregate, Attempts
+from gridc.schema.scores import ByExpected, EvenScores, Scores
 
 
 @of_study("bits_per_byte", "rates", 20)
@@ -65,3 +69,112 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
         return f"{model.model} not defined{over}"
     span = "" if here.interval is None else f" {bracketed(here.interval, hundredths)}"
     return f"{model.model} {percent(here.value)}{span}{over}"
+
+
+@of_benchmark("unreadable", "limits", 80)
+def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where a score is low because little of it could be read."""
+    least = findings.plan.study.spec.analysis.parse_clean
+    low = [
+        score
+        for score in benchmark.cells
+        if score.cell.shared and score.parse_rate is not None and score.parse_rate < Fraction(str(least))
+    ]
+    if low:
+        worst = min(low, key=lambda score: score.parse_rate or 0)
+        models = ", ".join(dict.fromkeys(score.cell.model for score in low))
+        places = len({score.cell.configuration for score in low})
+        size = len(benchmark.full.scope.configurations)
+        target = benchmark.direction.target
+        helps = ""
+        if not any(score.credit for score in low):
+            if benchmark.direction.lower or target == 0:
+                helps = ", which is the better end there"
+            elif target is not None:
+                helps = f", which can bring a score nearer to {stated(target)}, the best one there"
+        yield Statement(
+            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
+            f"{stated_percent(least)} of a "
+            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
+            f"unreadable answer {unreadable_words(low)}{helps}.",
+            "limit",
+            (benchmark.benchmark,),
+            short=f"On {benchmark.benchmark}, in {places} of {size} configurations many answers could not be "
+            f"read (at worst {percent(worst.parse_rate)} could). Each that could not "
+            f"{unreadable_words(low)}{helps}.",
+        )
+
+
+def unreadable_words(cells: Sequence[CellScore]) -> str:
+    """What an unreadable answer scores in some cells."""
+    credited = {score.credit > 0 for score in cells if not score.cell.setting.ranks}
+    if credited == {True}:
+        return "scores 1, the worst there"
+    return "scores 0, or 1 where the spec gives it the worst score" if True in credited else "scores 0"
+
+
+@of_benchmark("scoring", "limits", 140)
+def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where a score is not 1 for a right answer and 0 for any other: what the spec says that labels and
+    unreadable answers earn."""
+    settings = [score.cell.setting for score in benchmark.cells]
+    about = (benchmark.benchmark,)
+    for scores in dict.fromkeys(setting.scores for setting in settings if setting.scores is not None):
+        everywhere = all(setting.scores == scores for setting in settings)
+        yield Statement(
+            f"On {benchmark.benchmark}{'' if everywhere else ', in some configurations,'} the spec says "
+            f"what a response earns: {_labels(scores)}.",
+            "limit",
+            about,
+        )
+    several = [setting for setting in settings if setting.aggregate != "mean"]
+    for aggregate, answers in dict.fromkeys((setting.aggregate, setting.replicates) for setting in several):
+        where = "" if len(several) == len(settings) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} {answers:,} answers to an item become one score: "
+            f"{_aggregate_words(aggregate)}. Unreadable is an item none of whose answers can be read.",
+            "limit",
+            about,
+        )
+    for level in dict.fromkeys(setting.all_of for setting in settings if setting.all_of is not None):
+        where = "" if all(setting.all_of == level for setting in settings) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} items of one {level} earn together: each has the least that "
+            "one of them earns, and none is readable where one is not.",
+            "limit",
+            about,
+        )
+    credited = [setting.credit > 0 for setting in settings]
+    if any(credited):
+        where = "" if all(credited) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} an unreadable answer earns the worst score, 1, as the spec "
+            "says: there a lower score is the better one.",
+            "limit",
+            about,
+        )
+
+
+def _aggregate_words(aggregate: Aggregate) -> str:
+    if not isinstance(aggregate, Attempts):
+        return "that of the answer that was given most often"
+    passes = "one is right or more" if aggregate.pass_at else "every one is right"
+    return f"the share of draws of {aggregate.draws:,} of them in which {passes}"
+
+
+def _labels(scores: Scores) -> str:
+    """`right 1, unknown 0.5, other 0`; by what the prompt expects where that decides; of ratings by rule."""
+    if isinstance(scores, EvenScores):
+        least, most = scores.ends
+        return (
+            f"where its rating lies between {least} (0 %) and {most} (100 %), so that one number is "
+            f"{100 / scores.scale:.4g} pp"
+        )
+    labels = []
+    for label, value in scores.root.items():
+        if isinstance(value, ByExpected):
+            by_expected = f"{value.comply:g} on prompts to comply with and {value.refuse:g} to refuse"
+            labels.append(f"{label} {by_expected}")
+        else:
+            labels.append(f"{label} {value:g}")
+    return ", ".join(labels)

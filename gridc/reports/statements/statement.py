@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from gridc.registry import Registry
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.schema.evidence import Tier
+from gridc.schema.rows import Tier
 
 DocumentPart = Literal["leading", "rates", "falsification", "variance", "curves", "labels", "limits"]
 """Where in a document a statement stands; each document takes the parts that it shows."""

@@ -22,7 +22,7 @@ from gridc.registry import Registry
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import EXACT
-from gridc.schema.engines import ENGINES
+from gridc.schema.models import ENGINES
 from gridc.schema.spec import EngineSettings, Spec
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def open_hf(
         prepare("gridc.runtime.engines.hf.tokenizer")
     try:
         with _many_objects():
-            from gridc.runtime.engines.hf.checkpoint import folder_of
             from gridc.runtime.engines.hf.engine import HfEngine
+            from gridc.runtime.engines.hf.loading import folder_of
     except (ImportError, OSError, MemoryError) as error:  # they are here: most often for want of memory
         message = f"`{name}` is a local model and torch or transformers cannot be loaded: {error}"
         help = "they need 2 GiB of address space at least: look at `ulimit -v`, or install them anew"

@@ -20,7 +20,6 @@ from gridc import __version__
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.engines.protocol import (
     Admit,
     Answer,
@@ -31,6 +30,9 @@ from gridc.runtime.engines.protocol import (
     PendingBatch,
     Spending,
     answered,
+    differing_environments,
+    environments_refusal,
+    environments_told,
 )
 from gridc.schema.spec import EngineSettings, Spec
 
@@ -162,9 +164,9 @@ class Replicas:
         or from the code here. Raises `UnavailableError` (GC652) where that is not acknowledged."""
         copy = self._shared()
         ran = [self._get(ref) for ref in [actor.effective.remote(self._key, copy) for actor in self._actors]]
-        unlike = differing([self._here, *ran])
+        unlike = differing_environments([self._here, *ran])
         if unlike and not self._cluster.acknowledged:
-            raise UnavailableError([refusal(told(self._name, unlike))])
+            raise UnavailableError([environments_refusal(environments_told(self._name, unlike))])
         self._ran = None if unlike else {"model": self._name, **ran[0]}
         return {**ran[0], "workers": len(ran), **({"unlike": unlike} if unlike else {})}
 
@@ -293,9 +295,9 @@ class _Worker:
         """Once for each engine. Raises `UnavailableError` (GC652)."""
         if key in self._compared or ran is None:
             return
-        unlike = differing([ran, {"gridc": __version__, **engine.effective()}])
+        unlike = differing_environments([ran, {"gridc": __version__, **engine.effective()}])
         if unlike:
-            raise UnavailableError([refusal(told(ran["model"], unlike))])
+            raise UnavailableError([environments_refusal(environments_told(ran["model"], unlike))])
         self._compared.add(key)
 
     def rest(self, key: str) -> None:

@@ -9,8 +9,7 @@ from sqlite_utils import Database
 
 from gridc.runtime.engines.api.records import BatchState, Paid, Purpose, Status
 from gridc.runtime.store.digests import CallRecords
-from gridc.runtime.store.reader import Reader, misshapen
-from gridc.runtime.store.rows import CheckedCall, CheckedSample, PricedRequest
+from gridc.runtime.store.reader import CheckedCall, CheckedSample, PricedRequest, Reader, misshapen
 from gridc.runtime.store.tables import TABLES
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.items import Items, item_digest
 from gridc.compiler.inputs.questions import of_item
 from gridc.compiler.instrument.item import Item

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.runtime.store.digests import scope_of
 from gridc.runtime.store.opening import open_to_read
-from gridc.runtime.store.studies import calls_of, stamps_in, which_study
+from gridc.runtime.store.reader import calls_of, stamps_in, which_study
 from gridc.runtime.store.tables import TABLES
 from gridc.schema.base import ID
 

@@ -1,12 +1,13 @@
-"""A store that is open for reading: what every question about it starts from."""
+"""A store that is open for reading: which study is meant, and what is read, row by row."""
 
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from sqlite_utils import Database
 
@@ -14,10 +15,250 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
 from gridc.runtime.store.digests import keep_only
 from gridc.runtime.store.events import B, Event, recorded
 from gridc.runtime.store.opening import open_to_read
-from gridc.runtime.store.rows import RECORDED
-from gridc.runtime.store.studies import calls_of, is_stamped, not_here, stamps_in, which_study
-from gridc.schema.canonical import digest
+from gridc.schema.canonical import digest, each_key_once
 from gridc.schema.spec import Spec
+
+RECORDED = "recorded"
+"""How the scores of imported logs came about, and the key of their study's document that says where from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many of a study's distinct calls have an answer, and how many samples have no outcome yet."""
+
+    answered: int
+    total: int
+    unscored: int
+
+    @property
+    def complete(self) -> bool:
+        return self.answered == self.total and not self.unscored
+
+
+class ResponseRow(NamedTuple):
+    """One sample that has an outcome, with what is stored of its response: the characters of the text that
+    its last call generated and its tokens, as the engine or provider counted them, None where there is none;
+    how that call ended; and `label`, what one judge said, None without a label that can be read. `asked` says
+    whether that judge was asked about it; `numbers` are those that a function gave, by name."""
+
+    item: str
+    choice: int | None
+    score: int
+    characters: int | None
+    tokens: int | None
+    finish: str
+    asked: bool
+    label: str | None
+    numbers: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What answering a study's calls took, for one model (its identity) at one precision.
+
+    `work` adds up over batches, of `most` the largest of any batch counts; the engine names them. `least` is
+    the least work that could have given the answers, as far as the engine knows it, and empty until every
+    call has its answer. `paths` says how the model was computed, in words.
+    """
+
+    model: str
+    precision: str
+    batches: int
+    calls: int
+    seconds: float
+    work: Mapping[str, float]
+    least: Mapping[str, float]
+    most: Mapping[str, float]
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPace:
+    """How far the calls of one model (its identity) at one precision are. `failed` counts those that failed
+    for good by the kind of failure; `seconds` is how long a call takes, None while nothing shows it; as many
+    as `waiting` are in batches at the provider."""
+
+    model: str
+    precision: str
+    calls: int
+    answered: int
+    failed: Mapping[str, int]
+    seconds: float | None
+    waiting: int = 0
+
+    @property
+    def left(self) -> int:
+        """The calls that have no answer."""
+        return self.calls - self.answered
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The expected time for them."""
+        if not self.left:
+            return 0.0
+        return None if self.seconds is None or self.waiting else self.left * self.seconds
+
+
+class CheckedCall(NamedTuple):
+    """A call with what is checked of it, as it is stored."""
+
+    id: str
+    model: str
+    precision: str
+    kind: str
+    prompt: str
+    sent: str | None
+    answer_digest: str | None
+    usage: str | None
+    seconds: float | None
+    finished: str | None
+    batch: int | None
+    request: str
+    answer: str | None
+
+
+class PricedRequest(NamedTuple):
+    """A request to a model (its identity) that a price was put on, in US dollars, with what that follows
+    from: how it ended, whether it went in a batch, whether its call generates, the request (JSON) and the
+    bytes of the prompt of its call (None of a probe), the tokens that were counted (JSON), why counts
+    were not believed, and what the call counts (JSON) where no other request answered it."""
+
+    model: str
+    id: str
+    status: str
+    batched: bool
+    generated: bool | None
+    usd: float
+    usage: str
+    request: str | None
+    prompt: int | None
+    problems: str | None
+    of_call: str | None
+
+
+class CheckedSample(NamedTuple):
+    """A sample with its outcome, its calls in order with their answers (None while there is none), and the
+    step of each under a scaffold: the last of these is `answer`, once more the call that decides. `result` is
+    what the last call generated, or the option that was chosen."""
+
+    item: str
+    replicate: int
+    choice: int | None
+    score: int | None
+    evidence: str | None
+    calls: tuple[str, ...]
+    steps: tuple[str | None, ...]
+    answers: list[str | None]
+    result: str | int | None
+
+
+class JudgementRow(NamedTuple):
+    """One call of a judge about a sample: who was asked, for the how manieth time (from 0), and what the
+    reply was read to; neither label nor failure while there is no reply."""
+
+    cell: str
+    item: str
+    replicate: int
+    judge: str
+    attempt: int
+    call: str
+    label: str | None
+    confidence: int | None
+    failure: str | None
+
+
+SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]
+CallRow = tuple[
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    float | None,
+    str | None,
+]
+
+
+MOST_NAMED = 5
+"""Studies that a message names."""
+
+
+def stamps_in(db: sqlite3.Connection) -> list[str]:
+    """The stamps of the studies in a store, oldest first."""
+    return [stamp for (stamp,) in db.execute("SELECT stamp FROM study ORDER BY rowid LIMIT 1000")]
+
+
+def which_study(db: sqlite3.Connection, path: Path, named: str | None = None) -> str:
+    """The stamp of the only study in a store, or of the only one whose stamp begins as `named`. None is taken
+    because it is the newest: whoever adds rows to a store would choose what is shown.
+
+    Raises `StoreError`: GC603 where there is none, GC602 where there are several, GC605 where its stamp is
+    not the digest of what the store says was stamped, or a table calls another score the better one.
+    """
+    stamps = [stamp for stamp in stamps_in(db) if stamp.startswith(named or "")]
+    if not stamps:
+        raise not_here(path, named)
+    if len(stamps) > 1:
+        first = ", ".join(stamp[:12] for stamp in stamps[:MOST_NAMED])
+        more = ", ..." if len(stamps) > MOST_NAMED else ""
+        message = (
+            f"the store holds {len(stamps)} studies{f' with stamp {named}' if named else ''}: {first}{more}"
+        )
+        help = f"say which one is meant: `{path}@{stamps[-1][:12]}`"
+        raise StoreError([Diagnostic("GC602", message, str(path), help=help)])
+    (stamp,) = stamps
+    if not is_stamped(db, stamp):
+        message = f"the study {stamp[:12]} in the store does not hash to its stamp"
+        raise StoreError([Diagnostic("GC605", message, str(path))])
+    for benchmark in turned(db, stamp):
+        message = (
+            f"the table `benchmark` calls another score of {benchmark} the better one than the spec does"
+        )
+        raise StoreError([Diagnostic("GC605", message, str(path))])
+    return stamp
+
+
+def turned(db: sqlite3.Connection, stamp: str) -> list[str]:
+    """The benchmarks of which the table says otherwise than the stamped spec which score is the better one.
+    Imported logs have no spec."""
+    rows = db.execute(
+        """SELECT benchmark FROM study JOIN benchmark USING (stamp), json_each(content, '$.spec.benchmark')
+           WHERE stamp = ? AND json_extract(value, '$.id') = benchmark
+           AND json_extract(value, '$.direction') <> direction""",
+        [stamp],
+    )
+    return [benchmark for (benchmark,) in rows]
+
+
+def not_here(path: Path, stamp: str | None) -> StoreError:
+    """Of a store that holds no run, or none of the study whose stamp begins so."""
+    message = "the store holds no run" + (f" of this study (stamp {stamp[:12]})" if stamp else "")
+    return StoreError([Diagnostic("GC603", message, str(path), help="`gridc run` creates it")])
+
+
+def is_stamped(db: sqlite3.Connection, stamp: str) -> bool:
+    """Whether a stamp is the digest of the document that the store holds under it."""
+    (content,) = db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
+    try:
+        return digest(json.loads(content, object_pairs_hook=each_key_once)) == stamp
+    except (ArithmeticError, RecursionError, TypeError, ValueError):  # it has no canonical form
+        return False
+
+
+def calls_of(db: sqlite3.Connection, stamp: str) -> tuple[str, list[str]]:
+    """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
+    if stamps_in(db) == [stamp]:
+        return "TRUE", []
+    text = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
+    mine = " UNION ALL ".join(text.format(table) for table in ("trace", "judgement"))
+    return f"call.id IN ({mine})", [stamp, stamp]
+
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a value of another form raises."""

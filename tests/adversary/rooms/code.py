@@ -16,7 +16,7 @@ from gridc.compiler.lock import deviations, lock
 from gridc.compiler.lock.deviations import log_path, require_current
 from gridc.compiler.lock.lock import lock_path, make_lock, read_lock, write_lock
 from gridc.diagnostics.errors import GridcError, StampError
-from gridc.runtime.engines import environments, open_engine
+from gridc.runtime.engines import open_engine, protocol
 from gridc.runtime.engines.ray import Cluster, Replicas
 from gridc.schema.canonical import digest
 from tests.adversary.attack import attack, instead, nothing
@@ -197,7 +197,7 @@ def hidden_answers(folder: Path, patch: MonkeyPatch) -> set[str]:
     "whoever has a machine of a Ray cluster",
     "its worker has other code of an engine, under the version that was stamped",
     "GC652",
-    instead((environments, "KEYS", ("gridc", "versions"))),
+    instead((protocol, "KEYS", ("gridc", "versions"))),
 )
 def other_code_on_a_worker(folder: Path, patch: MonkeyPatch) -> set[str]:
     """All workers have it, and none differs from another; here they are this process."""

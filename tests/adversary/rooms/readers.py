@@ -15,16 +15,16 @@ import gridc
 from benchmarks.synthetic import make
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
-from gridc.reports.comparison import stored
+from gridc.reports.comparison import run
 from gridc.reports.exchange import bundle
 from gridc.reports.findings import store_diff
-from gridc.runtime.store import looked, queries, reader, studies
+from gridc.runtime.store import opening, queries, reader
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
 from gridc.study.sql import queries as asked
-from gridc.viewer import cells
+from gridc.viewer import store as cells
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.rooms.bundles import SENDER, bundled, listed
 from tests.adversary.rooms.stores import AXES, HOLDER, codes, edit, reseal, studied
@@ -58,7 +58,7 @@ def hide_a_study(store: Path, score: str = "1") -> str:
 
 def newest(db: sqlite3.Connection, path: Path, named: str | None = None) -> str:
     """What every reader once took."""
-    return [stamp for stamp in studies.stamps_in(db) if stamp.startswith(named or "")][-1]
+    return [stamp for stamp in reader.stamps_in(db) if stamp.startswith(named or "")][-1]
 
 
 def the_newest(patch: MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def hidden_study_of_a_bundle_viewed(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(HOLDER, "what was stamped is changed under its stamp, and `compare` takes the lower score for better",
-        "GC605", instead((studies, "is_stamped", lambda *_: True)))  # fmt: skip
+        "GC605", instead((reader, "is_stamped", lambda *_: True)))  # fmt: skip
 def study_changed_under_its_stamp(folder: Path, _: MonkeyPatch) -> set[str]:
     one, other = two_runs()
     a, b = (shutil.copytree(side, folder / side.parents[1].name) for side in (one, other))
@@ -205,7 +205,7 @@ def rows_exchanged(store: Path, one: str, other: str) -> None:
 
 
 @attack(HOLDER, "two calls change places in their table, and its index leads to the answer of the other",
-        "GC605", instead((looked, "require_sound", nothing)))  # fmt: skip
+        "GC605", instead((opening, "require_sound", nothing)))  # fmt: skip
 def index_that_lies(folder: Path, _: MonkeyPatch) -> set[str]:
     store = studied(folder) / "store.sqlite"
     shutil.copy(store, folder / "before.sqlite")
@@ -257,8 +257,8 @@ def direction_flipped_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
 
 def as_the_table_says(patch: MonkeyPatch) -> None:
     """Readers that take what the table says, whatever was stamped."""
-    patch.setattr(studies, "turned", nothing)
-    patch.setattr(stored, "Spec", _AsTheTableSays)
+    patch.setattr(reader, "turned", nothing)
+    patch.setattr(run, "Spec", _AsTheTableSays)
     patch.setattr(store_diff, "_directions", lambda content: {
         one["id"]: Direction.of("lower_is_better") for one in content["spec"]["benchmark"]})  # fmt: skip
 

@@ -30,14 +30,14 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files as report_files
 from gridc.reports import verification
-from gridc.reports.claims import claimed
 from gridc.reports.files import write
-from gridc.reports.findings import find as find_module
-from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
-from gridc.reports.findings.find import find
+from gridc.reports.findings import findings as find_module
+from gridc.reports.findings.components import ATTRIBUTION, Attribution
+from gridc.reports.findings.findings import find
+from gridc.reports.ties import claimed
 from gridc.runtime import merge, rerun, run
 from gridc.runtime.engines.protocol import Answer
-from gridc.runtime.store import events, looked, opening, reader, writable
+from gridc.runtime.store import events, opening, reader, writable
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
@@ -603,7 +603,7 @@ def look_does_not_end(command: str, done: str, ask: Callable[[gridc.OpenStudy], 
         return set()
 
     seen.__name__, seen.__module__ = f"{command}_without_end", __name__
-    attack(HOLDER, done, "GC605", instead((looked, "look", nothing)))(seen)
+    attack(HOLDER, done, "GC605", instead((opening, "look_through", nothing)))(seen)
 
 
 look_does_not_end("status", "the same, and `status` is asked of it", lambda study: study.status())
@@ -614,12 +614,12 @@ look_does_not_end(
 
 
 @attack(HOLDER, "a run was killed, and its number is another process's when its store is exchanged for one",
-        "GC605", instead((looked, "_born", lambda _: "before")))  # fmt: skip
+        "GC605", instead((opening, "_born", lambda _: "before")))  # fmt: skip
 def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
     """Containers give the same low numbers to the first processes of each start."""
     store = studied(folder) / "store.sqlite"
     patch.setenv("GRIDC_CACHE", str(folder / "cache"))
-    looked.keep(store, writing=True)
+    opening.note_known(store, writing=True)
     (note,) = (folder / "cache" / "stores").iterdir()
     note.write_text(json.dumps({**json.loads(note.read_text()), "born": "before"}))
     without_end(store, "event", levels=1)

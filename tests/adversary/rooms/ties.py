@@ -9,14 +9,14 @@ from pathlib import Path
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lock import anchor, lock, signature, time_stamp
+from gridc.compiler.lock import anchor, lock
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
 from gridc.files import write_atomic
-from gridc.reports import claims
-from gridc.reports.claims import check_ties, claimed, finish_text, record
+from gridc.reports import ties
+from gridc.reports.ties import check_ties, claimed, finish_text, record
 from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from gridc.study import stamping
 from tests.adversary.attack import attack, instead, nothing
@@ -26,7 +26,7 @@ from tests.authorities import time_stamp as ask_for_token
 
 HOLDER = "whoever hands over a store"
 AUTHOR = "the author"
-ROOTS = "roots are those that the verifier names (`time_stamp._roots`)"
+ROOTS = "roots are those that the verifier names (`anchor._roots`)"
 SIGNERS = "signers are those whom the verifier names (`signature._signer`)"
 ASSERTED = "a commit's dates are its author's, and no time (`anchor._commit`)"
 UNCHECKED = "a DOI is `given, not checked` without the registry's record (`registrations`)"
@@ -57,7 +57,7 @@ def checked(spec: Path, events: list[Event], trust: Trust = NOBODY) -> set[str]:
     return {each.code for each in shown.findings}
 
 
-UNBELIEVED = instead((claims, "_against", lambda *_: (None, None)))
+UNBELIEVED = instead((ties, "_against", lambda *_: (None, None)))
 
 
 @attack(HOLDER, "an event says `timestamped`, and there is no token", "GC709", UNBELIEVED)
@@ -86,7 +86,7 @@ def escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("commit", "\x1b[2K\x1b[1Averified: registered")))
 
 
-WRITTEN = instead((claims, "_is_written", lambda _: True))
+WRITTEN = instead((ties, "_is_written", lambda _: True))
 
 
 @attack(HOLDER, "an event dates a commit before the first call, as if a third party did", "GC709", WRITTEN)
@@ -111,7 +111,7 @@ DATES = "a time is a date with its zone, or none (`claims._date`)"
     HOLDER,
     "an event's time is no date, so that making the page again fails",
     DATES,
-    instead((claims, "_date", lambda text: text)),
+    instead((ties, "_date", lambda text: text)),
 )
 def time_that_is_none(folder: Path, patch: MonkeyPatch) -> set[str]:
     times = [each.time for text in ("soon", "2020-01-01") for each in claimed(dated(text), STAMP)]
@@ -148,7 +148,7 @@ def signature_overwritten(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     HOLDER, "the record of results that was signed is not the store's", "GC709",
-    instead((claims, "finish_differs", nothing)),
+    instead((ties, "finish_differs", nothing)),
 )  # fmt: skip
 def other_results(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -170,7 +170,7 @@ LISTED = "a pattern in the verifier's list is no name (`signature._principals`)"
 
 @attack(
     AUTHOR, "a key that the verifier lists for everybody but the press office passes for the press office's",
-    LISTED, instead((signature, "_principals", str.splitlines), (signature, "_PATTERN", re.compile("(?!)"))),
+    LISTED, instead((anchor, "_principals", str.splitlines), (anchor, "_PATTERN", re.compile("(?!)"))),
 )  # fmt: skip
 def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -184,7 +184,7 @@ def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "another key of the press office's name signs the lock", "GC709",
-    instead((signature, "_signer", lambda *_: "press@example.org")),
+    instead((anchor, "_signer", lambda *_: "press@example.org")),
 )  # fmt: skip
 def other_key_of_the_name(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -216,7 +216,7 @@ OWN: list[str] = []
 
 @attack(
     AUTHOR, "an `allowed_signers` beside the lock says that the author's key is the press office's", SIGNERS,
-    instead((signature, "_signer", by_the_folders_own)),
+    instead((anchor, "_signer", by_the_folders_own)),
 )  # fmt: skip
 def own_signers(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -237,7 +237,7 @@ def roots_beside(trust: Trust) -> Iterator[tuple[str, object]]:
 
 @attack(
     AUTHOR, "a home-made authority called DigiCert stamps the lock, its root lies beside it", ROOTS,
-    instead((time_stamp, "_roots", roots_beside)),
+    instead((anchor, "_roots", roots_beside)),
 )  # fmt: skip
 def own_authority(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -330,12 +330,12 @@ def record_that_escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, doi="10.5281/\x1b[2K\x1b[1Averified")
 
 
-IN_ORDER = "certificates in a token are put in the order of DER (`time_stamp._ordered`)"
+IN_ORDER = "certificates in a token are put in the order of DER (`anchor._ordered`)"
 
 
 @attack(
     "nobody: an authority sends its chain", "a sound token is refused for the order of its certificates",
-    IN_ORDER, instead((time_stamp, "_ordered", lambda response: response)),
+    IN_ORDER, instead((anchor, "_ordered", lambda response: response)),
 )  # fmt: skip
 def token_with_its_chain(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -357,7 +357,7 @@ CLOCK = "backward dates are told (`events.steps_back`)"
     "the host",
     "the clock is set back during the run, and dates of calls lie before the stamp",
     CLOCK,
-    instead((claims, "steps_back", nothing)),
+    instead((ties, "steps_back", nothing)),
 )
 def clock_set_back(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)

@@ -9,7 +9,7 @@ from _pytest.monkeypatch import MonkeyPatch
 from gridc.compiler.instrument import item
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.instrument.extract import Extraction, extract
-from gridc.compiler.instrument.refusal import refusal_keywords
+from gridc.compiler.instrument.readers import refusal_keywords
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.preflight import hazards, oracles
 from gridc.compiler.preflight import oracle_hazards as trials

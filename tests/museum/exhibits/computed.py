@@ -9,7 +9,7 @@ import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.frontend.locate import BUILTIN_MODELS
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import item
 from gridc.compiler.lowering import requests as asking
 from gridc.compiler.lowering.plan import Plan

@@ -7,10 +7,10 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.inputs.loaders import crows_pairs, toxigen
-from gridc.compiler.instrument import candidates, item
+from gridc.compiler.instrument import item, options
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.lowering import requests as asking
-from gridc.compiler.preflight import askable
+from gridc.compiler.preflight import hazards
 from tests.museum.exhibit import (
     FINDINGS,
     REPRO,
@@ -81,7 +81,7 @@ def empty_candidate(room: Any, patch: MonkeyPatch) -> set[str]:
     "a list of unknown phrasings lacks some: a perfect model gets 80.8 %",
     f"{FINDINGS}, FINDINGS 5",
     "GC313",
-    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring, askable)],
+    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring, hazards)],
 )
 def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
     people = [["The boy", "boy"], ["The girl", "girl"], ["Who can say?", "unknown"]]
@@ -109,6 +109,6 @@ def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
     return set(room.codes()) - {"GC511"}
 
 
-def tolerant(kind: Any, asked: item.Item, *how: Any) -> Sequence[candidates.Candidate]:
+def tolerant(kind: Any, asked: item.Item, *how: Any) -> Sequence[options.Candidate]:
     """Candidates of whatever the item has, its phrasing known or not."""
-    return [candidates.Candidate(text, option) for option, text in enumerate(asked.options)]
+    return [options.Candidate(text, option) for option, text in enumerate(asked.options)]

@@ -7,7 +7,7 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock import anchor, deviations
 from gridc.compiler.lock.deviations import log_path
 from gridc.compiler.lock.lock import make_lock, write_lock

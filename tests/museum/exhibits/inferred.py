@@ -21,7 +21,7 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.hypotheses import ContrastRow
 from gridc.schema.inference import ContrastHypothesis
-from gridc.statistics import designs, margins, risk
+from gridc.statistics import case_totals, margins, risk
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
@@ -185,20 +185,20 @@ PER_STEP = "a dose has one column, of its numbers (`designs.scored`)"
     "features against none is 1.90",
     f"{FINDINGS}, FINDINGS 18; the rank correlation picked from four (exact p .033) is not computed here",
     PER_STEP,
-    lambda patch: patch.setattr(designs, "scored", any_or_none(designs.scored)),
+    lambda patch: patch.setattr(case_totals, "scored", any_or_none(case_totals.scored)),
 )
 def per_feature(room: Any, patch: MonkeyPatch) -> set[str]:
     """Sycophancy on leaked features: by their number, with the other kinds of features and the model; and on
     whether there is any."""
     rows = DATA["leakage"]
-    model = designs.factor("model", sorted({row[0] for row in rows}), [row[0] for row in rows])
-    some = designs.factor("leaked", ["none", "some"], ["some" if row[4] else "none" for row in rows])
+    model = case_totals.factor("model", sorted({row[0] for row in rows}), [row[0] for row in rows])
+    some = case_totals.factor("leaked", ["none", "some"], ["some" if row[4] else "none" for row in rows])
     counts = totals_of_counts([row[-1] for row in rows], [row[-1] * row[1] for row in rows])
-    several = designs.scored(designs.treatment([model]), "features", [row[4] for row in rows])
+    several = case_totals.scored(case_totals.treatment([model]), "features", [row[4] for row in rows])
     for place, name in ((5, "contextual"), (6, "identity")):
-        several = designs.scored(several, name, [row[place] for row in rows])
+        several = case_totals.scored(several, name, [row[place] for row in rows])
     per = fit(several.matrix, counts).coefficients[several.columns.index((("features", ""),))]
-    leak = designs.treatment([some, model])
+    leak = case_totals.treatment([some, model])
     against = fit(leak.matrix, counts).coefficients[leak.columns.index((("leaked", "some"),))]
     assert np.exp(against) == pytest.approx(1.90, abs=0.005)
     return {PER_STEP} if np.exp(per) == pytest.approx(1.63, abs=0.005) else set()

@@ -14,10 +14,10 @@ import gridc
 from gridc.compiler.instrument import propagation
 from gridc.reports.findings import changes, scaffolds
 from gridc.reports.findings.changes import Moved
-from gridc.reports.quantities.number_needed import in_a_cell
+from gridc.reports.quantities import needed_cell
 from gridc.reports.scorecard import methodology
 from gridc.schema.hypotheses import NumberNeededRow
-from gridc.statistics import clustered_logit, generalizability, raters, risk, variance
+from gridc.statistics import clustered_logit, raters, risk, variance
 from gridc.statistics.case_totals import collapse
 from tests.museum.exhibit import FINDINGS, exhibit
 from tests.reports.builders import findings_of, reversing, spec_of
@@ -64,7 +64,9 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
     lambda patch: patch.setattr(changes, "number_needed", without_sign(risk.number_needed)),
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
-    gain, loss = (in_a_cell(NumberNeededRow.of(Moved(Fraction(sign, 4), None).needed())) for sign in (1, -1))
+    gain, loss = (
+        needed_cell(NumberNeededRow.of(Moved(Fraction(sign, 4), None).needed())) for sign in (1, -1)
+    )
     return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
 
 
@@ -83,7 +85,7 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
     """The interval of H1b is the published one."""
-    shown = in_a_cell(NumberNeededRow.of(Moved(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
+    shown = needed_cell(NumberNeededRow.of(Moved(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
     return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
 
 
@@ -94,12 +96,12 @@ FACETS = "a coefficient is of the facets that are named as fixed (`generalizabil
     "G = 0 is of two random facets, and the text names both as fixed: that is .907",
     f"{FINDINGS}, FINDINGS 2",
     FACETS,
-    lambda patch: patch.setattr(generalizability, "coefficient", all_random(generalizability.coefficient)),
+    lambda patch: patch.setattr(variance, "coefficient", all_random(variance.coefficient)),
 )
 def facets_by_another_name(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = generalizability.components(table())
-    fixed = generalizability.coefficient(found, ("first", "second")).coefficient
-    assert generalizability.coefficient(found, ()).coefficient == 0
+    found = variance.components(table())
+    fixed = variance.coefficient(found, ("first", "second")).coefficient
+    assert variance.coefficient(found, ()).coefficient == 0
     return {FACETS} if fixed == pytest.approx(0.907, abs=5e-4) else set()
 
 

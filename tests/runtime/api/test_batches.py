@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.prices import TokenPrice
+from gridc.compiler.inputs.models import TokenPrice
 from gridc.diagnostics.errors import UnavailableError
-from gridc.runtime.budget import Meter
-from gridc.runtime.engines.api import batch_protocols, batches, flights
+from gridc.runtime.engines.api import batch_protocols, batches
 from gridc.runtime.engines.api.records import Terms
+from gridc.runtime.run import Meter
 from gridc.schema.spec import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
 from tools.servers.batches import FAULTS, BatchServer
@@ -28,7 +28,7 @@ PRICE = TokenPrice(
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests look as often as they can."""
-    monkeypatch.setattr(flights, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr(batch_protocols, "FIRST_LOOK", 0.01)
     monkeypatch.setattr(batches, "LONGEST_LOOK", 0.05)
     monkeypatch.setattr(batches, "FULL_PAUSE", 0.05)
 

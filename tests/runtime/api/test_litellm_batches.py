@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridc.diagnostics.errors import UnavailableError
-from gridc.runtime.engines.api import flights
+from gridc.runtime.engines.api import batch_protocols
 from tests.runtime.api.conftest import at_home, engine_at, make_calls, serving
 from tools.servers.batches import BatchServer
 from tools.servers.faults import FaultServer
@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flights, "FIRST_LOOK", 0.02)
+    monkeypatch.setattr(batch_protocols, "FIRST_LOOK", 0.02)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gridc.runtime.engines.api.pace import Pace
+from gridc.runtime.engines.api.session import Pace
 
 
 def full_round(pace: Pace, now: float) -> None:

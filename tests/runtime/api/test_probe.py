@@ -9,11 +9,10 @@ from typing import Any, Literal
 import pytest
 
 from gridc.diagnostics.errors import HazardError, UnavailableError
-from gridc.runtime.engines.api.probe import TokenSteps
-from gridc.runtime.engines.api.scoring import NotProvedError, require_place
+from gridc.runtime.engines.api.scoring import NotProvedError, TokenSteps, require_place
 from gridc.runtime.engines.protocol import Call
-from gridc.runtime.store.provider_observations import not_honoured
-from gridc.schema.provider import Server
+from gridc.runtime.store.progress import not_honoured
+from gridc.schema.models import Server
 from tests.runtime.api.conftest import Asked, engine_at, serving
 from tests.runtime.api.test_scoring import ranking_calls
 from tests.runtime.api.test_tokens import engine_of, generating_calls

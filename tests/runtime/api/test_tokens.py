@@ -12,15 +12,15 @@ import pytest
 from gridc.compiler.inputs.models import ModelIdentity, hash_files
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError, UnavailableError
-from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_api
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.records import Terms
 from gridc.runtime.engines.api.scoring import ranked, score_requests
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call
+from gridc.runtime.run import Meter
 from gridc.schema.canonical import digest
-from gridc.schema.provider import Server
+from gridc.schema.models import Server
 from gridc.schema.spec import Budget, EngineSettings
 from tests.runtime.api.conftest import Asked, Noted, serving
 from tests.runtime.api.test_scoring import MODEL, ranking_calls

@@ -6,8 +6,8 @@ import pytest
 
 from gridc.diagnostics.errors import BudgetError, UnavailableError
 from gridc.runtime.engines.api import session, wire
-from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.records import Terms
+from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 from tests.runtime.api.conftest import engine_at, faulty, make_calls, serving
 from tools.servers.faults import answer_to
 from tools.servers.http import Asked, Reply
@@ -49,7 +49,7 @@ def test_the_cap_on_time_ends_a_wait_first() -> None:
 
 
 def test_an_outage_that_says_how_long_it_takes() -> None:
-    error = of_status(503, {"retry-after": "7200"}, "")
+    error = failure_of_status(503, {"retry-after": "7200"}, "")
     assert (error.kind, error.retry_after) == ("server_error", 7200.0)
 
 

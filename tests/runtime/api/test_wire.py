@@ -8,7 +8,7 @@ import pytest
 
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.engines.api import wire
-from gridc.runtime.engines.api.failures import RequestError, of_status, seconds
+from gridc.runtime.engines.api.wire import RequestError, failure_of_status, retry_seconds
 from gridc.schema.canonical import digest
 
 CHAT = Prompt((("system", "Be brief."), ("user", "Why?")), True)
@@ -167,7 +167,7 @@ def test_counts_that_cannot_be_right_are_told(usage: Any) -> None:
     ],
 )
 def test_a_status_is_one_kind_of_failure(status: int, body: str, kind: str) -> None:
-    assert of_status(status, {}, body).kind == kind
+    assert failure_of_status(status, {}, body).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_a_status_is_one_kind_of_failure(status: int, body: str, kind: str) -> N
      ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("Wed, 21 Oct 2015 07:28:00 +9999999999999", None)],
 )  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(header: str | None, wait: float | None) -> None:
-    assert seconds(header) == wait
+    assert retry_seconds(header) == wait
 
 
 def test_a_date_without_a_zone_says_nothing() -> None:
-    assert seconds("Wed, 21 Oct 2015 07:28:00") is None
+    assert retry_seconds("Wed, 21 Oct 2015 07:28:00") is None

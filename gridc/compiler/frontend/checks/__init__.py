@@ -4,10 +4,10 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.frontend.checks import envelope, inference, labels, levels, names, targets
-from gridc.compiler.frontend.checks import forks as binds
-from gridc.compiler.frontend.checks import scaffolds as conduct
-from gridc.compiler.frontend.checks.base import Check
+from gridc.compiler.frontend.checks import envelope, inference, levels, names, scoring
+from gridc.compiler.frontend.checks import inference as binds
+from gridc.compiler.frontend.checks import scoring as conduct
+from gridc.compiler.frontend.checks.envelope import Check
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector
 from gridc.schema.spec import Spec
@@ -24,7 +24,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     ),
     (levels.countable,),
     (levels.drawable,),
-    (levels.sources, inference.needed_keys, conduct.scaffolds, labels.judges_declared),
+    (levels.sources, inference.needed_keys, conduct.scaffolds, scoring.judges_declared),
     (
         levels.disjoint_axes,
         levels.parts_in_order,
@@ -40,13 +40,13 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.selectors_select,
         envelope.meaningful_configurations,
         envelope.variants_exist,
-        labels.judges_asked,
-        labels.matches_stated,
-        labels.scorers_stated,
-        labels.labels_score,
-        labels.options_given,
+        scoring.judges_asked,
+        scoring.matches_stated,
+        scoring.scorers_stated,
+        scoring.labels_score,
+        scoring.options_given,
         conduct.items_asked_whole,
-        targets.sides,
+        inference.sides,
     ),
     (envelope.distinct_configurations, conduct.texts_to_read),
 )

@@ -1,25 +1,153 @@
-"""The envelope: something is left of the grid, selectors mean something, nothing is asked twice."""
+"""The envelope: selectors mean something, no axis is idle, nothing is asked twice, something is left."""
 
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from gridc.compiler.frontend.checks.idle import exclude, settings, way_out
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid import passes
-from gridc.compiler.grid.cell import anchored
-from gridc.compiler.grid.distinct_digests import Distinct
-from gridc.compiler.grid.grid_counts import survey
-from gridc.compiler.instrument.enumerator import labels
+from gridc.compiler.grid.cells import Distinct, anchored, survey
 from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import labels
 from gridc.compiler.instrument.readers import FORMS
 from gridc.compiler.instrument.setting import DEFAULTS, Setting
-from gridc.diagnostics.errors import Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import Diagnostic, KeyPath, UsageError
+from gridc.schema.base import Selector
 from gridc.schema.effects import Attempts
 from gridc.schema.spec import Spec
+
+Check = Callable[[Spec, Source], Iterator[Diagnostic]]
+
+
+def grid_selectors(spec: Spec) -> Iterator[tuple[KeyPath, Selector]]:
+    """Every selector over the grid, with its place in the spec."""
+    for number, exclude in enumerate(spec.exclude):
+        yield ("exclude", number, "when"), exclude.when
+    for number, part in enumerate(spec.slice):
+        yield ("slice", number, "where"), part.where
+    for number, hypothesis in enumerate(spec.hypothesis):
+        yield ("hypothesis", number, "where"), hypothesis.where
+    for number, waive in enumerate(spec.waive):
+        yield ("waive", number, "where"), waive.where
+    for number, test in enumerate(spec.falsification):
+        if test.criterion is not None:
+            yield ("falsification", number, "criterion", "where"), test.criterion.where
+    yield ("analysis", "primary"), spec.analysis.primary
+    if spec.analysis.anchor is not None:
+        yield ("analysis", "anchor"), spec.analysis.anchor
+    for number, mark in enumerate(spec.analysis.thresholds):
+        if mark.where is not None:
+            yield ("analysis", "thresholds", number, "where"), mark.where
+
+
+MAX_CELLS = 50_000
+"""Cells of a grid before its exclusions, unless whoever runs gridc allows more: `GRIDC_MAX_CELLS`."""
+
+
+def most_cells() -> int:
+    """The most cells that a grid, and hypotheses that a spec, may come to. Raises `UsageError` (GC000)."""
+    allowed = os.environ.get("GRIDC_MAX_CELLS", "")
+    if allowed and not allowed.isdecimal():
+        raise UsageError([Diagnostic("GC000", f"GRIDC_MAX_CELLS is `{allowed}`", help="give a whole number")])
+    return int(allowed or MAX_CELLS)
+
+
+IdleLevels = tuple[Mapping[str, str], list[str]]
+"""The levels of the other axes, and the idle axis's levels that repeat an earlier one there."""
+
+
+def way_out(spec: Spec, axis: str, model: str, benchmark: str) -> str | None:
+    """The smallest exclusion that covers every place where levels of an axis repeat others on a benchmark:
+    under levels of one other axis at most. None where there is none so simple."""
+    groups = list(_groups(spec, axis, model, benchmark))
+    redundant = next(repeats for _, repeats in groups if repeats)
+    for other in (None, *(declared for declared in spec.axis if declared.id != axis)):
+        if other is None:
+            under = None
+            holds = all(repeats == redundant for _, repeats in groups)
+        else:
+            under = [
+                level.id
+                for level in other.level
+                if (here := [repeats for levels, repeats in groups if levels[other.id] == level.id])
+                and all(repeats == redundant for repeats in here)
+            ]
+            rest = (repeats for levels, repeats in groups if levels[other.id] not in under)
+            holds = bool(under) and not any(rest)
+        if holds:
+            condition = {} if other is None or under is None else {other.id: under}
+            place = _place(spec, axis, redundant, condition, model, benchmark)
+            names = next(declared for declared in spec.axis if declared.id == axis).level
+            kept = [level.id for level in names if level.id not in redundant]
+            shown = f"{{ not = {_names(kept)} }}" if len(kept) == 1 else _names(redundant)
+            conditions = {name: _names(chosen) for name, chosen in {**place, **condition}.items()}
+            if not conditions and len(kept) == 1:
+                return f"remove the axis `{axis}`"
+            return exclude({**conditions, axis: shown})
+    return None
+
+
+def exclude(conditions: Mapping[str, str]) -> str:
+    """The help that writes an exclusion with these conditions, each as TOML."""
+    listed = ", ".join(f"{_key(name)} = {value}" for name, value in conditions.items())
+    return f"[[exclude]] when = {{ {listed} }} and a `why`"
+
+
+def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, Setting]]:
+    """The configurations that are run, with their settings."""
+    all_settings = grid.Settings(spec)
+    for configuration in grid.configurations(spec):
+        where = grid.where(configuration.levels, configuration.tier, benchmark, model)
+        if grid.excluded_by(spec, where) is None:
+            yield configuration, all_settings.of(model, benchmark, configuration)
+
+
+def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleLevels]:
+    keys: dict[tuple[str, ...], dict[str, bytes]] = {}
+    others = [declared.id for declared in spec.axis if declared.id != axis]
+    for configuration, setting in settings(spec, model, benchmark):
+        rest = tuple(configuration.levels[name] for name in others)
+        keys.setdefault(rest, {})[configuration.levels[axis]] = setting.key
+    for rest, by_level in keys.items():
+        if len(by_level) > 1:
+            values = list(by_level.values())
+            repeats = [level for place, level in enumerate(by_level) if values[place] in values[:place]]
+            yield dict(zip(others, rest, strict=True)), repeats
+
+
+def _place(
+    spec: Spec,
+    axis: str,
+    redundant: Sequence[str],
+    condition: Mapping[str, Sequence[str]],
+    model: str,
+    benchmark: str,
+) -> dict[str, list[str]]:
+    """The benchmark and the model that the exclusion has to name, because the axis matters on others."""
+    others = [
+        representative
+        for representative in grid.Settings(spec).representatives()
+        for levels, repeats in _groups(spec, axis, *representative)
+        if repeats != redundant and all(levels[name] in chosen for name, chosen in condition.items())
+    ]
+    conditions: dict[str, list[str]] = {}
+    if any(name != benchmark for _, name in others):
+        conditions["benchmark"] = [benchmark]
+    if any(name == benchmark for _, name in others):
+        conditions["model"] = [model]
+    return conditions
+
+
+def _names(names: Sequence[str]) -> str:
+    return basic_string(names[0]) if len(names) == 1 else f"[{', '.join(map(basic_string, names))}]"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else basic_string(name)
 
 
 def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -50,7 +178,7 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             test.criterion.where,
             *(part.where for part in spec.slice if part.id == test.criterion.slice),
         ]
-        places = (grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in passes.cells(spec))
+        places = (grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in cells.cells_of(spec))
         if not any(all(selector.matches(place) for selector in where) for place in places):
             message = f"no planned cell is in the part of the grid that `{test.id}` asks about"
             yield source.diagnose("GC307", ("falsification", number, "criterion"), message)
@@ -78,7 +206,7 @@ def _unanchored(spec: Spec) -> Iterator[str]:
     """The benchmarks on which the anchor selects no configuration that all models share."""
     if spec.analysis.anchor is None:
         return
-    held = {cell.benchmark for cell in passes.cells(spec) if cell.shared and anchored(spec, cell)}
+    held = {cell.benchmark for cell in cells.cells_of(spec) if cell.shared and anchored(spec, cell)}
     yield from (benchmark.id for benchmark in spec.benchmark if benchmark.id not in held)
 
 
@@ -90,7 +218,7 @@ def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     ):
         return
     known = {declared.id: [variant.id for variant in declared.variants or ()] for declared in spec.benchmark}
-    for cell in passes.cells(spec):
+    for cell in cells.cells_of(spec):
         name = cell.setting.variant
         if name is not None and name not in used[cell.benchmark]:
             used[cell.benchmark].add(name)

@@ -4,21 +4,17 @@ import re
 from collections.abc import Iterator, Set
 from math import prod
 
-from gridc.compiler.frontend.checks.base import grid_selectors, most_cells
+from gridc.compiler.frontend.checks.envelope import grid_selectors, most_cells
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.compiler.instrument.setting import REQUIRED
-from gridc.diagnostics.errors import Diagnostic
-from gridc.diagnostics.places import KeyPath
-from gridc.schema.benchmarks import Benchmark
+from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.effects import Effects
-from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.items import loader_kind
-from gridc.schema.models import Model
-from gridc.schema.provider import TAKE_TOKENS
-from gridc.schema.spec import Spec
+from gridc.schema.models import FILES, TAKE_TOKENS, Model, engine_kind
+from gridc.schema.spec import Benchmark, Spec
 
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:

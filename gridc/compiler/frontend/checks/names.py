@@ -2,15 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from gridc.compiler.frontend.checks.base import grid_selectors
+from gridc.compiler.frontend.checks.envelope import grid_selectors
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.hypotheses import kind_of
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import Diagnostic
-from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.errors import CODES, Diagnostic, KeyPath
+from gridc.schema.base import RESERVED_DIMENSIONS, Selector
 from gridc.schema.inference import RATES, STATISTICS, AnyHypothesis, Criterion
-from gridc.schema.selector import RESERVED_DIMENSIONS, Selector
 from gridc.schema.spec import Spec
 
 KINDS = (

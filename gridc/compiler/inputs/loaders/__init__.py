@@ -8,8 +8,7 @@ is a module here that registers it in `files.LOADERS`, and a row of `schema.item
 from collections.abc import Sequence
 
 from gridc.compiler.frontend.plugins import find_plugin
-from gridc.compiler.inputs.loaders.errors import Malformed
-from gridc.compiler.inputs.loaders.files import LOADERS, File
+from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
 from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN

@@ -9,16 +9,17 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows
-from gridc.compiler.inputs.loaders.errors import BadRow
 from gridc.compiler.inputs.loaders.files import (
     LOADERS,
+    BadRow,
     File,
     Row,
     csv_records,
     csv_rows,
+    is_parquet,
     items,
     one_of,
+    parquet_rows,
     tags,
     text,
 )

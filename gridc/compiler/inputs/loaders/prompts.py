@@ -7,9 +7,19 @@ asks whether the prompt is safe, which needs no judge and is another measurement
 import re
 from pathlib import PurePosixPath
 
-from gridc.compiler.inputs.loaders.content import is_parquet
-from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, one_of, tags, text
+from gridc.compiler.inputs.loaders.files import (
+    LOADERS,
+    BadRow,
+    File,
+    Malformed,
+    Row,
+    csv_rows,
+    is_parquet,
+    items,
+    one_of,
+    tags,
+    text,
+)
 from gridc.compiler.instrument.item import ExpectedBehavior, Item
 from gridc.schema.items import Loading
 

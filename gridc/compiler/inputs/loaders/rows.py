@@ -13,8 +13,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
 
-from gridc.compiler.inputs.loaders.errors import BadField, Misread
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items
+from gridc.compiler.inputs.loaders.files import (
+    LOADERS,
+    BadField,
+    File,
+    Misread,
+    Records,
+    Row,
+    at,
+    items,
+    records,
+)
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
     Case,
@@ -26,11 +35,10 @@ from gridc.compiler.inputs.loaders.gold import (
     short,
     spelled,
 )
-from gridc.compiler.inputs.loaders.records import Records, at, records
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.scaffolds.turns import Messages
+from gridc.schema.effects import Tool
 from gridc.schema.items import Fields, FieldValue, Loading, OptionList
-from gridc.schema.scaffold import Tool
 from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")

@@ -1,6 +1,6 @@
 """The logs that other packages wrote, read: one module a format, all giving the same records (`records`).
 
-A format is a module that calls `log_reader`. Files are a stranger's: they are read within bounds (`bounded`),
+A format is a module that calls `log_reader`. Files are a stranger's: they are read within bounds (`files`),
 and a log that contradicts itself is refused as a whole. A format that is known and not read is `REFUSED`:
 what its files lack, and where the score of each answer is.
 """
@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error, suffix_of
-from gridc.compiler.inputs.logs.columns import TableColumns, column_name
+from gridc.compiler.inputs.logs.files import LogFile, TableColumns, column_name, log_error, suffix_of
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
 from gridc.diagnostics.errors import FileError

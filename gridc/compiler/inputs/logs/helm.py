@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from gridc.compiler.inputs.logs.bounded import LogFile
+from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gridc.compiler.inputs.logs.bounded import LogFile, ZipLog, log_error
+from gridc.compiler.inputs.logs.files import LogFile, ZipLog, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,

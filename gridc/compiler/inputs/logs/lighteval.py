@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,
@@ -20,8 +20,7 @@ from gridc.compiler.inputs.logs.records import (
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
-from gridc.schema.comparison import AnswerState
-from gridc.schema.policy import Aspect
+from gridc.schema.comparison import AnswerState, Aspect
 
 PACKAGE = "lighteval"
 NAMES: tuple[str, ...] = ("details_*.parquet", "results_*.json")

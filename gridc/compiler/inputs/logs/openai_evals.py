@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
 from gridc.schema.comparison import AnswerState
 

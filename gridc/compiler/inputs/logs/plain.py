@@ -17,8 +17,16 @@ from functools import partial
 from sys import intern
 from typing import Any, NamedTuple
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.columns import CONTENT, DATA, ITEM, NEEDED, READ, column_name
+from gridc.compiler.inputs.logs.files import (
+    CONTENT,
+    DATA,
+    ITEM,
+    NEEDED,
+    READ,
+    LogFile,
+    column_name,
+    log_error,
+)
 from gridc.compiler.inputs.logs.records import (
     WITHOUT_SCORE,
     LogAnswer,

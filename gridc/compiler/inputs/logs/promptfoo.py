@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,

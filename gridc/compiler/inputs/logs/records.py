@@ -9,11 +9,10 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple, Protocol, cast
 
-from gridc.compiler.inputs.logs.bounded import LogFile
+from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.questions import Question, text_digest
 from gridc.registry import Registry
-from gridc.schema.comparison import AnswerState
-from gridc.schema.policy import Aspect
+from gridc.schema.comparison import AnswerState, Aspect
 
 DESCRIPTION = "gridc"
 """The name of the folder beside the logs that gridc exported which describes their study."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     MOST_ITEMS,
     LogAnswer,

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from gridc.compiler.instrument.scaffolds.turns import Messages, ScriptedTool, Steps, Task, Turn, replied
 from gridc.registry import Registry
 from gridc.schema.canonical import digest_bytes
-from gridc.schema.scaffold import Scaffold
+from gridc.schema.effects import Scaffold
 
 Wording = Mapping[str, Any]
 

@@ -4,17 +4,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.hypotheses import modules_of_kinds, sharing
 from gridc.numbers import counted
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.decision import Decision
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, corrected, rate_of
-from gridc.reports.findings.hypotheses.sentences import readings
+from gridc.reports.findings.hypotheses.finding import (
+    HypothesisFinding,
+    Measured,
+    corrected,
+    rate_of,
+    readings,
+)
 from gridc.reports.words import KINDS
 from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow
 from gridc.schema.spec import Spec
-from gridc.statistics.digits import digits
+from gridc.statistics.reproducibility import digits
 
 
 def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterator[HypothesisFinding]:

@@ -11,22 +11,20 @@ from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.numbers import points
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
+from gridc.reports.findings.scores import resampling_of
+from gridc.schema.base import EVERYWHERE
 from gridc.schema.hypotheses import FailureRow, FlipsRow, MarginRow, PairsRow, RateChangeRow
 from gridc.schema.inference import MODELS, Margin
-from gridc.schema.selector import EVERYWHERE
-from gridc.statistics import margins, rate_differences
+from gridc.statistics import margins, risk
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.case_totals import CaseTable, case_table
-from gridc.statistics.digits import DECIMALS, digits, every_digits
+from gridc.statistics.bounded_means import Agreement, against_zero, contrast
+from gridc.statistics.case_totals import CaseTable, case_table, paired
+from gridc.statistics.envelope import LEVEL
 from gridc.statistics.exact_tests import mcnemar_two_sided
-from gridc.statistics.paired_rows import paired
-from gridc.statistics.rate_differences import FittedOdds
-from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
-from gridc.statistics.unit_bootstrap import Ends
-from gridc.statistics.unseen import Agreement, against_zero, contrast
+from gridc.statistics.reproducibility import DECIMALS, digits, every_digits
+from gridc.statistics.risk import ArmSums, FittedOdds, arm_sums, percentile_interval, resampled_rates
+from gridc.statistics.unit_intervals import Ends
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ class Comparison:
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
         units, places = self.at_margin(margin), self._places(level, reference)
         largest = 1.0 if margin is None else margin.largest
-        interval = rate_differences.difference(self.by_unit, *places, tested)
+        interval = risk.rate_difference(self.by_unit, *places, tested)
         at_margins = []
         for pp in sizes:
             p = digits(margins.within(units, *places, pp / 100, largest))
@@ -226,7 +224,7 @@ class Comparison:
 
     def ratio(self, level: str, reference: str, tested: FittedOdds | None) -> Ends | None:
         """The interval of the ratio of two rates."""
-        return rate_differences.ratio(self.by_unit, *self._places(level, reference), tested)
+        return risk.rate_ratio(self.by_unit, *self._places(level, reference), tested)
 
     def samples_of_cells(self, level: str) -> Floats:
         """How many samples of each cell count under a level, (P,)."""
@@ -239,7 +237,7 @@ class Comparison:
 
     def joined(self, level: str, reference: str, tested: FittedOdds) -> FittedOdds:
         """What is tested, with ends that its check allows."""
-        return rate_differences.joined(self.by_unit, *self._places(level, reference), tested)
+        return risk.joined_odds(self.by_unit, *self._places(level, reference), tested)
 
     def _places(self, level: str, reference: str) -> tuple[int, int]:
         return self.levels.index(level), self.levels.index(reference)

@@ -15,7 +15,7 @@ from gridc.numbers import number
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, rate_of
+from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, Measured, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     ClusteredLogit,
     Fit,
@@ -25,7 +25,6 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
-from gridc.reports.findings.hypotheses.sentences import INDEPENDENT
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
@@ -43,15 +42,12 @@ from gridc.schema.hypotheses import (
 from gridc.schema.inference import ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
-from gridc.statistics.clustered_logit import NotEstimable
-from gridc.statistics.digits import digits, every_digits
-from gridc.statistics.direction import Direction
-from gridc.statistics.jackknife import FLOOR, effective_number, enough
-from gridc.statistics.rate_differences import FittedOdds
-from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, recovery
-from gridc.statistics.unit_bootstrap import Ends
-from gridc.statistics.unseen import agreed, jointly, of_direction
+from gridc.statistics.bounded_means import agreed, jointly, of_direction
+from gridc.statistics.clustered_logit import FLOOR, NotEstimable, effective_number, enough
+from gridc.statistics.envelope import LEVEL, Direction
+from gridc.statistics.reproducibility import digits, every_digits
+from gridc.statistics.risk import FittedOdds, Interval, recovery
+from gridc.statistics.unit_intervals import Ends
 from gridc.statistics.verdicts import Evidence
 
 

@@ -8,14 +8,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
 from gridc.numbers import counted, p_value, told_p
 from gridc.reports.findings.certification import Region
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
-from gridc.reports.findings.hypotheses.regression import ESTIMATORS
-from gridc.reports.findings.hypotheses.sentences import (
+from gridc.reports.findings.hypotheses.finding import (
     INDEPENDENT,
+    HypothesisFinding,
+    Measured,
     at_margin,
     change_words,
     correction_words,
@@ -23,6 +23,7 @@ from gridc.reports.findings.hypotheses.sentences import (
     readable_words,
     readings,
 )
+from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.schema.hypotheses import EffectRow, RankingRow
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec

@@ -8,24 +8,20 @@ from typing import Literal
 import numpy as np
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.cells import Cell
 from gridc.numbers import counted, p_value
-from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
+from gridc.reports.findings.certification import ASKED, Region, Weighed, Weight, weigh
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
-from gridc.reports.findings.hypotheses.sentences import correction_words
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
-from gridc.reports.findings.outcomes import gather
-from gridc.reports.findings.pair_evidence import Weight
-from gridc.reports.findings.scores import CellScore, score_of
+from gridc.reports.findings.scores import CellScore, gather, score_of
 from gridc.reports.words import ASSUMED
-from gridc.schema.base import ALPHA
+from gridc.schema.base import ALPHA, EVERYWHERE
 from gridc.schema.hypotheses import RankingRow, Standing
 from gridc.schema.inference import RankingHypothesis
-from gridc.schema.selector import EVERYWHERE
 from gridc.schema.spec import Spec
-from gridc.statistics.decision import Verdict
-from gridc.statistics.direction import Direction
+from gridc.statistics.envelope import Direction
+from gridc.statistics.reproducibility import Verdict
 
 
 class RankingDecision(Decision[RankingHypothesis]):

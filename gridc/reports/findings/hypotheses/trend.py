@@ -20,11 +20,11 @@ from gridc.reports.findings.hypotheses.regression import (
 from gridc.schema.hypotheses import EffectRow, FailureRow, OddsRow, TrendRow
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.arrays import Floats
+from gridc.statistics.bounded_means import against_zero, agreed, of_direction, slope
 from gridc.statistics.clustered_logit import NotEstimable
-from gridc.statistics.digits import every_digits
-from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
-from gridc.statistics.resample import LEVEL
-from gridc.statistics.unseen import against_zero, agreed, of_direction, slope
+from gridc.statistics.envelope import LEVEL
+from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page
+from gridc.statistics.reproducibility import every_digits
 
 
 class TrendDecision(EffectDecision[TrendHypothesis]):

@@ -14,19 +14,24 @@ from uuid import uuid4
 import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.engines.api import flights
+from gridc.runtime.engines.api import batch_protocols
 from gridc.runtime.engines.api.batch_protocols import (
     PROTOCOLS,
     BatchProtocol,
     BatchStatus,
+    CallInFlight,
     Ending,
+    Flight,
     ResultLine,
+    custom_id,
+    fetch,
+    lines_of,
+    name_of,
 )
-from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.flights import CallInFlight, Flight, custom_id, fetch, lines_of, name_of
 from gridc.runtime.engines.api.records import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.routes import Prepared
 from gridc.runtime.engines.api.session import EndedRequest, Got, Session, pause_after, within
+from gridc.runtime.engines.api.wire import RequestError
 
 LONGEST_LOOK = 60.0
 """Seconds between two looks at a batch at most: each pause is half as long again as the one before."""
@@ -155,12 +160,12 @@ class Batches:
             flight = Flight(submission, unended, mine, names, True, protocol)
             if submission.state == "submitting":
                 try:
-                    flight.submission = await flights.find(self.session, protocol, submission)
+                    flight.submission = await batch_protocols.find_flight(self.session, protocol, submission)
                 except UnavailableError:
                     if not self.repeat_lost:
                         raise
                     by_call |= mine
-                    flights.give_up(self.session, submission, unended.values())
+                    batch_protocols.give_up_batch(self.session, submission, unended.values())
                     continue
             self._flights.append(flight)
         self._ready = deque(by_call.values())
@@ -227,7 +232,7 @@ class Batches:
         wanted_calls = {wanted.call: wanted for wanted in chosen}
         flight = Flight(submission, attempts, wanted_calls, names, False, protocol)
         try:
-            await flights.send(self.session, flight, path, lines)
+            await batch_protocols.send_flight(self.session, flight, path, lines)
         except RequestError as error:
             arrived = flight.submission.state == "submitting"
             came = error if arrived else RequestError("not_submitted", error.message, error.http)
@@ -280,8 +285,8 @@ class Batches:
         """A batch that was submitted and that the provider does not have any more: its calls are asked again
         where that is acknowledged. Raises `UnavailableError` (GC638)."""
         if not self.repeat_lost:
-            raise flights.lost(self.session, flight.submission, "does not have its results")
-        flights.give_up(self.session, flight.submission, flight.asked.values())
+            raise batch_protocols.lost_batch(self.session, flight.submission, "does not have its results")
+        batch_protocols.give_up_batch(self.session, flight.submission, flight.asked.values())
         for wanted in flight.wanted.values():
             if not flight.earlier:
                 self.session.limits.settle(wanted.most, wanted.most)

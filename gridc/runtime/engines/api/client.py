@@ -18,9 +18,9 @@ from typing import BinaryIO
 import httpx
 
 from gridc import __version__
-from gridc.compiler.inputs.reach import origin_of, proxy_of, without_password
+from gridc.compiler.inputs.models import origin_of, proxy_of, without_password
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.engines.api.failures import RequestError, of_status
+from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 
 HIDDEN = "[key]"
 
@@ -240,7 +240,7 @@ async def body_of(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
         raise of_error(error) from None
     if response.status_code != 200:
         text = response.content.decode("utf-8", "replace")
-        raise of_status(response.status_code, response.headers, text)
+        raise failure_of_status(response.status_code, response.headers, text)
     return response.content
 
 

@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import TokenPrice
-from gridc.compiler.inputs.reach import Reach, reach_of
+from gridc.compiler.inputs.models import ModelIdentity, Reach, TokenPrice, reach_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
+from gridc.runtime.engines.api.batch_protocols import CallInFlight
 from gridc.runtime.engines.api.batches import Batches
 from gridc.runtime.engines.api.client import key_of, make_client, scrub
-from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.flights import CallInFlight
-from gridc.runtime.engines.api.pace import Pace
-from gridc.runtime.engines.api.probe import AskedAs, Honours, PostJson, probe, refusals
 from gridc.runtime.engines.api.records import (
     NO_TERMS,
     CallCost,
@@ -36,20 +31,25 @@ from gridc.runtime.engines.api.records import (
 )
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.scoring import (
+    AskedAs,
+    Honours,
+    PostJson,
     Score,
     ScoreRequest,
     asked_as,
     asked_forms,
     candidates,
     given_again,
+    probe,
     prove_tokens,
     ranked,
+    refusals,
     score_requests,
 )
-from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
+from gridc.runtime.engines.api.session import EndedRequest, Got, Pace, Pursuit, Session
+from gridc.runtime.engines.api.wire import RequestError
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
-from gridc.schema.models import SERVED
-from gridc.schema.provider import TAKE_TOKENS, Server
+from gridc.schema.models import SERVED, TAKE_TOKENS, Server
 from gridc.schema.spec import EngineSettings
 
 if TYPE_CHECKING:

@@ -10,18 +10,17 @@ from typing import Any, Protocol
 
 import httpx
 
-from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import TokenPrice
+from gridc.compiler.inputs.models import ModelIdentity, TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
-from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.records import CallCost
 from gridc.runtime.engines.api.scoring import NotProvedError, ScoreRequest
 from gridc.runtime.engines.api.session import Got
-from gridc.schema.provider import Server
+from gridc.runtime.engines.api.wire import RequestError, failure_of_status
+from gridc.schema.models import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +254,7 @@ class Provider:
         if status is not None and status != 200:
             response = getattr(error, "response", None)
             headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
-            return of_status(status, headers or {}, str(error)[:4000])
+            return failure_of_status(status, headers or {}, str(error)[:4000])
         named = {"ContentPolicyViolationError": "content_filter", "AuthenticationError": "key"}
         kind = named.get(type(error).__name__)
         if kind is not None:

@@ -1,4 +1,11 @@
-"""The local engine: transformers on torch, on this machine's CPU or GPU."""
+"""The local engine: transformers on torch, and which calls it answers together.
+
+Which calls are answered together: batches that are a function of the calls and of the memory allowed.
+
+Prompts that share a long prefix stand on one trunk. Those that stand on the same trunk are taken in the
+order of their length, so that little is padded, as many at a time as the bound on keys and values
+allows. Prompts with much in common beyond the trunk are not parted.
+"""
 
 import gc
 import hashlib
@@ -10,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,24 +25,148 @@ from typing import Any
 import torch
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
-from gridc.runtime.engines.hf import loading, shipped
+from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.attention import Unsupported
-from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
-from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import ProvedPath, remade, routes
 from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
 from gridc.runtime.engines.hf.kv_cache import Bank, Shape
-from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
+from gridc.runtime.engines.hf.loading import AS_SHIPPED, ChangedError, Checkpoint
+from gridc.runtime.engines.hf.paths import PASS_TOKENS, ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
-from gridc.runtime.engines.hf.sampling import uniforms
-from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
-from gridc.runtime.engines.hf.sequences import Member, answer
-from gridc.runtime.engines.hf.shipped import AS_SHIPPED
+from gridc.runtime.engines.hf.sampling import NotNumbersError, uniforms
+from gridc.runtime.engines.hf.sequences import (
+    Member,
+    Tokens,
+    Unit,
+    answer,
+    least_tokens,
+    shared_length,
+    trunks,
+)
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
-from gridc.runtime.engines.hf.trie import Tokens, least_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.spec import EngineSettings
+
+TRUNK_WORTH = 512
+"""Positions that a trunk must save: below it, a wider batch is worth more."""
+
+_CLUMP = 8
+"""Prompts that share so many tokens beyond the trunk stay together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a batch computes: the trunk, the stretches of it, and the units that stand on it."""
+
+    trunk: Tokens
+    cuts: tuple[int, ...]
+    units: tuple[Unit, ...]
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        return tuple(call for unit in self.units for call in unit.calls)
+
+    @property
+    def members(self) -> list[Member]:
+        return [member for unit in self.units for member in unit.members]
+
+    @property
+    def cost(self) -> int:
+        """Forward tokens, if no answer ends early and no two agree. The trunk is not counted: it is
+        there from the batch before, but for the first batch on it."""
+        return sum(unit.positions - len(self.trunk) for unit in self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Most positions of keys and values that a batch may hold, and most units."""
+
+    positions: int
+    units: int | None = None
+
+
+class TooLargeError(ValueError):
+    """One call alone needs more positions than are allowed. Carries how many it needs."""
+
+    def __init__(self, positions: int) -> None:
+        super().__init__(positions)
+        self.positions = positions
+
+
+def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[Work]:
+    """The batches of all units, each unit in one of them, or in several when it is too large for one.
+
+    Raises `TooLargeError`.
+    """
+    if not units:
+        return
+    parts = sorted(
+        (part for unit in units for part in _parts(unit, bound)), key=lambda part: (part.prompt, part.calls)
+    )
+    for trunk in trunks([part.prompt for part in parts], TRUNK_WORTH):
+        members = [parts[place] for place in trunk.members]
+        path, cuts = members[0].prompt[: trunk.length], _stretches(trunk.cuts)
+        for batch in _cut(members, trunk.length, bound):
+            yield Work(path, cuts, tuple(sorted(batch, key=lambda part: (part.prompt, part.calls))))
+
+
+def _parts(unit: Unit, bound: Bound) -> Iterator[Unit]:
+    """The unit, or its calls in several groups that each fit the bound with the prompt."""
+    if unit.positions <= bound.positions:
+        yield unit
+        return
+    room = bound.positions - len(unit.prompt)
+    by_call: dict[str, list[Member]] = {}
+    for member in unit.members:
+        by_call.setdefault(member.call, []).append(member)
+    group: list[list[Member]] = []
+    taken = 0
+    for members in by_call.values():
+        needed = sum(member.room for member in members)
+        if needed > room:
+            raise TooLargeError(len(unit.prompt) + needed)
+        if taken + needed > room:
+            yield Unit.of([member for each in group for member in each])
+            group, taken = [], 0
+        group.append(members)
+        taken += needed
+    yield Unit.of([member for each in group for member in each])
+
+
+def _stretches(cuts: tuple[int, ...]) -> tuple[int, ...]:
+    """The cuts of a trunk, with further ones where a stretch is more than one forward pass takes."""
+    found: list[int] = []
+    for start, end in zip((0, *cuts), cuts, strict=False):
+        found += [*range(start + PASS_TOKENS, end, PASS_TOKENS), end]
+    return tuple(found)
+
+
+def _cut(units: Sequence[Unit], trunk: int, bound: Bound) -> Iterator[list[Unit]]:
+    """Units on one trunk, clump by clump, the short ones first."""
+    clumps = sorted(_clumps(units, trunk), key=lambda clump: max(len(unit.prompt) for unit in clump))
+    batch: list[Unit] = []
+    longest = tips = 0
+    for unit in (unit for clump in clumps for unit in clump):
+        stem, own = len(unit.prompt) - trunk, sum(member.room for member in unit.members)
+        positions = trunk + (len(batch) + 1) * max(longest, stem) + tips + own
+        if batch and (positions > bound.positions or len(batch) == bound.units):
+            yield batch
+            batch, longest, tips = [], 0, 0
+        batch.append(unit)
+        longest, tips = max(longest, stem), tips + own
+    yield batch
+
+
+def _clumps(units: Sequence[Unit], trunk: int) -> list[list[Unit]]:
+    """Sorted units, in groups whose neighbours share more than the trunk."""
+    apart = [shared_length(left.prompt, right.prompt) - trunk < _CLUMP for left, right in pairwise(units)]
+    numbers = accumulate([False, *apart])
+    found: dict[int, list[Unit]] = {}
+    for unit, number in zip(units, numbers, strict=True):
+        found.setdefault(number, []).append(unit)
+    return list(found.values())
+
 
 _MIB = 2**20
 
@@ -119,7 +250,7 @@ class HfEngine:
             "truncation": None,
             "generation_config_not_used": _unused(model.generation_config),
             **loading.machine(self._shape.device),
-            **(shipped.manifest(self._stated) if self._precision == AS_SHIPPED else {}),
+            **(loading.shipped_manifest(self._stated) if self._precision == AS_SHIPPED else {}),
         }
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
@@ -239,7 +370,7 @@ class HfEngine:
     def _loaded(self) -> Any:
         device = self._shape.device
         weights = self._checkpoint.weights(mapped=device.type == "cuda")
-        self.prompts.tokenizer.layout.require(shipped.most_numbers(self._stated, weights))
+        self.prompts.tokenizer.layout.require(loading.most_numbers(self._stated, weights))
         model = loading.load(self._stated, weights, self._generation, self._precision, device)
         self._checkpoint.require_unchanged()
         return model

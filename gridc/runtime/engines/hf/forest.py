@@ -22,11 +22,10 @@ from gridc.runtime.engines.hf.attention import (
     join,
     viewing,
 )
-from gridc.runtime.engines.hf.choosing import branch
 from gridc.runtime.engines.hf.kv_cache import Bank, CachedTensors, Shape, StemReads, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
-from gridc.runtime.engines.hf.sequences import Member, by_prompt
-from gridc.runtime.engines.hf.trie import Tokens, shared
+from gridc.runtime.engines.hf.sampling import branch
+from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
 
 
 class Stretch:
@@ -68,7 +67,7 @@ class Pack:
         self._taken: list[tuple[CachedTensors, int, int]] = []
         taken = 0
         for before, rest, (known, held) in zip(((), *rests), rests, banked, strict=False):
-            start, count = shared(before, rest), len(self.tokens)
+            start, count = shared_length(before, rest), len(self.tokens)
             path = [*paths[-1][:start]] if paths else []
             if known > start:  # negative until it is known how many are computed
                 begun = len(trunk.tokens)

@@ -12,8 +12,7 @@ from itertools import pairwise
 import torch
 
 from gridc.runtime.engines.hf.attention import PartialAttention, Softmax, attention
-from gridc.runtime.engines.hf.sequences import ROOM
-from gridc.runtime.engines.hf.trie import Tokens, shared
+from gridc.runtime.engines.hf.sequences import ROOM, Tokens, shared_length
 
 
 def places(groups: Sequence[int]) -> tuple[list[int], int]:
@@ -86,8 +85,8 @@ class Bank:
         """How many of the first tokens of a sequence are held, and where."""
         place = bisect(self._sorted, tokens)
         near = self._sorted[max(place - 1, 0) : place + 1]
-        best = max(near, key=lambda each: shared(each, tokens), default=())
-        return shared(best, tokens), self._held.get(best, ())
+        best = max(near, key=lambda each: shared_length(each, tokens), default=())
+        return shared_length(best, tokens), self._held.get(best, ())
 
     def _forget(self, tokens: Tokens) -> None:
         self.bytes -= sum(layer.nbytes for layer in self._held.pop(tokens))
@@ -110,7 +109,7 @@ class Trunk:
 
     def rewind(self, tokens: Tokens, cuts: tuple[int, ...]) -> list[Tokens]:
         """Keep the stretches that a path begins with; the stretches that are still to be computed."""
-        common, kept = shared(self.tokens, tokens), 0
+        common, kept = shared_length(self.tokens, tokens), 0
         for old, new in zip(self._cuts, cuts, strict=False):
             if old != new or new > common:
                 break

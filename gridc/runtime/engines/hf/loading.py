@@ -1,17 +1,38 @@
-"""Loading a model at a precision, and the record of what was loaded."""
+"""Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
+
+The files of a model, loaded from the very bytes that were hashed.
+
+Each file is read once: its bytes are hashed, held against the lock, and parsed. Weights for a GPU, which may
+be more than this machine has memory for, are hashed in their files and copied from there, and the files must
+not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
+outside its folder can be led in.
+
+Checkpoints as they are shipped: in the number format that their config.json states, quantised or not.
+
+Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded, so
+that a model is the same on every machine and no kernel is downloaded that would run here.
+"""
 
 import copy
+import hashlib
 import json
 import logging
+import os
 import platform
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import safetensors
+import safetensors.torch
 import torch
+from huggingface_hub import snapshot_download
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
@@ -22,11 +43,253 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from gridc.files import read_regular
-from gridc.runtime.engines.hf import shipped
+from gridc.compiler.inputs.dataset_hub import endpoint
+from gridc.compiler.inputs.models import PATTERNS, ModelIdentity
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.files import open_regular, read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.shipped import AS_SHIPPED
+
+
+def folder_of(name: str, identity: ModelIdentity) -> Path:
+    """The folder of a model, downloaded first when it is on the hub. Pickled weights are never fetched.
+
+    Raises `UnavailableError` when the model is not pinned or cannot be downloaded.
+    """
+    if identity.folder is not None:
+        return identity.folder
+    if identity.revision is None:
+        message = f"`{name}` is not pinned: {identity.unpinned}"
+        raise UnavailableError(
+            [Diagnostic("GC606", message, help="stamp the study where there is a network")]
+        )
+    repository = identity.source.removeprefix("hf:")
+    try:
+        folder = snapshot_download(
+            repository, revision=identity.revision, allow_patterns=list(PATTERNS), endpoint=endpoint()
+        )
+    except Exception as error:  # whatever the hub's client raises: its HTTP library varies
+        message = f"`{repository}` at {identity.revision[:12]} cannot be downloaded: {error}"
+        raise UnavailableError([Diagnostic("GC606", message)]) from None
+    return Path(folder)
+
+
+_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
+_REFUSED = {
+    "adapter_config.json": "it is an adapter, whose base model lies elsewhere: merge them into one folder",
+}
+
+
+class ChangedError(ValueError):
+    """A file is not the one that was hashed when the study was compiled."""
+
+
+class Checkpoint:
+    """A model's folder, with the files that its lock holds (name and SHA-256; none: whatever is there).
+
+    `files` has the digest of every file that has been read. Use as a context manager: `small` is a folder of
+    its own with the files that are not weights, which goes when the context ends.
+    """
+
+    def __init__(self, folder: Path, expected: Mapping[str, str]) -> None:
+        self._folder, self._expected = folder, expected
+        self.files: dict[str, str] = {}
+        self.small = Path()
+        self._hashed: dict[str, tuple[int, ...]] = {}
+
+    def __enter__(self) -> "Checkpoint":
+        self.small = Path(tempfile.mkdtemp(prefix="gridc-"))
+        names = {path.name for pattern in PATTERNS for path in self._folder.glob(pattern)}
+        for name in sorted({*names, *self._expected}):
+            if name in _REFUSED:
+                raise ValueError(_REFUSED[name])
+            if not name.endswith(".safetensors"):
+                (self.small / name).write_bytes(self._read(name))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.small, ignore_errors=True)
+
+    def weights(self, mapped: bool) -> dict[str, torch.Tensor]:
+        """Every tensor of the model, by name. Those that are `mapped` lie in the files and take no memory:
+        whoever has copied them asks `require_unchanged`. Raises `ValueError` where a file is damaged or not
+        its own."""
+        tensors: dict[str, torch.Tensor] = {}
+        names = self._shards()
+        if mapped:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(self._hash, names))
+        for name in names:
+            try:
+                tensors |= (
+                    safetensors.torch.load_file(self._folder / name)
+                    if mapped
+                    else safetensors.torch.load(self._read(name))
+                )
+            except safetensors.SafetensorError as error:
+                raise ValueError(f"`{name}` is damaged: {error}") from None
+        return tensors
+
+    def require_unchanged(self) -> None:
+        """Raise `ChangedError` where a file is not what it was when it was hashed in its place."""
+        for name, state in self._hashed.items():
+            if _state((self._folder / name).stat()) != state:
+                raise ChangedError(f"`{name}` changed while it was read")
+
+    def _shards(self) -> list[str]:
+        index = self._folder / _INDEX
+        if not index.exists():
+            return [_SINGLE]
+        try:
+            named: Any = json.loads(self._read(_INDEX))["weight_map"].values()
+            names = sorted(set(named))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"`{_INDEX}` has no map of weights") from None
+        for name in names:
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+                raise ValueError(
+                    f"`{_INDEX}` names {name!r}, which is not a weights file of the model's folder"
+                )
+        return names
+
+    def _read(self, name: str) -> bytes:
+        """The bytes of a file, hashed. Raises `ChangedError`."""
+        with open_regular(self._folder / name) as file:
+            data = file.read()
+        self._admit(name, hashlib.sha256(data).hexdigest())
+        return data
+
+    def _hash(self, name: str) -> None:
+        """Hash a file where it is. Raises `ChangedError`."""
+        with open_regular(self._folder / name) as file:
+            self._hashed[name] = _state(os.fstat(file.fileno()))
+            self._admit(name, hashlib.file_digest(file, "sha256").hexdigest())
+
+    def _admit(self, name: str, digest: str) -> None:
+        expected = self._expected.get(name, None if self._expected else digest)
+        if digest != expected or self.files.setdefault(name, digest) != digest:
+            raise ChangedError(f"`{name}` is not the file that was hashed")
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What moves when a file is written to or another one takes its place."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+AS_SHIPPED = "as_shipped"
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFormat:
+    """How quantised weights are loaded: by these `packages`; `unpacked` into the model's own number format,
+    or multiplied as they are, which may take a `gpu`."""
+
+    unpacked: bool
+    packages: tuple[str, ...] = ()
+    gpu: bool = False
+
+    def require(self, method: str, device: str) -> None:
+        """Raise `ValueError` where a package is not installed, or this kind of device does not do."""
+        absent = " ".join(name for name in self.packages if not _installed(name))
+        needed = [f"the packages of `pip install {absent}`"] if absent else []
+        if self.gpu and device != "cuda":
+            needed.append("a CUDA GPU")
+        if needed:
+            raise ValueError(
+                f"its weights are in the format {method}, which takes {' and '.join(needed)}; or take an "
+                "unquantised model, or serve this one and ask it as an api model with base_url"
+            )
+
+
+_GPTQMODEL = PackedFormat(False, ("gptqmodel", "optimum"), gpu=True)
+FORMATS: Mapping[str, PackedFormat] = {
+    "mxfp4": PackedFormat(True),
+    "fp8": PackedFormat(True),
+    "compressed-tensors": PackedFormat(True, ("compressed-tensors",)),
+    "bitsandbytes": PackedFormat(False, ("bitsandbytes",)),
+    "gptq": _GPTQMODEL,
+    "awq": _GPTQMODEL,
+}
+"""By the name in `quantization_config`. What stands in no row was never tried, and is refused."""
+
+
+def packed_format(config: Any) -> str | None:
+    """The name of the format that a configuration says its weights are packed in. None where they are not."""
+    stated = getattr(config, "quantization_config", None)
+    if not stated:
+        return None
+    if stated.get("load_in_4bit") or stated.get("load_in_8bit"):
+        return "bitsandbytes"  # older files name no method
+    return str(stated.get("quant_method"))
+
+
+def check_format(config: Any, precision: str, device: str) -> None:
+    """Raise `ValueError` where there are no such weights at a precision on a kind of device, with a way
+    out."""
+    method = packed_format(config)
+    if precision != AS_SHIPPED:
+        if method is not None:
+            raise ValueError(
+                f"its config.json says that the weights are quantised ({method}): precision = "
+                f'"{AS_SHIPPED}" takes them so; or name the unquantised model'
+            )
+        return
+    if method is None:
+        shipped_type(config)
+        return
+    if method not in FORMATS:
+        raise ValueError(
+            f"its weights are in the format {method}, and gridc loads {', '.join(FORMATS)}: take an "
+            "unquantised model, or serve this one and ask it as an api model with base_url"
+        )
+    FORMATS[method].require(method, device)
+
+
+def shipped_type(config: Any) -> torch.dtype:
+    """The number format that a configuration states for what is not packed. Raises `ValueError` where it
+    states none."""
+    stated = getattr(config, "dtype", None) or getattr(config.get_text_config(decoder=True), "dtype", None)
+    dtype = getattr(torch, stated, None) if isinstance(stated, str) else stated
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ValueError(
+            "its config.json states no number format (`dtype`) to take the weights in: name a precision, "
+            "such as bf16"
+        )
+    return dtype
+
+
+def unpack_shipped(config: Any) -> None:
+    """Have transformers unpack what is to be unpacked."""
+    method = packed_format(config)
+    if method is not None and FORMATS[method].unpacked:
+        config.quantization_config = {**config.quantization_config, "dequantize": True}
+
+
+def shipped_manifest(config: Any) -> dict[str, Any]:
+    """What was shipped and what became of it, and the versions of the packages that this took."""
+    method, dtype = packed_format(config), str(shipped_type(config)).removeprefix("torch.")
+    if method is None:
+        return {AS_SHIPPED: f"{dtype} weights"}
+    row = FORMATS[method]
+    made = f"unpacked to {dtype}" if row.unpacked else f"multiplied as they are, in {dtype}"
+    packages = "".join(f", {name} {version(name)}" for name in row.packages)
+    return {AS_SHIPPED: f"{method} weights, {made}{packages}"}
+
+
+def most_numbers(config: Any, weights: Mapping[str, torch.Tensor]) -> int:
+    """How many numbers these weights can stand for: no packed format has fewer than two bits for one."""
+    if packed_format(config) is None:
+        return sum(weight.numel() for weight in weights.values())
+    return sum(weight.nbytes * 4 for weight in weights.values())
+
+
+def _installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 MOST_LAYERS = 1_000
@@ -65,7 +328,7 @@ def compute_type(config: Any, precision: str, device: torch.device) -> torch.dty
     """The type of activations, keys and values. What is quantised here is multiplied in fp32 on a CPU and in
     bf16 on a GPU; what is shipped, in the format that it states."""
     if precision == AS_SHIPPED:
-        return shipped.shipped_type(config)
+        return shipped_type(config)
     quantised = torch.float32 if device.type == "cpu" else torch.bfloat16
     return _DTYPES.get(precision, quantised)
 
@@ -80,7 +343,7 @@ def read_config(folder: Path, precision: str, device: str) -> Any:
         if key.endswith("_implementation") and not str(value).replace("_", "").isalnum():
             raise ValueError(f"its config.json names code to run (`{key}`)")
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    shipped.check_format(config, precision, device)
+    check_format(config, precision, device)
     layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
     if not 0 <= layers <= MOST_LAYERS:
         raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
@@ -222,7 +485,7 @@ def load(
             bnb_4bit_compute_dtype=dtype,
         )
     kind, own = _architecture(config)
-    shipped.prepare(own)
+    unpack_shipped(own)
     # None in place of a folder: transformers then reads no file at all.
     model, report = kind.from_pretrained(
         None,

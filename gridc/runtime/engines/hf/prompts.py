@@ -9,15 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from gridc.compiler.instrument.plain_text import OPENS_THOUGHT, is_mark, unknown_marks
 from gridc.compiler.instrument.template_limits import Limit
-from gridc.compiler.instrument.thoughts import OPENS_THOUGHT, is_mark, unknown_marks
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf.chat_template import AsksForDateError, CompiledTemplate
 from gridc.runtime.engines.hf.paths import longest_input
-from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
+from gridc.runtime.engines.hf.sequences import Member, Tokens, Unit, candidate, common_prefix, generation
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
-from gridc.runtime.engines.hf.trie import Tokens, common_prefix
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.effects import Thinking
 

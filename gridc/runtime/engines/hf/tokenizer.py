@@ -13,7 +13,7 @@ from gridc.compiler.inputs.models import ships_with_gridc
 from gridc.confined import Confined, EndedError
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.hf import loading
-from gridc.runtime.engines.hf.trie import Tokens
+from gridc.runtime.engines.hf.sequences import Tokens
 
 SECONDS_PER_CALL, SECONDS_PER_CHARACTER = 5e-3, 2e-5
 """CPU time that a text adds to what a tokenizer may take: about 20 times what slow ones take."""

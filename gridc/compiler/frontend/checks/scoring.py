@@ -1,0 +1,403 @@
+"""Scoring: what a response can be read to earns a score; judges, functions and scaffolds are complete.
+
+Labels: whatever a response can be read to earns a score, and a score is of something that can be read.
+Judges: each has a name of its own, every response that is judged has one, and what one compares exists.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gridc.compiler.frontend.checks.envelope import settings
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cells import cells_of
+from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
+from gridc.compiler.instrument.methods import METHODS
+from gridc.diagnostics.errors import Diagnostic, KeyPath
+from gridc.schema.base import PLUGIN
+from gridc.schema.effects import ASKED_BY, TAKES, USER_TURNS, Scaffold
+from gridc.schema.items import Fields
+from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
+from gridc.schema.scores import OTHER, Scores
+from gridc.schema.spec import Spec
+
+
+def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Where responses are judged there is a judge, and every judge has a name of its own."""
+    for path, _, _, table in grid.effect_tables(spec):
+        method = getattr(table, "method", None)
+        if method is not None and METHODS[method].judged and not spec.declared_judges:
+            help = "[judge] with `source` (a model that is no candidate), `rubric` and `labels`"
+            message = "there is no [judge] to assess the responses"
+            yield source.diagnose("GC103", (*path, "method"), message, help)
+    several = not isinstance(spec.judge, Judge)
+    for path, judge in grid.judge_tables(spec):
+        if several and judge.id is None:
+            help = "an id, by which the key `judge` of a call names it"
+            yield source.diagnose("GC103", path, "one of several judges has no `id`", help, at_key=True)
+    taken: list[str] = []
+    for path, judge in grid.judge_tables(spec):
+        if judge.name in taken and not (several and judge.id is None):
+            message = f"`{judge.id}` is already the id of another judge"
+            yield source.diagnose("GC201", (*path, "id"), message)
+        taken += [judge.name, *(judge.office(office) for office in (BACKUP, SECOND, GUESS))]
+        taken += [f"{name}.{SWAPPED}" for name in taken[-4:]]
+        for rank, one in enumerate(judge.panel or ()):
+            if judge.office(one.id) in taken:
+                where = (*path, "panel", rank, "id")
+                yield source.diagnose("GC201", where, f"`{one.id}` is already the id of another judge")
+            taken.append(judge.office(one.id))
+        if bool(judge.panel) is not (judge.verdict is not None):
+            message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
+            help = 'verdict = "majority"' if judge.panel else "leave `verdict` out, or name a `panel`"
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+    for number, model in enumerate(spec.model):
+        if model.id in taken:
+            yield source.diagnose("GC201", ("model", number, "id"), f"`{model.id}` is the name of a judge")
+    yield from _blinded_alike(spec, source)
+    yield from _references(spec, source)
+
+
+def _blinded_alike(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """One map hides the responses of a study, in one order: every judge is blinded as the first one is."""
+    tables = list(grid.judge_tables(spec))
+    for path, judge in tables[1:]:
+        first = tables[0][1]
+        mine, others = judge.blinding, first.blinding
+        if mine is None and others is None:
+            continue
+        if mine is None or others is None or (mine.sanitise, mine.seed) != (others.sanitise, others.seed):
+            message = f"`{judge.id}` is not blinded as `{first.id}` is"
+            help = "the same `sanitise` and `seed` in the `blinding` of every judge, or of none"
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A judge compares with a model that exists, and calls name a judge that does."""
+    models, ids = [model.id for model in spec.model], [judge.id or "" for judge in spec.declared_judges]
+    for path, judge in grid.judge_tables(spec):
+        against = judge.compares.against if judge.compares is not None else REFERENCE
+        if against not in (*models, REFERENCE):
+            help = did_you_mean(against, [*models, REFERENCE])
+            yield source.diagnose(
+                "GC202", (*path, "compares", "against"), f"no model is called `{against}`", help
+            )
+        elif judge.compares is not None and against == REFERENCE and REFERENCE in models:
+            message = f"`{REFERENCE}` is what a judge calls the text of an item"
+            yield source.diagnose("GC201", ("model", models.index(REFERENCE), "id"), message)
+    for path, _, _, table in grid.effect_tables(spec):
+        named = getattr(table, "judge", None)
+        if named is not None and named not in ids:
+            help = (
+                did_you_mean(named, [name for name in ids if name])
+                if any(ids)
+                else "leave it out: [judge] has no id"
+            )
+            yield source.diagnose("GC202", (*path, "judge"), f"no judge is called `{named}`", help)
+
+
+def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Every judged response has one of the judges, which has what it compares with, and every judge has
+    responses that name it."""
+    reported: set[tuple[KeyPath, str]] = set()
+    asked: set[str | None] = set()
+    for model, benchmark in ((one.id, other.id) for one in spec.model for other in spec.benchmark):
+        for configuration, setting in settings(spec, model, benchmark):
+            if not METHODS[setting.method].judged:
+                continue
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            judge = spec.judge_called(setting.judge)
+            found: tuple[KeyPath, str, str] | None
+            if judge is None:
+                path = grid.stated_at(spec, "method", place) or ("harness",)
+                message = "which of the judges labels the responses is not said"
+                help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
+                found = path, message, help
+            else:
+                asked.add(judge.id)
+                found = _without_other(spec, judge, place) or _worse(spec, judge, place)
+            if found is not None and found[:2] not in reported:
+                reported.add(found[:2])
+                yield source.diagnose("GC105" if judge is not None else "GC302", *found, at_key=True)
+    stated = [path for path, _, _, table in grid.effect_tables(spec) if getattr(table, "judge", None)]
+    for path in stated if not asked else ():
+        message = "`judge` says who labels responses, and no `method` has any labelled"
+        yield source.diagnose("GC105", (*path, "judge"), message, 'method = "judge"', at_key=True)
+    for path, judge in grid.judge_tables(spec) if asked and not reported else ():
+        if judge.id is not None and judge.id not in asked:
+            message = f"no response is labelled by `{judge.id}`"
+            help = f'method = "judge" and judge = "{judge.id}" where it is to, or leave it out'
+            yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where the responses that a judge compares with are not asked for."""
+    if judge.compares is None or judge.compares.against == REFERENCE:
+        return None
+    against = judge.compares.against
+    exclusion = grid.excluded_by(spec, {**place, "model": against})
+    if exclusion is None:
+        return None
+    path = ("exclude", spec.exclude.index(exclusion), "when")
+    message = f"`{judge.name}` compares with `{against}`, which is not asked there"
+    return path, message, f"leave `{against}` in: with itself it is a tie, and nobody is asked"
+
+
+def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
+    """Where a win would count as the worst."""
+    number = next(at for at, one in enumerate(spec.benchmark) if one.id == place["benchmark"])
+    stated = grid.stated_at(spec, "scores", place)
+    if judge.compares is None or stated is not None or not spec.benchmark[number].lower_is_better:
+        return None
+    message = f"a win on `{place['benchmark']}` earns 1, and lower is better"
+    return ("benchmark", number, "direction"), message, 'direction = "higher_is_better"; or say `scores`'
+
+
+def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each label of a judge, each behaviour that phrases show, and right and wrong free answers earn a score;
+    each label that has a score is one of these. What options earn is known with the items
+    (`inputs.rates.scores_fit`)."""
+    reported: set[str] = set()
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            known = METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
+            if not known or (setting.scores is None and not METHODS[setting.method].judged):
+                continue
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            judge = spec.judge_called(setting.judge)
+            own = [(*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge]
+            path = grid.stated_at(spec, "scores", place) or (*own, ("judge",))[0]
+            for problem in _problems(source, path, setting.scores, known, benchmark):
+                if problem.message not in reported:
+                    reported.add(problem.message)
+                    yield problem
+    for number, outcome in enumerate(spec.outcomes):
+        possible = [
+            METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
+            for model, benchmark in grid.Settings(spec).representatives()
+            if benchmark in outcome.benchmarks
+            for _, setting in settings(spec, model, benchmark)
+        ]
+        if outcome.scores is not None and all(possible):  # where options are read, their texts are labels
+            known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
+            yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+
+
+def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The method `match` has the key `match`, which no other method reads."""
+    reported: set[KeyPath] = set()
+    read = False
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            if not METHODS[setting.method].reads_answer:
+                continue
+            read = True
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            path = grid.stated_at(spec, "method", place) or ("harness",)
+            if setting.match is None and path not in reported:
+                reported.add(path)
+                message = "`match` compares answers, and does not say as what"
+                help = 'match = { as = "number" } beside it; or "text", "contains", "exact"'
+                yield source.diagnose("GC302", path, message, help)
+    for table in grid.effect_tables(spec) if not read else ():
+        if getattr(table.table, "match", None) is not None:
+            message = "`match` says how free answers are compared, and no `method` compares any"
+            help = 'method = "match", or leave `match` out'
+            yield source.diagnose("GC105", (*table.path, "match"), message, help, at_key=True)
+
+
+def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome of a `number` is
+    of benchmarks that a function gives numbers."""
+    reported: set[KeyPath] = set()
+    numbers: dict[str, bool] = {}
+    read = False
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            named = setting.gives_numbers and setting.scorer is not None and setting.scorer.score is not None
+            numbers[benchmark] = numbers.get(benchmark, False) or named
+            if not METHODS[setting.method].scored:
+                continue
+            read = True
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            path = grid.stated_at(spec, "method", place) or ("harness",)
+            if setting.scorer is None and path not in reported:
+                reported.add(path)
+                message = "`scorer` is a function, and it is not said which"
+                help = 'scorer = { function = "python:scorers.py:NAME" } beside it'
+                yield source.diagnose("GC302", path, message, help)
+    for table in grid.effect_tables(spec) if not read else ():
+        if getattr(table.table, "scorer", None) is not None:
+            message = "`scorer` names a function, and no `method` asks for one"
+            help = 'method = "scorer", or leave `scorer` out'
+            yield source.diagnose("GC105", (*table.path, "scorer"), message, help, at_key=True)
+    for number, outcome in enumerate(spec.outcomes):
+        without = [name for name in outcome.benchmarks if not numbers.get(name, False)]
+        if outcome.number is not None and without:
+            message = f"no function gives numbers by name on `{without[0]}`"
+            help = (
+                'method = "scorer" with scorer.score = "NAME" there and without `scores`; or state `scores`'
+            )
+            yield source.diagnose("GC361", ("outcome", number, "number"), message, help)
+
+
+def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A method that reads or ranks options is of items that have some: a map of columns names them."""
+    reported: set[tuple[KeyPath, str]] = set()
+    for benchmark in spec.benchmark:
+        fields = benchmark.loading and benchmark.loading.fields
+        if not fields or fields.options:
+            continue
+        for model in spec.model:
+            for configuration, setting in settings(spec, model.id, benchmark.id):
+                method = METHODS[setting.method]
+                if method.weighs or not (method.ranks or method.reads_option):
+                    continue
+                place = grid.where(configuration.levels, configuration.tier, benchmark.id, model.id)
+                path = grid.stated_at(spec, "method", place) or ("harness",)
+                if (path, benchmark.id) in reported:
+                    continue
+                reported.add((path, benchmark.id))
+                does = "ranks" if setting.ranks else "reads one of"
+                message = (
+                    f"`{setting.method}` {does} an item's options, and items of `{benchmark.id}` have none"
+                )
+                help = _without_options(fields)
+                yield source.diagnose("GC105", path, message, help)
+
+
+def _without_options(fields: Fields) -> str:
+    """What scores a response to an item without options."""
+    if fields.expected is not None:
+        return 'method = "refusal_keywords", or method = "judge" with a [judge]'
+    named = "options = [...] and gold in `loading.fields` name the columns"
+    if fields.references:
+        compared = 'method = "match" compares free text, with match = { as = "number" }, "text" or "contains"'
+        return f'{compared}; or method = "judge", whose rubric prints `right`; or {named}'
+    return f'{named}; or method = "judge" with a [judge]'
+
+
+def _problems(
+    source: Source, path: KeyPath, scores: Scores | None, known: Sequence[str], whose: str
+) -> Iterator[Diagnostic]:
+    if scores is None:
+        wording = ", ".join(f"{label} = ..." for label in known)
+        help = f"scores = {{ {wording} }} beside `method`, each from 0 to 1"
+        message = f"no label of the judge has a score on `{whose}`"
+        yield source.diagnose("GC361", path, message, help, at_key=True)
+        return
+    for label in scores.labels:
+        if label != OTHER and label not in known:
+            message = f"no response of `{whose}` can be read as `{label}`"
+            yield source.diagnose("GC361", (*path, label), message, did_you_mean(label, known), at_key=True)
+    missing = [label for label in known if label not in scores.labels]
+    if missing and OTHER not in scores.labels:
+        message = f"`{missing[0]}` has no score on `{whose}`"
+        yield source.diagnose("GC361", path, message, f"add `{missing[0]}`, or `other`", at_key=True)
+
+
+def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A scaffold has the keys of its kind, names benchmarks that exist, and a chain knows its prompts."""
+    for place, _, _, table in effect_tables(spec):
+        scaffold: Scaffold | None = getattr(table, "scaffold", None)
+        if scaffold is None:
+            continue
+        path, takes = (*place, "scaffold"), TAKES.get(scaffold.kind, tuple(Scaffold.model_fields))
+        for key in Scaffold.model_fields:
+            if key != "kind" and getattr(scaffold, key) and key not in takes:
+                message = f"`{key}` does not apply to the scaffold `{scaffold.kind}`"
+                takers = [kind for kind, keys in TAKES.items() if key in keys]
+                help = f"leave it out; it is a key of {' and '.join(f'`{kind}`' for kind in takers)}"
+                yield source.diagnose("GC105", (*path, key), message, help, at_key=True)
+        yield from _benchmarks(spec, source, path, scaffold)
+        if "intensity" in TAKES.get(scaffold.kind, ()):  # a plug-in knows its own prompts
+            yield from _chain(spec, source, path, scaffold)
+
+
+def _benchmarks(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Iterator[Diagnostic]:
+    benchmarks = [benchmark.id for benchmark in spec.benchmark]
+    for key in ("wording", "property"):
+        for name in getattr(scaffold, key) or {}:
+            if name not in benchmarks:
+                message, help = f"no benchmark is called `{name}`", did_you_mean(name, benchmarks)
+                yield source.diagnose("GC202", (*path, key, name), message, help, at_key=True)
+
+
+def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Iterator[Diagnostic]:
+    """A chain has prompts of its own on every benchmark, or gridc's at an intensity."""
+    if scaffold.intensity is not None:
+        if scaffold.wording is not None:
+            message = "a chain has its own wording or an intensity, not both"
+            yield source.diagnose("GC105", (*path, "intensity"), message, "remove one", at_key=True)
+        return
+    for key in ("property", "length"):
+        if getattr(scaffold, key):
+            message = f"`{key}` needs an intensity: a chain of its own wording says it in its prompts"
+            yield source.diagnose("GC105", (*path, key), message, 'intensity = "moderate"', at_key=True)
+    for benchmark in spec.benchmark:
+        if benchmark.id not in (scaffold.wording or {}):
+            message = f"the chain has no prompts for `{benchmark.id}`"
+            help = f'wording = {{ {benchmark.id} = ["..."] }}, or intensity = "minimal"'
+            yield source.diagnose("GC103", path, message, help, at_key=True)
+
+
+def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """What only a scaffold asks of an item is asked by some cell, and who asks turns has some."""
+    fields = [benchmark.loading.fields for benchmark in spec.benchmark]
+    says_more = any(scaffold.kind in USER_TURNS for scaffold in stated_scaffolds(spec))
+    if not says_more and not any(own and (own.turns or own.tools or own.messages) for own in fields):
+        return
+    kinds: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
+    for cell in cells_of(spec):
+        scaffold, number = cell.setting.scaffold, list(kinds).index(cell.benchmark)
+        kinds[cell.benchmark].add("" if scaffold is None else scaffold.kind)
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        own = fields[number]
+        if scaffold is not None and scaffold.kind in USER_TURNS:
+            follows = (own is not None and own.turns) or cell.benchmark in (scaffold.wording or {})
+            if not follows:
+                path = stated_at(spec, "scaffold", place) or ("harness",)
+                message = f"on `{cell.benchmark}` nothing is said after the first reply"
+                help = (
+                    f'turns = "COLUMN" in place of `query` in its `loading.fields`, or wording = {{ '
+                    f'{cell.benchmark} = ["Are you sure?"] }}'
+                )
+                yield source.diagnose("GC105", path, message, help)
+                return
+        if cell.setting.shots and own is not None and own.messages:
+            path = stated_at(spec, "shots", place) or ("harness",)
+            message = f"exemplars are questions with answers, and items of `{cell.benchmark}` conversations"
+            yield source.diagnose("GC105", path, message, "shots = 0")
+            return
+    for number, benchmark in enumerate(spec.benchmark):
+        for key, (who, otherwise) in ASKED_BY.items():
+            asked = any(kind in who or kind.startswith(PLUGIN) for kind in kinds[benchmark.id])
+            if getattr(fields[number], key, None) and not asked:
+                path = ("benchmark", number, "loading", "fields", key)
+                message = f"no configuration asks the `{key}` of `{benchmark.id}`"
+                help = (
+                    f'scaffold = {{ kind = "{who[0]}" }} in [harness] or a level of an axis; or {otherwise}'
+                )
+                yield source.diagnose("GC105", path, message, help, at_key=True)
+
+
+def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Under a scaffold the answer is read from a text, and prompts are asked whole."""
+    reported: set[KeyPath] = set()
+    for cell in cells_of(spec) if not all(stated.plain for stated in stated_scaffolds(spec)) else ():
+        setting, scaffold = cell.setting, cell.setting.scaffolding
+        if scaffold is None:
+            continue
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        if setting.ranks or METHODS[setting.method].one_token:
+            key = "method"
+            message = f"`{scaffold.kind}` answers in text, which the method `{setting.method}` does not read"
+        elif setting.shots and setting.overflow == "drop_exemplars":
+            key, message = "overflow", "the prompts of a scaffold are asked whole: no exemplar can be dropped"
+        else:
+            continue
+        path = stated_at(spec, key, place) or ("harness",)
+        if path not in reported:
+            reported.add(path)
+            help = f"[[exclude]] these cells, or set another `{key}`"
+            yield source.diagnose("GC105", path, message, help)

@@ -1,0 +1,231 @@
+"""Documents as text: templates filled, tables in Markdown and LaTeX, and what a notebook shows."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from gridc.compiler.instrument.readers import ERROR
+from gridc.numbers import FORMS, figures, percent
+from gridc.reports import quantities
+from gridc.reports.words import better, model_at
+from gridc.schema.certificate import Certificate, Floor, PairedRow
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of `gridc/templates/reports`, filled. HTML templates escape by default."""
+    return _environment().get_template(template).render(**values)
+
+
+def shown_points(value: Fraction) -> int | float:
+    """A sum of scores as people write it: whole where it is."""
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def floor(measured: Floor | None) -> str:
+    """A noise floor in a line, what was not measured as such."""
+    if measured is None:
+        return "not measured"
+    moved = (
+        ""
+        if measured.max_moved is None
+        else f"; log-likelihoods moved by at most {figures(measured.max_moved, 2)} nats"
+    )
+    outcomes = f"{measured.changed} of {measured.outcomes} outcomes of {measured.calls} calls"
+    texts = f"{measured.texts_changed} of {measured.texts} texts"
+    return f"{outcomes} (95 % limit {percent(measured.limit)}) and {texts} changed{moved}"
+
+
+def unbroken(text: str) -> str:
+    """Shares that a narrow column does not part from their sign."""
+    return text.replace(" %", "\u00a0%")
+
+
+def in_configurations(row: PairedRow) -> str:
+    """What a paired report says of the models' orders, in a sentence."""
+    if len(row.by_model) < 2:
+        return "One model has no order to compare."
+    if not row.orderings:
+        return "No configuration has every model on both sides, so no order is compared."
+    flips = f"{row.flips} strict {'order' if row.flips == 1 else 'orders'} of a pair"
+    return (
+        f"The order of all models is the same in {row.same_order} of {row.orderings} configurations; "
+        f"{flips} {'is' if row.flips == 1 else 'are'} reversed."
+    )
+
+
+def markdown(text: object) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    escaped = "".join(
+        f"\\{character}" if character in "\\`*_{}[]<>()#+!|~$" else character for character in str(text)
+    )
+    return " ".join(escaped.split())
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("gridc", "templates/reports"),
+        autoescape=select_autoescape(["html.jinja", "html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals |= FORMS | {
+        "better": better,
+        "refusal_error": ERROR,
+        "needed_note": quantities.NUMBER_NEEDED,
+    }
+    environment.filters |= FORMS | {
+        "shown_points": shown_points,
+        "md": markdown,
+        "model_at": model_at,
+        "floor": floor,
+        "unbroken": unbroken,
+        "needed": quantities.needed_cell,
+        "in_configurations": in_configurations,
+    }
+    return environment
+
+
+PROSE = 28
+"""A column with a text of more characters than this is set as a paragraph in LaTeX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A table of text. `numeric` names the columns that are set flush right; `note` stands below."""
+
+    id: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[str] = frozenset()
+    note: str = ""
+
+
+def table_markdown(table: Printed, heading: str = "##") -> str:
+    """The table under its title. Text is shown as it is, on one line a row."""
+    lines = [f"{heading} {markdown(table.title)}", ""]
+    if not table.rows:
+        lines += ["None.", ""]
+    else:
+        rule = ["---:" if name in table.numeric else "---" for name in table.columns]
+        lines += [_markdown_row(map(markdown, table.columns)), _markdown_row(rule)]
+        lines += [_markdown_row(map(markdown, row)) for row in table.rows]
+        lines.append("")
+    if table.note and table.rows:
+        lines += [markdown(table.note), ""]
+    return "\n".join(lines)
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def as_latex(tables: Sequence[Printed], title: str) -> str:
+    """The tables as a file to `\\input`, each a `longtable` with `booktabs` rules."""
+    lines = [
+        f"% {_comment(title)}",
+        "% \\usepackage{booktabs,longtable,array,textcomp}",
+    ]
+    for table in tables:
+        lines += ["", *_longtable(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _longtable(table: Printed) -> list[str]:
+    columns = "".join(_column(table, place) for place in range(len(table.columns)))
+    head = f"{' & '.join(latex(name) for name in table.columns)} \\\\"
+    body = [f"{' & '.join(latex(cell) for cell in row)} \\\\" for row in table.rows]
+    empty = f"\\multicolumn{{{len(table.columns)}}}{{l}}{{None.}} \\\\"
+    note = [f"\\par\\noindent{{\\footnotesize {latex(table.note)}}}"] if table.note and table.rows else []
+    return [
+        f"\\begin{{longtable}}{{@{{}}{columns}@{{}}}}",
+        f"\\caption{{{latex(table.title)}}}\\label{{tab:{_label(table.id)}}}\\\\",
+        "\\toprule", head, "\\midrule", "\\endhead", "\\bottomrule", "\\endfoot",
+        *(body or [empty]),
+        "\\end{longtable}",
+        *note,
+    ]  # fmt: skip
+
+
+def _column(table: Printed, place: int) -> str:
+    if table.columns[place] in table.numeric:
+        return "r"
+    widths = [max((len(row[at]) for row in table.rows), default=0) for at in range(len(table.columns))]
+    prose = [at for at in range(len(table.columns)) if widths[at] > PROSE]
+    if place not in prose:
+        return "l"
+    width = 0.8 / (len(prose) + 0.3 * (len(widths) - len(prose)))
+    return f">{{\\raggedright\\arraybackslash}}p{{{width:.2f}\\linewidth}}"
+
+
+_SPECIAL = {
+    "\\": "\\textbackslash{}",
+    "{": "\\{",
+    "}": "\\}",
+    "$": "\\$",
+    "&": "\\&",
+    "#": "\\#",
+    "%": "\\%",
+    "_": "\\_",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    '"': "\\textquotedbl{}",
+    "`": "\\textasciigrave{}",
+    "'": "\\textquotesingle{}",
+    "-": "{-}",  # no dashes out of hyphens: `--figures` stays what it is
+    "[": "{[}",  # after a line's end it would open an optional argument
+    "]": "{]}",
+    "*": "{*}",
+    "\N{EN DASH}": "--",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{INFINITY}": "$\\infty$",
+    "\N{ALMOST EQUAL TO}": "$\\approx$",
+    "\N{LESS-THAN OR EQUAL TO}": "$\\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": "$\\geq$",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+}
+
+_MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
+"""The sign of a number, not the hyphen of a name."""
+
+
+def latex(text: object) -> str:
+    """Text that LaTeX sets as it is, on one line: nothing in it is a command, whoever wrote it.
+    Characters that LaTeX cannot set are left to its engine; control characters become spaces."""
+    shown = "".join(character if character.isprintable() else " " for character in str(text))
+    signed = _MINUS.sub("\N{MINUS SIGN}", " ".join(shown.split()))
+    return "".join(_SPECIAL.get(character, character) for character in signed)
+
+
+def _comment(text: str) -> str:
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def _label(name: str) -> str:
+    return "".join(character if character.isascii() and character.isalnum() else "-" for character in name)
+
+
+def plan_html(manifest: Mapping[str, Any]) -> str:
+    """A plan: envelopes, exclusions, counts, and what each model will cost."""
+    return render("notebook/plan.html.jinja", plan=manifest)
+
+
+def findings_html(certificate: Certificate, leading: Sequence[str], caveats: Sequence[str]) -> str:
+    """Findings: the most important sentences, what limits them, and every pair on its full envelope."""
+    return render("notebook/findings.html.jinja", certificate=certificate, leading=leading, caveats=caveats)
+
+
+def certificate_html(certificate: Certificate) -> str:
+    """A certificate: its sentences, every pair on its full envelope, and the hypotheses."""
+    return render("notebook/certificate.html.jinja", certificate=certificate)

@@ -19,7 +19,7 @@ def test_the_drawing_is_of_this_code() -> None:
 def test_a_way_that_the_code_does_not_take_is_an_error(
     monkeypatch: pytest.MonkeyPatch, stop: str, said: str
 ) -> None:
-    way: Mapping[str, Sequence[tuple[str, str]]] = {"a spec": (("diagnostics.codes", ""), (stop, ""))}
+    way: Mapping[str, Sequence[tuple[str, str]]] = {"a spec": (("diagnostics.errors", ""), (stop, ""))}
     monkeypatch.setattr(architecture, "WAYS", way)
     with pytest.raises(architecture.Stray, match=said):
         architecture.drawn(architecture.graph())

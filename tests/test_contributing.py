@@ -346,10 +346,10 @@ def test_it_is_written() -> None:
     "a statistic of a pair": Addition(
         {
             "gridc/statistics/envelope.py": (
-                ("    @property\n    def ceiling(",
+                ("    @property\n    def ceiling(self) -> Fraction:\n",
                  "    @property\n    def larger_side(self) -> int:\n"
                  "        return max(self.plus, self.minus)\n\n"
-                 "    @property\n    def ceiling("),
+                 "    @property\n    def ceiling(self) -> Fraction:\n"),
             ),
             "gridc/schema/certificate.py": (
                 ("    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;",

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import FileError
+from gridc.reports.exchange.audit_sheet import as_csv, as_page, harmless, labels_in
 from gridc.runtime.blinding import UNREADABLE, AuditRow, BlindedResponse, Sheet, blind
-from gridc.study.auditing import as_csv, as_page, harmless, labels_in
 
 LABELS = ("safe", "unsafe", UNREADABLE)
 TEXTS = [

@@ -17,11 +17,11 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import FileError
 from gridc.reports import verified_samples
+from gridc.reports.exchange import audit_sheet
 from gridc.runtime.blinding import JUDGING, AuditRow, Blind, BlindedResponse, Sheet, blind, judged, order_seed
 from gridc.runtime.store.events import Body, Event, Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest
-from gridc.study import auditing
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.rooms.stores import HOLDER, codes
 from tests.e2e.judged import serving
@@ -215,18 +215,18 @@ def sheet_of(*texts: str) -> Sheet:
 def taken_back(folder: Path, sheet: Sheet, rows: list[dict[str, str]]) -> set[str]:
     """What taking such a file back finds."""
     with (folder / "labels.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, auditing.COLUMNS)
+        writer = csv.DictWriter(file, audit_sheet.COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
     try:
-        auditing.labels_in(folder / "labels.csv", [sheet], {})
+        audit_sheet.labels_in(folder / "labels.csv", [sheet], {})
     except FileError as error:
         return {each.code for each in error.diagnostics}
     return set()
 
 
 def filled(sheet: Sheet) -> list[dict[str, str]]:
-    text = auditing.as_csv(sheet).removeprefix("\ufeff")
+    text = audit_sheet.as_csv(sheet).removeprefix("\ufeff")
     return [{**row, "label": "safe"} for row in csv.DictReader(io.StringIO(text, newline=""))]
 
 
@@ -234,7 +234,7 @@ RATER = "whoever hands back labels"
 
 
 @attack(RATER, "the texts of two rows of an audit's sheet are exchanged", "GC664",
-        instead((auditing, "_plain", lambda text: "")))  # fmt: skip
+        instead((audit_sheet, "_plain", lambda text: "")))  # fmt: skip
 def rows_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
     sheet = sheet_of("Yes.", "No.")
     one, other = filled(sheet)
@@ -243,8 +243,8 @@ def rows_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(RATER, "a row of the sheet of another study is put into this one's", "GC662",
-        instead((auditing, "_problems", nothing),
-                (auditing, "sheet_row", lambda sheet, _: sheet.rows[0])))  # fmt: skip
+        instead((audit_sheet, "_problems", nothing),
+                (audit_sheet, "sheet_row", lambda sheet, _: sheet.rows[0])))  # fmt: skip
 def row_of_another_sheet(folder: Path, _: MonkeyPatch) -> set[str]:
     sheet = sheet_of("Yes.", "No.")
     mine = filled(sheet)
@@ -255,9 +255,9 @@ ANY_SEPARATOR = "no part of a cell begins like a formula (`audit_sheet.harmless`
 
 
 @attack("the author of a model", "a response is a formula behind a semicolon, where spreadsheets part cells",
-        ANY_SEPARATOR, instead((auditing, "harmless", lambda text: text)))  # fmt: skip
+        ANY_SEPARATOR, instead((audit_sheet, "harmless", lambda text: text)))  # fmt: skip
 def formula_in_a_response(folder: Path, _: MonkeyPatch) -> set[str]:
-    text = auditing.as_csv(sheet_of("Yes;=cmd|' /C calc'!A0;", "No.\n=cmd|' /C calc'!A0"))
+    text = audit_sheet.as_csv(sheet_of("Yes;=cmd|' /C calc'!A0;", "No.\n=cmd|' /C calc'!A0"))
     cells = [
         cell
         for separator in ",;\t"

@@ -1,11 +1,11 @@
 """Named things that gridc has several of, each registered where it is defined.
 
-    LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders")
+    LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders", "gridc.adapters.benchmarks")
 
     @LOADERS.add("bbq")
     def load(file: File, loading: Loading) -> list[Item]: ...
 
-The first reading imports every module of the package, so that nobody keeps a list of them.
+The first reading imports every module of the packages, so that nobody keeps a list of them.
 `tests/test_registries.py` knows every registry, and docs/registries.md lists what is in each.
 """
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """What registers in the modules of a package, in the order of the places that are stated, and of names
+    """What registers in the modules of packages, in the order of the places that are stated, and of names
     where none is. Without a package: what registers in the registry's own module, in that order."""
 
-    def __init__(self, package: str = "") -> None:
-        self._package, self._lock = package, RLock()
-        self._filling, self._full = False, not package
+    def __init__(self, *packages: str) -> None:
+        self._packages, self._lock = packages, RLock()
+        self._filling, self._full = False, not packages
         self._things: dict[str, T] = {}
         self._places: dict[str, tuple[int, ...]] = {}
 
@@ -35,8 +35,8 @@ class Registry(Mapping[str, T]):
         def register(thing: T) -> T:
             if name in self._things:
                 raise ImportError(f"two things are registered as `{name}`: {self._things[name]!r}, {thing!r}")
-            if self._package and self._full:
-                raise ImportError(f"`{name}` is registered by a module that is not one of {self._package}")
+            if self._packages and self._full:
+                raise ImportError(f"`{name}` is registered by a module that is not one of {self._where}")
             self._things[name], self._places[name] = thing, place
             return thing
 
@@ -51,11 +51,15 @@ class Registry(Mapping[str, T]):
     def __len__(self) -> int:
         return len(self._filled())
 
+    @property
+    def _where(self) -> str:
+        return " or ".join(self._packages)
+
     def _filled(self) -> Mapping[str, T]:
         if not self._full:
             with self._lock:
                 if self._filling:
-                    raise ImportError(f"what registers in {self._package} is read while it is imported")
+                    raise ImportError(f"what registers in {self._where} is read while it is imported")
                 if not self._full:
                     self._fill()
         return self._things
@@ -63,8 +67,9 @@ class Registry(Mapping[str, T]):
     def _fill(self) -> None:
         self._filling = True
         try:
-            for module in iter_modules(import_module(self._package).__path__, f"{self._package}."):
-                import_module(module.name)
+            for package in self._packages:
+                for module in iter_modules(import_module(package).__path__, f"{package}."):
+                    import_module(module.name)
         finally:
             self._filling = False
         order = sorted(self._things, key=lambda name: (self._places[name], name))

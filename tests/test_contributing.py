@@ -123,7 +123,7 @@ ADDITIONS = {
     "a loader": Addition(
         {
             "gridc/schema/items.py": (after('    "mmlu": LoaderKind(),\n', '    "news": LoaderKind(),\n'),),
-            "gridc/compiler/inputs/loaders/news.py": (("", NEWS),),
+            "gridc/adapters/benchmarks/news.py": (("", NEWS),),
             "tests/compiler/test_gold.py": (
                 ('FORMATS = (\n',
                  'FORMATS = (\n    Format(\n        "news", "news.jsonl", jsonl,\n'
@@ -136,13 +136,13 @@ ADDITIONS = {
         (REGISTRIES, REGISTRY, "tests/compiler/test_gold.py", "tests/test_docs.py", PUBLISHED),
         mistakes={
             "the first option is always right": (
-                "gridc/compiler/inputs/loaders/news.py", ('row["key"])', "0)"),
+                "gridc/adapters/benchmarks/news.py", ('row["key"])', "0)"),
             ),
             "the options stand the other way round": (
-                "gridc/compiler/inputs/loaders/news.py", ('tuple(row["list"])', 'tuple(row["list"][::-1])'),
+                "gridc/adapters/benchmarks/news.py", ('tuple(row["list"])', 'tuple(row["list"][::-1])'),
             ),
             "it is not registered": (
-                "gridc/compiler/inputs/loaders/news.py", ('@LOADERS.add("news")\n', ""),
+                "gridc/adapters/benchmarks/news.py", ('@LOADERS.add("news")\n', ""),
             ),
         },
     ),
@@ -319,9 +319,9 @@ def test_it_is_opened() -> None:
         {
             "gridc/reports/exchange/__init__.py": (
                 after("EXPORTS: Mapping[str, Export] = {\n",
-                      '    "echo": Export("Echo.", ".echo", "{}", "echo"),\n'),
+                      '    "echo": Export("Echo.", ".echo", "{}", "adapters.exports.echo"),\n'),
             ),
-            "gridc/reports/exchange/echo.py": (
+            "gridc/adapters/exports/echo.py": (
                 ("", '"""Echo."""\n\nfrom pathlib import Path\n\n\n'
                      "def export(compiled: object, lock: object, results: Path, target: Path) -> Path:\n"
                      "    return target\n"),

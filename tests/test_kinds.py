@@ -65,10 +65,12 @@ FAMILIES = {
     ),
     "reader": family(f"{INSTRUMENT}/readers.py", names=READERS),
     "scaffold": family(
-        f"{SCHEMA}/effects.py", f"{INSTRUMENT}/scaffolds", names=TAKES,
+        f"{SCHEMA}/effects.py", f"{INSTRUMENT}/scaffolds", "gridc/adapters/frameworks.py", names=TAKES,
     ),
     "engine": family(f"{SCHEMA}/models.py", "gridc/runtime/engines", names=ENGINES),
-    "loader": family(f"{SCHEMA}/items.py", "gridc/compiler/inputs/loaders", names=LOADER_KINDS),
+    "loader": family(
+        f"{SCHEMA}/items.py", "gridc/adapters/benchmarks", "gridc/compiler/inputs/loaders", names=LOADER_KINDS
+    ),
     "estimator": family(
         f"{SCHEMA}/inference.py", "gridc/compiler/hypotheses/tested.py", f"{SHELVES[1]}/regression.py",
         names=get_args(Analysis.model_fields["estimator"].annotation), word=r"\bestimator\b",

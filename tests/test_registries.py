@@ -134,13 +134,13 @@ REGISTRIES = {
     "loaders": Kept(
         LOADERS,
         tried=lambda: {each.loader for each in FORMATS},
-        look=Look("gridc/compiler/inputs/loaders", ("File", "Loading"), "list[Item]"),
+        look=Look("gridc/adapters/benchmarks", ("File", "Loading"), "list[Item]"),
         page="benchmarks.md",
     ),
     "log readers": Kept(
         LOG_READERS,
         tried=lambda: LOGS,
-        look=Look("gridc/compiler/inputs/logs", ("LogFile",), "Iterator[LogRun]"),
+        look=Look("gridc/adapters/logs", ("LogFile",), "Iterator[LogRun]"),
         page="logs.md",
         called=lambda name: f"| {PACKAGES.get(name, LOG_READERS[name].PACKAGE)}",
     ),
@@ -169,8 +169,8 @@ REGISTRIES = {
         tried=lambda: mentioned(EXPORTS, r'"?export"?[(,]\s+"{}"|export\("{}"'),
         page="sharing.md",
         called=lambda name: f"gridc export {name}",
-        look=Look("gridc/reports/exchange", ("Compiled", "Lock", "Path", "Path"), "Path"),
-        code=lambda form: import_module(f"gridc.reports.exchange.{form.module}").export,
+        look=Look("gridc/adapters/exports", ("Compiled", "Lock", "Path", "Path"), "Path"),
+        code=lambda form: import_module(f"gridc.{form.module}").export,
         says=lambda form: form.help,
     ),
     "pages": Kept(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.inputs.loaders.anthropic_evals import split
+from gridc.adapters.benchmarks.anthropic_evals import split
 from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Fields, Loading

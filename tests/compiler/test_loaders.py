@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.inputs.loaders import bbq, truthfulqa
+from gridc.adapters.benchmarks import bbq, truthfulqa
 from gridc.compiler.inputs.loaders.files import File, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest

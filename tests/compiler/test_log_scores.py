@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from gridc.compiler.inputs.logs import (
+from gridc.adapters.logs import (
     evalplus,
     every_eval,
     helm,
@@ -22,9 +22,9 @@ from gridc.compiler.inputs.logs import (
     opencompass,
     plain,
     promptfoo,
-    read_logs,
     resolved,
-)  # fmt: skip
+)
+from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader
 from tests.compiler import test_log_formats as logged

@@ -116,6 +116,8 @@ def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:
 @pytest.mark.parametrize(
     "shelf",
     (
+        "adapters/benchmarks",
+        "adapters/exports",
         "compiler/inputs/loaders",
         "compiler/frontend/checks",
         "compiler/preflight",
@@ -130,7 +132,7 @@ def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
     root = Path(gridc.__file__).parent
     sources = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
     plugins = (root.parent / "docs" / "plugins.md").read_text("utf-8")
-    exports = {root / "reports" / "exchange" / f"{form.module}.py" for form in EXPORTS.values()}
+    exports = {root / f"{form.module.replace('.', '/')}.py" for form in EXPORTS.values()}
     for path in (root / shelf).glob("[a-z]*.py"):
         others = "".join([plugins, *(text for other, text in sources.items() if other != path)])
         name = path.stem

@@ -8,8 +8,8 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 import gridc
+from gridc.adapters.exports import eval_results
 from gridc.diagnostics.errors import UsageError
-from gridc.reports.exchange import eval_results
 from gridc.reports.files import read_deck
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -27,7 +27,7 @@ from typing import Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
-from gridc.compiler.instrument.scaffolds.frameworks import langchain
+from gridc.adapters.frameworks import langchain
 
 
 class State(TypedDict):
@@ -91,7 +91,7 @@ from dataclasses import dataclass
 
 from agents import Agent, ModelSettings, Runner, function_tool
 
-from gridc.compiler.instrument.scaffolds.frameworks import openai_agents
+from gridc.adapters.frameworks import openai_agents
 
 
 def pair(scaffold, task, model):

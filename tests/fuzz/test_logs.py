@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.logs import plain
+from gridc.adapters.logs import plain
 from tests.fuzz.logs import PLAIN, Logs
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gridc.adapters.logs.lm_eval import _arguments
 from gridc.compiler.inputs.logs import read_logs
-from gridc.compiler.inputs.logs.lm_eval import _arguments
 from gridc.reports.recorded.cells import settings_of
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.inputs.logs import UNFORESEEN, ReadLogs
-from gridc.compiler.inputs.logs.every_eval import OWN
 from gridc.compiler.inputs.logs.files import log_error
-from gridc.compiler.inputs.logs.records import LogAnswer
+from gridc.compiler.inputs.logs.records import OWN, LogAnswer
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
 from gridc.reports.certificate import certify

@@ -6,7 +6,7 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler.inputs.loaders import crows_pairs, toxigen
+from gridc.adapters.benchmarks import crows_pairs, toxigen
 from gridc.compiler.instrument import item, options
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.lowering import requests as asking

@@ -1,7 +1,8 @@
 """Loaders: the compiler's front ends. Each reads one upstream file format into items.
 
 A loader is a pure function from a file and what the spec says of its loading to items in file order. One more
-is a module here that registers it in `files.LOADERS`, and a row of `schema.items.LOADER_KINDS`.
+is a module of `gridc.adapters.benchmarks` that registers it in `files.LOADERS`, and a row of
+`schema.items.LOADER_KINDS`. Here is what they share, and the loader of any table (`rows`).
 `docs/benchmarks.md` says of each which file it reads, which answer is right and what is odd about it.
 """
 

@@ -168,7 +168,7 @@ class File:
 
 
 Loader = Callable[[File, Loading], list[Item]]
-LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders")
+LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders", "gridc.adapters.benchmarks")
 """By the `loader` of the language; what each has to be told is in `schema.items.LOADER_KINDS`."""
 
 

@@ -1,8 +1,8 @@
 """The logs that other packages wrote, read: one module a format, all giving the same records (`records`).
 
-A format is a module that calls `log_reader`. Files are a stranger's: they are read within bounds (`files`),
-and a log that contradicts itself is refused as a whole. A format that is known and not read is `REFUSED`:
-what its files lack, and where the score of each answer is.
+A format is a module of `gridc.adapters.logs` that calls `log_reader`. Files are a stranger's: they are read
+within bounds (`files`), and a log that contradicts itself is refused as a whole. A format that is known and
+not read is `REFUSED`: what its files lack, and where the score of each answer is.
 """
 
 import os

@@ -16,6 +16,9 @@ from gridc.schema.comparison import AnswerState, Aspect
 
 DESCRIPTION = "gridc"
 """The name of the folder beside the logs that gridc exported which describes their study."""
+OWN = "gridc_"
+"""Before the name of what only an export of gridc says of an answer."""
+AXIS = f"{OWN}axis_"
 MOST_ITEMS = 2_000_000
 """Items that a benchmark is said to have: those that no log names take memory too."""
 WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
@@ -182,7 +185,7 @@ class LogReader(Protocol):
     def runs(self, file: LogFile) -> Iterator[LogRun]: ...
 
 
-LOG_READERS: Registry[LogReader] = Registry("gridc.compiler.inputs.logs")
+LOG_READERS: Registry[LogReader] = Registry("gridc.adapters.logs")
 """By the name of the module."""
 
 

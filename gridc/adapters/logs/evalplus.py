@@ -1,6 +1,7 @@
 """Results of EvalPlus: `..._eval_results.json`, each program run on the base tests and on the extra ones.
 
-As EvalPlus counts it, a program passes `plus` if it passes the base tests and the extra ones."""
+As EvalPlus counts it, a program passes `plus` if it passes the base tests and the extra ones.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

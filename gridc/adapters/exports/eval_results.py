@@ -1,5 +1,6 @@
 """Point scores as `.eval_results/*.yaml` of a model's repository on the Hugging Face hub, a file a model, by
-huggingface_hub's own classes. The format names a data set of the hub: no other benchmark has an entry."""
+huggingface_hub's own classes. The format names a data set of the hub: no other benchmark has an entry.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

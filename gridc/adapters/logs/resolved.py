@@ -2,21 +2,15 @@
 `resolved`. Items are instance ids; the lists have no content.
 
 A list that names only what was resolved leaves the rest out: an instance that another list or another run
-names, or that there are more of by `total_instances`, it did not resolve."""
+names, or that there are more of by `total_instances`, it did not resolve.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
-from gridc.compiler.inputs.logs.records import (
-    MOST_ITEMS,
-    LogAnswer,
-    LogRun,
-    PrintedScore,
-    axis,
-    log_reader,
-)
+from gridc.compiler.inputs.logs.records import MOST_ITEMS, LogAnswer, LogRun, PrintedScore, axis, log_reader
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"

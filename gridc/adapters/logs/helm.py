@@ -1,5 +1,6 @@
 """Runs of HELM: `per_instance_stats.json`, with what its folder has beside it: the run's spec in
-`run_spec.json`, the requests with their texts in `scenario_state.json` and the aggregates in `stats.json`."""
+`run_spec.json`, the requests with their texts in `scenario_state.json` and the aggregates in `stats.json`.
+"""
 
 import math
 import re

@@ -1,5 +1,6 @@
 """Results of OpenCompass: `results/MODEL/DATASET.json` with its details, and the texts of
-`predictions/MODEL/DATASET.json`, a whole file or parts `DATASET_0.json`, `DATASET_1.json`."""
+`predictions/MODEL/DATASET.json`, a whole file or parts `DATASET_0.json`, `DATASET_1.json`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

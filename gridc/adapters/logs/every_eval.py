@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
+    AXIS,
+    OWN,
     LogAnswer,
     LogAxis,
     LogRun,
@@ -27,9 +29,6 @@ ROWS = frozenset(("evaluation_id", "sample_id", "evaluation"))
 SHAPES: tuple[frozenset[str], ...] = (AGGREGATE, ROWS)
 log_reader(__name__, 40)
 READING = "score"
-OWN = "gridc_"
-"""What the names begin with that gridc's export has among the free details of the format."""
-AXIS = f"{OWN}axis_"
 KNOWN = {state: state for state in STATES}
 UNKNOWN = (
     "failed, cut off and unreadable answers: the format has no place for them",

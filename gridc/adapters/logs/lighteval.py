@@ -1,5 +1,6 @@
 """Details of lighteval: `details/MODEL/TIME/details_TASK_TIME.parquet`, one row an answer, with the settings
-and scores of `results/MODEL/results_TIME.json`."""
+and scores of `results/MODEL/results_TIME.json`.
+"""
 
 import math
 import re

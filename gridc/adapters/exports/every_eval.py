@@ -19,8 +19,7 @@ from uuid import UUID
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.logs.every_eval import AXIS, OWN
-from gridc.compiler.inputs.logs.records import DESCRIPTION
+from gridc.compiler.inputs.logs.records import AXIS, DESCRIPTION, OWN
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan

@@ -5,8 +5,8 @@ COMPILED = '''"""The outcome moves the predicted way, by more than the margin.""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gridc.compiler.hypotheses.contrast import ContrastKind, at_margin_words, without_margin
-from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
+from gridc.compiler.hypotheses.contrast import ContrastKind, without_margin
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
@@ -42,8 +42,8 @@ class Superiority(ContrastKind):
     def claims(self, hypothesis: ContrastHypothesis) -> Claims:
         return Claims(BOTH, 1)
 
-    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
-        return at_margin_words(hypothesis, "the far side of")
+    def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
+        return self.at_margin_words(hypothesis, design, "the far side of")
 
     def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
         """What lies between effect and margin is room, as a margin is where there is no effect."""
@@ -60,27 +60,13 @@ class Superiority(ContrastKind):
         help = f"--effect {hypothesis.id}=20, above its margin"
         return Problem(f"`{hypothesis.id}` does not say how large a difference is to be found", help)
 
-
-KIND = Superiority()
-'''
-
-REPORTED = '''"""Levels that are better than the reference by more than the margin."""
-
-from gridc.compiler.hypotheses.superiority import KIND
-from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
-from gridc.schema.inference import ContrastHypothesis
-
-
-class SuperiorityDecision(ContrastDecision):
-    kind = KIND
-
     def claimed(self, hypothesis: ContrastHypothesis) -> str:
         by = "" if hypothesis.margin is None else f" by more than {hypothesis.margin.pp:g} pp"
         way = "rises" if hypothesis.side == "greater" else "falls"
         return f", that it {way}{by} between levels of {hypothesis.axis}"
 
 
-DECISION = SuperiorityDecision()
+KIND = Superiority()
 '''
 
 RULES = """    ("superiority", "greater", (max(above(1, MARGIN), above(2, MARGIN)),
@@ -120,7 +106,6 @@ def test_the_plan_knows_what_a_change_can_show():
 '''
 
 _MODULE = "gridc/compiler/hypotheses/superiority.py"
-_REPORT = "gridc/reports/findings/hypotheses/superiority.py"
 
 MISTAKES = {
     "its p-values are those of a difference": (
@@ -141,6 +126,6 @@ MISTAKES = {
     "its power is that of its precedent": (_MODULE, ("    def chance(", "    def unasked(")),
     "the verdict where both are found is not said": (_MODULE, ('    first: Decided = "supported"\n', "")),
     "its claims are not counted": (_MODULE, ("    def claims(", "    def uncounted(")),
-    "its claim has no words": (_REPORT, ("    def claimed(", "    def unworded(")),
+    "its claim has no words": (_MODULE, ("    def claimed(", "    def unworded(")),
 }
 """An addition that is wrong although every file is there: by what is wrong, the file and the edit of it."""

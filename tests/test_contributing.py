@@ -304,7 +304,6 @@ def test_it_is_opened() -> None:
                  'description="superiority: it moves beyond the margin; difference: the outcome moves;'),
             ),
             "gridc/compiler/hypotheses/superiority.py": (("", superiority.COMPILED),),
-            "gridc/reports/findings/hypotheses/superiority.py": (("", superiority.REPORTED),),
             "tests/reports/test_rules.py": (after("EXPECTED = [\n", superiority.RULES),),
             "docs/statistics.md": (
                 ("| noninferiority | it is", "| superiority | it is | it is not |\n| noninferiority | it is"),

@@ -24,7 +24,7 @@ PACKAGES = ("gridc", "tests", "tools", "benchmarks")
 SECONDS = ROOT / ".pytest_cache" / "v" / "gridc" / "seconds"
 UNKNOWN = 3.0
 """How many seconds a file is taken to need that was never run here."""
-LOADS_ALL = "modules_of_kinds(__name__"
+LOADS_ALL = "of_kind(__name__"
 """A package that reads every module beside it."""
 NAMED = re.compile(rf"""["']((?:{"|".join(PACKAGES)})(?:\.\w+)+\.?)""")
 """A module in a string, or the package before the name that an f-string puts in."""

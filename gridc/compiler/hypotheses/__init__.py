@@ -15,19 +15,18 @@ from gridc.schema.inference import HYPOTHESIS_KINDS, AnyHypothesis
 from gridc.schema.spec import Spec
 
 
-def modules_of_kinds(package: str, constant: str) -> dict[str, Any]:
-    """What the module of each kind in a package calls `constant`, by the `kind` of the language. Raises
-    ImportError for a kind without a module, or a module without it."""
-    by_kind = {}
-    for kind in HYPOTHESIS_KINDS:
-        name = f"{package}.{kind}"
-        if find_spec(name) is None or not hasattr(module := import_module(name), constant):
-            raise ImportError(f"`{kind}` is a hypothesis kind of the language and needs {name}.{constant}")
-        by_kind[kind] = getattr(module, constant)
-    return by_kind
+def of_kind(package: str, kind: str, constant: str) -> Any:
+    """What the module of a `kind` of the language in a package calls `constant`. Raises ImportError where
+    there is no such module, or it has none."""
+    name = f"{package}.{kind}"
+    if find_spec(name) is None or not hasattr(module := import_module(name), constant):
+        raise ImportError(f"`{kind}` is a hypothesis kind of the language and needs {name}.{constant}")
+    return getattr(module, constant)
 
 
-KINDS: Mapping[str, HypothesisKind[Any]] = modules_of_kinds(__name__, "KIND")
+KINDS: Mapping[str, HypothesisKind[Any]] = {
+    kind: of_kind(__name__, kind, "KIND") for kind in HYPOTHESIS_KINDS
+}
 """By the `kind` of the language."""
 
 

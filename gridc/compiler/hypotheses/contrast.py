@@ -11,7 +11,7 @@ import numpy as np
 from gridc.compiler.hypotheses.kind import Levels, Misfit, PlannedTest, Problem, Reference, comparable_levels
 from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
 from gridc.diagnostics.errors import KeyPath
-from gridc.schema.inference import MODELS, ContrastHypothesis, Margin
+from gridc.schema.inference import MODELS, ContrastHypothesis, Margin, between
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
@@ -45,6 +45,11 @@ class ContrastKind(Tested[ContrastHypothesis]):
     def claim(self) -> ClaimKind:
         """Of the test whose power it has."""
 
+    @abstractmethod
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        """The margin and the axis of a claim that means nothing without them, behind the name of the kind."""
+
+    compares_levels = True
     interacts = False
 
     def references(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Reference]:
@@ -228,6 +233,12 @@ def assumed(hypothesis: ContrastHypothesis) -> str:
     if margin is not None and margin.about == "these_units":
         words += ", of items: on these units alone"
     return words
+
+
+def within_words(hypothesis: ContrastHypothesis) -> str:
+    """A claim that the levels do not differ, by no more than the margin where there is one."""
+    within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
+    return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:

@@ -59,5 +59,8 @@ class Difference(ContrastKind):
             return other
         return f'say which way: side = "greater" or side = "less"; or {other}'
 
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        return ""
+
 
 KIND = Difference()

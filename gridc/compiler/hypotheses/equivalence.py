@@ -6,6 +6,7 @@ from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
     no_effect_to_find,
     within,
+    within_words,
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem
@@ -45,6 +46,9 @@ class Equivalence(ContrastKind):
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
         return within(hypothesis)
+
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        return within_words(hypothesis)
 
 
 KIND = Equivalence()

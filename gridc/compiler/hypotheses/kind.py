@@ -206,6 +206,9 @@ class Pair(NamedTuple):
 class HypothesisKind(Protocol[H]):
     """A kind of hypothesis: what it names, what it compares, what it claims, and what a design can show."""
 
+    compares_levels: bool = False
+    """Whether it is about levels of an axis against a reference, which are decided in one way."""
+
     @abstractmethod
     def references(self, hypothesis: H, spec: Spec) -> Iterator[Reference]:
         """The ids that it uses for other tables."""

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
+    assumed,
     no_effect_to_find,
     within,
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem, benchmarks_of
-from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, rate_kind
+from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, between, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import ClaimKind
@@ -54,6 +55,12 @@ class Noninferiority(ContrastKind):
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
         return within(hypothesis)
+
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        """With its side, whichever score is the better one."""
+        by = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
+        way = "fall" if hypothesis.side == "greater" else "rise"
+        return f", that it does not {way}{by} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 KIND = Noninferiority()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within
+from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within, within_words
 from gridc.compiler.hypotheses.kind import BOTH, Claims, PlannedTest, Problem
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
@@ -47,6 +47,9 @@ class NullControl(ContrastKind):
         shown = replace(test, claim="inside")
         within = power(shown, self.at_margin_layout(hypothesis, design), assumed, 0.0)
         return min(self.chance(test, layout, assumed, effect), within)
+
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        return within_words(hypothesis)
 
 
 KIND = NullControl()

@@ -15,8 +15,7 @@ from benchmarks.synthetic import fill
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
-from gridc.reports.findings.hypotheses import comparison, contrasts
-from gridc.reports.findings.hypotheses.difference import DECISION
+from gridc.reports.findings.hypotheses import DECISIONS, comparison, contrasts
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.hypotheses import ContrastRow
@@ -44,7 +43,8 @@ def published(level: str, **where: Any) -> ContrastRow:
     stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
     hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
     measured = Measured(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
-    effect = DECISION.decide(measured, hypothesis)
+    effect: Any = DECISIONS["difference"].decide(measured, hypothesis)
+    found: ContrastRow
     (found,) = effect.contrasts
     return found
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.hypotheses import modules_of_kinds, sharing
+from gridc.compiler.hypotheses import KINDS, of_kind, sharing
 from gridc.numbers import counted
 from gridc.reports.findings.certification import Region
+from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
 from gridc.reports.findings.hypotheses.decision import Decision
 from gridc.reports.findings.hypotheses.finding import (
     HypothesisFinding,
@@ -16,7 +17,7 @@ from gridc.reports.findings.hypotheses.finding import (
     rate_of,
     readings,
 )
-from gridc.reports.words import KINDS
+from gridc.reports.words import KINDS as KINDS_OF_UNITS
 from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow
 from gridc.schema.spec import Spec
 from gridc.statistics.reproducibility import digits
@@ -141,7 +142,7 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         if (line := DECISIONS[finding.kind].line(finding, complete)) is not None
     ]
     if lines:
-        assumed = f"intervals and p-values assume independent units, {KINDS}"
+        assumed = f"intervals and p-values assume independent units, {KINDS_OF_UNITS}"
         yield f"Effects ({assumed}): {'; '.join(lines)}."
     untested: dict[FailureRow, list[str]] = {}
     for hypothesis in hypotheses:
@@ -152,5 +153,13 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         yield f"Without the estimator's test: {'; '.join(why)}."
 
 
-DECISIONS: Mapping[str, Decision[Any]] = modules_of_kinds(__name__, "DECISION")
-"""By the `kind` of the language. What the compiler knows about a kind is `compiler.hypotheses.KINDS`."""
+def _decision(name: str, kind: Any) -> Decision[Any]:
+    own: Decision[Any] = (
+        ContrastDecision(kind) if kind.compares_levels else of_kind(__name__, name, "DECISION")
+    )
+    return own
+
+
+DECISIONS: Mapping[str, Decision[Any]] = {name: _decision(name, kind) for name, kind in KINDS.items()}
+"""By the `kind` of the language. Whatever compares levels with a reference is decided in one way, by what its
+kind says of itself; another has a module of its name here."""

@@ -1,7 +1,6 @@
 """Levels of an axis against a reference: difference, equivalence, non-inferiority, no effect."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import inf, log
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
-from gridc.numbers import number
+from gridc.numbers import number, told_p
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
@@ -39,7 +38,7 @@ from gridc.schema.hypotheses import (
     TestRow,
     TrendRow,
 )
-from gridc.schema.inference import ContrastHypothesis, between, rate_kind
+from gridc.schema.inference import ContrastHypothesis, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.bounded_means import agreed, jointly, of_direction
@@ -52,12 +51,33 @@ from gridc.statistics.verdicts import Evidence
 
 
 class ContrastDecision(EffectDecision[ContrastHypothesis]):
-    """A verdict on levels of an axis against a reference, by the rule of its kind."""
+    """A verdict on levels of an axis against a reference, by the rule of its kind: what the compiler knows of
+    it, and what it calls its claim."""
+
+    def __init__(self, kind: ContrastKind) -> None:
+        self._kind = kind
 
     @property
-    @abstractmethod
     def kind(self) -> ContrastKind:
-        """What the compiler knows of it."""
+        return self._kind
+
+    def claimed(self, hypothesis: ContrastHypothesis) -> str:
+        return self.kind.claimed(hypothesis)
+
+    def further(self, finding: HypothesisFinding, effect: EffectRow) -> Iterator[str]:
+        """An effect that is found and lies within the margin is said to be both."""
+        inside = [
+            contrast.change
+            for contrast in effect.contrasts
+            if contrast.change.margins and contrast.change.margins[0].holds
+        ]
+        if inside and self.kind.finds_effects and finding.verdict == "supported":
+            names, first = ", ".join(change.level for change in inside), inside[0]
+            p = told_p(max(change.margins[0].p for change in inside))
+            yield (
+                f"It is found and smaller than the margin: {names} and {first.reference} are equivalent "
+                f"within {first.margins[0].pp:g} pp ({p}, uncorrected)."
+            )
 
     def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> EffectRow:
         return _decide(measured, hypothesis, self.kind)
@@ -91,12 +111,6 @@ OF_ITEMS = "which assumes that items are independent given their unit"
 
 def _on_these_units(stated: ContrastHypothesis) -> bool:
     return stated.margin is not None and stated.margin.about == "these_units"
-
-
-def within_words(hypothesis: ContrastHypothesis) -> str:
-    """A claim that the levels do not differ, by no more than the margin where there is one."""
-    within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
 def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:

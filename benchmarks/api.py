@@ -26,7 +26,7 @@ from typing import Any
 import httpx
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.inputs.models import prices_of
+from gridc.compiler.inputs.prices import prices_of
 from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine

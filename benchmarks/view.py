@@ -26,7 +26,7 @@ import anyio
 import httpx
 
 from benchmarks.synthetic import make
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app
 from gridc.viewer.view import OpenStore
@@ -69,21 +69,21 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
     item = {number: draw.choice(_names(items[benchmark])) for number, _, _, benchmark, _ in some}
 
     def listed(**filters: str) -> str:
-        return addresses.samples(stamp, "", **filters)
+        return page_links.samples(stamp, "", **filters)
 
     def other(model: str) -> str:
         return models[models.index(model) - 1]
 
-    yield "study, all surfaces", [(addresses.study(stamp), (_SCORES, []))] * 5
+    yield "study, all surfaces", [(page_links.study(stamp), (_SCORES, []))] * 5
     yield (
         "surface of a pair",
-        [(addresses.surface(stamp, b, m, other(m)), (_SCORES, [])) for _, _, m, b, _ in some],
+        [(page_links.surface(stamp, b, m, other(m)), (_SCORES, [])) for _, _, m, b, _ in some],
     )
-    yield "cell", [(addresses.cell(stamp, key), (_ROWS.format("s.cell = ?"), [n])) for n, key, *_ in some]
+    yield "cell", [(page_links.cell(stamp, key), (_ROWS.format("s.cell = ?"), [n])) for n, key, *_ in some]
     yield (
         "items that differ",
         [
-            (addresses.pair(stamp, b, where, m, other(m)), (_PAIR, [n, by_place[other(m), b, where]]))
+            (page_links.pair(stamp, b, where, m, other(m)), (_PAIR, [n, by_place[other(m), b, where]]))
             for n, _, m, b, where in some
         ],
     )
@@ -91,18 +91,18 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
         "item",
         [
             (
-                addresses.item(stamp, b, item[n]),
+                page_links.item(stamp, b, item[n]),
                 (_ROWS.format("s.item = ? AND s.cell IN (SELECT id FROM cell)"), [item[n]]),
             )
             for n, _, _, b, _ in some
         ],
     )
-    yield "sample", [(addresses.sample(stamp, key, item[n]), (_SAMPLE, [n, item[n]])) for n, key, *_ in some]
+    yield "sample", [(page_links.sample(stamp, key, item[n]), (_SAMPLE, [n, item[n]])) for n, key, *_ in some]
     yield (
         "side by side",
         [
             (
-                addresses.beside(stamp, key, f"{other(m)}/{b}/{where}", item[n]),
+                page_links.beside(stamp, key, f"{other(m)}/{b}/{where}", item[n]),
                 (_SAMPLE, [n, item[n]]),
             )
             for n, key, m, b, where in some
@@ -161,8 +161,8 @@ def main(folder: Path, items: int | None) -> None:
 
 
 async def _measured(viewer: Viewer, path: Path) -> bool:
-    transport = httpx.ASGITransport(app=app(viewer, addresses.PORT))
-    async with httpx.AsyncClient(transport=transport, base_url=addresses.server()) as client:
+    transport = httpx.ASGITransport(app=app(viewer, page_links.PORT))
+    async with httpx.AsyncClient(transport=transport, base_url=page_links.server()) as client:
 
         async def get(address: str) -> float:
             started = time.process_time()
@@ -180,7 +180,7 @@ async def _measured(viewer: Viewer, path: Path) -> bool:
         during = []
         while (progress := viewer.sources[0].index.ensure(0)).running:
             began = time.perf_counter()
-            await get(addresses.cell(study.stamp, study.cells[0].key))
+            await get(page_links.cell(study.stamp, study.cells[0].key))
             during.append(1000 * (time.perf_counter() - began))
             await anyio.sleep(0.2)
         size = viewer.sources[0].index._path.stat().st_size / 2**20

@@ -9,7 +9,7 @@ import pytest
 CODE = '''
 import json
 import os
-from gridc.compiler.inputs.loaders.files import BadRow, Malformed
+from gridc.compiler.inputs.loaders.parsing import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import follow
 from gridc.compiler.instrument.scaffolds.turns import Turn

@@ -65,7 +65,7 @@ _BOX = re.compile(r"\\boxed\{\s{0,4}(\w{1,4})\s{0,4}\}")'''
 
 NEWS = '''"""News."""
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, items, json_lines
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, items, json_lines
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

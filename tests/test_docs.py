@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.loaders.files import LOADERS
+from gridc.compiler.inputs.loaders.parsing import LOADERS
 from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS

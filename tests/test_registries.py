@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gridc.compiler.inputs.loaders.files import LOADERS
+from gridc.compiler.inputs.loaders.parsing import LOADERS
 from gridc.compiler.inputs.logs.records import LOG_READERS
 from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from gridc.compiler.frontend.locate import NotFound, fitting, is_pattern
+from gridc.compiler.frontend.lookup import NotFound, fitting, is_pattern
 from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
-from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed, Records, at, records
+from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, GOLDS, guess, says_what_earns
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed, Records, at, records
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular

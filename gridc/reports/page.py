@@ -12,7 +12,7 @@ from typing import Any
 from gridc.compiler.frontend.unsupported import decided
 from gridc.compiler.grid.cells import ONLY
 from gridc.numbers import hundredths, number, p_value, percent
-from gridc.reports import addresses, figures
+from gridc.reports import figures, page_links
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
@@ -96,10 +96,10 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     return render(
         "page.html.jinja",
         policy=_policy(script),
-        addresses=addresses,
+        addresses=page_links,
         decided=decided,
         bang=index_asked(spec),
-        viewer=addresses.server(),
+        viewer=page_links.server(),
         strongest=_strongest(findings, sections),
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
         answers=_answers(certificate),
@@ -157,7 +157,7 @@ def _answers(certificate: Certificate) -> dict[tuple[str, ...], list[tuple[str, 
     differ) in the configuration that shows it, for each of both models that leads somewhere."""
     return {
         (row.benchmark, f"{pair.a}/{pair.b}"): [
-            (model, addresses.pair(certificate.stamp, row.benchmark, seen.configuration, pair.a, pair.b))
+            (model, page_links.pair(certificate.stamp, row.benchmark, seen.configuration, pair.a, pair.b))
             for model, seen in ((pair.a, pair.witness_plus), (pair.b, pair.witness_minus))
             if seen is not None
         ]

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.models import TokenPrice, prices_of
+from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import behaviour_differences, brief, differences, log_path, reconcile
 from gridc.compiler.lock.lock import Lock, holds_fingerprints

@@ -32,7 +32,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines import open_hf
-from gridc.runtime.engines.api.records import Paying
+from gridc.runtime.engines.api.attempts import Paying
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.events import DrawSpread, NoiseMeasured, ReferenceCompared, ShapeNoise

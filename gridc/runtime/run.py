@@ -13,7 +13,9 @@ from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.grid.configurations import has_judged
-from gridc.compiler.inputs.models import ModelIdentity, TokenPrice, prices_of, reach_of
+from gridc.compiler.inputs.addresses import reach_of
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
@@ -28,7 +30,7 @@ from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, Unavai
 from gridc.runtime import blinding, judging
 from gridc.runtime import noise as reference
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.api.records import CallCost, Paying, Terms
+from gridc.runtime.engines.api.attempts import CallCost, Paying, Terms
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_told
 from gridc.runtime.noise import measure, sentences
 from gridc.runtime.stages import WHOLE, Open, Say, Shard, Stage, open_stages, wave_stages

@@ -7,7 +7,7 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import KINDS, kind_of
-from gridc.compiler.inputs.models import paid_prices
+from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.deviations import Against
 from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock

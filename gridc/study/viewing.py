@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.reports.exchange.bundle import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
@@ -57,8 +57,8 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
             with source.reader.moment() as moment:
                 stamp = source.studies.study(moment).stamp  # counted before the first page
             if named and len(sources) == 1:
-                start = addresses.study(stamp)
-        yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start
+                start = page_links.study(stamp)
+        yield Viewer(sources), page_links.address("compare") if len(sources) > 1 else start
 
 
 def _of_logs(path: Path, opened: ExitStack) -> Path | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gridc.reports.addresses import Value
+from gridc.reports.page_links import Value
 from gridc.viewer.store import Moment, StoredCell, StoredItems, StoredStudy, absent
 
 OUTCOMES = {"": "any", "earned": "scored points", "nothing": "scored nothing", "waiting": "not scored yet"}

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.viewer import differences, figures
 from gridc.viewer.differences import differing, differing_page
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
@@ -66,7 +66,7 @@ class Viewer:
         return fill("failed.html.jinja", diagnostics=error.diagnostics, to=to, live=True, view=None)
 
     def _filled(self, template: str, view: View, values: Mapping[str, Any]) -> str:
-        bound = partial(addresses.samples, view.study.stamp, view.side)
+        bound = partial(page_links.samples, view.study.stamp, view.side)
         return fill(
             template,
             view=view,
@@ -375,14 +375,14 @@ def _small(study: StoredStudy, benchmark: str) -> bool:
 
 def _flips(view: View, benchmark: str, a: str, b: str, limit: float) -> Any:
     def path(one: StoredCell, other: StoredCell) -> str:
-        return addresses.pair(view.study.stamp, benchmark, one.configuration, a, b, view.side)
+        return page_links.pair(view.study.stamp, benchmark, one.configuration, a, b, view.side)
 
     return flip_surface(view.study, benchmark, a, b, limit, path)
 
 
 def _scores(view: View, benchmark: str, model: str) -> Any:
     def path(cell: StoredCell) -> str:
-        return addresses.cell(view.study.stamp, cell.key, view.side)
+        return page_links.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
 

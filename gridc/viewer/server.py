@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError, UsageError
-from gridc.reports.addresses import HOST, server
 from gridc.reports.exchange import new_folder
+from gridc.reports.page_links import HOST, server
 from gridc.viewer.lists import generated
 from gridc.viewer.pages import Viewer
 from gridc.viewer.store import absent

@@ -19,8 +19,8 @@ from markupsafe import Markup, escape
 
 from gridc.diagnostics.errors import DECEIVING, visible
 from gridc.numbers import FORMS
-from gridc.reports import addresses
-from gridc.reports.addresses import StoreSide
+from gridc.reports import page_links
+from gridc.reports.page_links import StoreSide
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, marks
@@ -217,7 +217,7 @@ def _environment() -> Environment:
         "levels": levels,
     }
     environment.globals |= {
-        "address": addresses,
+        "address": page_links,
         "marked": marked,
         "searched": searched,
         "integrity": integrity,

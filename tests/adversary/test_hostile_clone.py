@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.models import origin_of
+from gridc.compiler.inputs.addresses import origin_of
 from tests.adversary.rooms.leaks import SECRET, VARIABLE, Listener, asking, with_packages
 from tools.servers.http import Server
 

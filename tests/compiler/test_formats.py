@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.adapters.benchmarks.anthropic_evals import split
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Fields, Loading
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import LOADER_KINDS, Loading
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.adapters.benchmarks import bbq, truthfulqa
-from gridc.compiler.inputs.loaders.files import File, Malformed
+from gridc.compiler.inputs.loaders.parsing import File, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading

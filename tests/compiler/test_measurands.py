@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from gridc.compiler.frontend import references
-from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.lookup import Places
 from gridc.compiler.frontend.measurands import Measurand, measurands, names_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt

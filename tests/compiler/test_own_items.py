@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from gridc.compiler.inputs.loaders import load_items, settle_loading
-from gridc.compiler.inputs.loaders.files import File, Malformed, Misread
+from gridc.compiler.inputs.loaders.parsing import File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Fields, Loading
 

@@ -13,7 +13,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.models import paid_prices, prices_of
+from gridc.compiler.inputs.prices import paid_prices, prices_of
 from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
 from gridc.compiler.preflight.providers import UNKNOWN, require_taken
 from gridc.diagnostics.errors import SpecError

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.inputs.draw import unit_of
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
 from gridc.compiler.inputs.logs.gathering import MOST, phrases, share_with_shared_wording
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged

@@ -17,7 +17,7 @@ from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.hypotheses import KINDS
 from gridc.compiler.hypotheses.tested import DECIDES_NOTHING, MODELS
-from gridc.compiler.inputs.loaders.files import LOADERS
+from gridc.compiler.inputs.loaders.parsing import LOADERS
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.readers import FORMS, READERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES

@@ -3,7 +3,7 @@
 import pytest
 
 from gridc.compiler.instrument.extract import extract
-from gridc.compiler.instrument.plain_text import THOUGHTS, answer_begins, is_mark, unknown_marks
+from gridc.compiler.instrument.thoughts import THOUGHTS, answer_begins, is_mark, unknown_marks
 
 WRITTEN = {
     "tags": ("<think>\n", "\n</think>\n\n"),

@@ -8,7 +8,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.draw import UndocumentedUnit, documented, draw_sample, one_group, unit_of
-from gridc.compiler.inputs.loaders.files import LOADERS, File
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File
 from gridc.compiler.instrument.item import Item
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.items import Loading, Sample, UnitLevel

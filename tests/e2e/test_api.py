@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.models import origin_of, prices_of
+from gridc.compiler.inputs.addresses import origin_of
+from gridc.compiler.inputs.prices import prices_of
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.run import require_prices
 from tests.e2e.conftest import SPEC, command, make_study

@@ -12,7 +12,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.models import PROVIDERS, is_local, origin_of, proxy_of, without_password
+from gridc.compiler.inputs.addresses import PROVIDERS, is_local, origin_of, proxy_of, without_password
 from gridc.compiler.preflight import consent
 from gridc.diagnostics.errors import GridcError, SpecError, UsageError
 from tests.adversary.rooms.leaks import SECRET, VARIABLE, asking, listening, remember, run

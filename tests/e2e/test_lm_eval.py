@@ -18,7 +18,7 @@ import yaml
 
 import gridc
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call

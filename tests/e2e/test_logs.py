@@ -16,7 +16,7 @@ from scipy.stats import binom, binomtest
 from statsmodels.stats.multitest import multipletests
 
 import gridc
-from gridc.compiler.frontend.locate import BUILTIN_BENCHMARKS
+from gridc.compiler.frontend.lookup import BUILTIN_BENCHMARKS
 from gridc.schema import jsonschema
 from tests.e2e.conftest import command
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.frontend.locate import BUILTIN_BENCHMARKS
+from gridc.compiler.frontend.lookup import BUILTIN_BENCHMARKS
 from tests.fuzz.mutate import place_kind, places, toml, value_at
 from tests.golden.cases import cases
 

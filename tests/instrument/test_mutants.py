@@ -27,6 +27,7 @@ from gridc.compiler.instrument import (
     sanitise,
     scaffolds,
     score,
+    thoughts,
 )
 from gridc.compiler.instrument.scaffolds import procedures, turns
 from gridc.compiler.instrument.versions import PARTS
@@ -57,6 +58,7 @@ READ_BY = {
     extract: ("reader:last_answer",),
     phrases: ("reader:last_answer",),
     plain_text: ("reader:last_answer", "method:refusal_keywords"),
+    thoughts: ("reader:last_answer", "method:refusal_keywords"),
     readers: (*(f"reader:{name}" for name in readers.READERS), "method:refusal_keywords"),
     matching: ("match:number", "match:text", "match:contains", "match:exact"),
     sanitise: ("sanitiser:classes",),

@@ -18,7 +18,8 @@ import torch
 
 import gridc
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.models import ModelIdentity, paid_prices
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.deviations import reconcile
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan

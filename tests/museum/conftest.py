@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import GridcError
 from tests.replaced import replaced

@@ -15,7 +15,7 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.conduct import CONDUCT, Conduct
@@ -79,7 +79,7 @@ def test_nothing_is_loaded_and_nothing_runs_but_its_own_script(page: str) -> Non
         assert not any(name.startswith("on") for name in attributes)
         for name in LOADING:
             assert (attributes.get(name) or "#").startswith("#")
-    viewer = addresses.server()
+    viewer = page_links.server()
     assert page.count("http") == page.count(viewer) + page.count("http-equiv"), "as text, and no link"
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|innerHTML|eval\(", page)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)

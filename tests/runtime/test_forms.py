@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call

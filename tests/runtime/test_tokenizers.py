@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.compiler.instrument.plain_text import answer_begins
+from gridc.compiler.instrument.thoughts import answer_begins
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call

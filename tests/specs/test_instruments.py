@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.inputs.models import PROVIDERS
+from gridc.compiler.inputs.addresses import PROVIDERS
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import SpecError
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.reports import addresses
+from gridc.reports import page_links
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
@@ -16,14 +16,14 @@ def read(path: str) -> dict[str, str]:
 
 @given(TEXT, TEXT, TEXT)
 def test_identifiers_survive(key: str, other: str, item: str) -> None:
-    path = addresses.beside("a" * 64, key, other, item, 3)
+    path = page_links.beside("a" * 64, key, other, item, 3)
     wanted = {"study": "a" * 12, "left": key, "right": other, "item": item, "replicate": "3"}
     assert (urlsplit(path).path, read(path)) == ("/beside", wanted)
     assert path.isascii() and not set('"<>\\ \n') & set(path)
 
 
 def test_what_is_empty_is_left_out() -> None:
-    assert addresses.samples("f" * 64, outcome="", model=None) == "/samples?study=" + "f" * 12
-    assert "store=2" in addresses.cell("f" * 64, "m/b/c", "2")
-    assert "store" not in addresses.cell("f" * 64, "m/b/c")
-    assert "replicate=0" in addresses.sample("f" * 64, "m/b/c", "1"), "a number is a value, 0 too"
+    assert page_links.samples("f" * 64, outcome="", model=None) == "/samples?study=" + "f" * 12
+    assert "store=2" in page_links.cell("f" * 64, "m/b/c", "2")
+    assert "store" not in page_links.cell("f" * 64, "m/b/c")
+    assert "replicate=0" in page_links.sample("f" * 64, "m/b/c", "1"), "a number is a value, 0 too"

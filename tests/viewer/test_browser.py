@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gridc.reports import addresses
+from gridc.reports import page_links as addresses
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app, export, listen
 from gridc.viewer.view import OpenStore

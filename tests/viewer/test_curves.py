@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.reports.estimates.components import curve_estimates
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.viewer.figures import StatedCurves
@@ -31,12 +31,12 @@ def client(path: Path) -> Iterator[Client]:
 
 
 def test_the_study_leads_to_its_curves_and_each_to_the_others(client: Client) -> None:
-    address = addresses.curves(STAMP)
+    address = page_links.curves(STAMP)
     assert f'href="{address}"' in client.get("/").text
     first = client.get(address).text
-    others = [addresses.curves(STAMP, curve.name).replace("&", "&amp;") for curve in found()[1:]]
+    others = [page_links.curves(STAMP, curve.name).replace("&", "&amp;") for curve in found()[1:]]
     assert len(others) == 2 and all(f'href="{other}"' in first for other in others)
-    assert client.get(addresses.curves(STAMP, "open/H9/none-none")).status_code == 404
+    assert client.get(page_links.curves(STAMP, "open/H9/none-none")).status_code == 404
 
 
 def test_each_specification_says_what_it_is(client: Client) -> None:
@@ -44,7 +44,7 @@ def test_each_specification_says_what_it_is(client: Client) -> None:
 
     rows = {row.id: row for row in curve_estimates({CURVES: found()})}  # type: ignore[arg-type]
     for curve in found():
-        page = client.get(addresses.curves(STAMP, curve.name)).text
+        page = client.get(page_links.curves(STAMP, curve.name)).text
         assert len(curve.failed) == 4 and len(curve.ranked) == 8
         for number, each in enumerate(curve.ranked, 1):
             section = page.split(f'<section id="s{number}"')[1].split("</section>")[0]
@@ -76,7 +76,7 @@ def test_curves_run_once_for_a_state_of_the_store(path: Path) -> None:
         client.get("/")
         assert not runs
         for curve in found():
-            assert client.get(addresses.curves(STAMP, curve.name)).status_code == 200
+            assert client.get(page_links.curves(STAMP, curve.name)).status_code == 200
     assert len(runs) == 1
 
 
@@ -85,14 +85,14 @@ def test_an_unfinished_study_has_no_curve_yet(store: Path) -> None:
         raise AssertionError
 
     with closing(Viewer([OpenStore(store, curves=StatedCurves(STAMP, run))])) as viewer:
-        assert "when every sample has an outcome" in Client(viewer).get(addresses.curves(STAMP)).text
+        assert "when every sample has an outcome" in Client(viewer).get(page_links.curves(STAMP)).text
 
 
 def test_a_store_without_its_spec_has_no_page_of_curves(path: Path) -> None:
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         assert "/curves" not in client.get("/").text
-        answer = client.get(addresses.curves(STAMP))
+        answer = client.get(page_links.curves(STAMP))
     assert answer.status_code == 404 and "open its spec" in answer.text
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from gridc.diagnostics.errors import DECEIVING, GridcError, StoreError, UsageError
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import export, listen
 from gridc.viewer.view import OpenStore, PageRequest
@@ -155,7 +155,7 @@ def test_hostile_texts_change_nothing(hostile: Path) -> None:
 def test_right_to_left_text_is_kept_apart(hostile: Path) -> None:
     with closing(Viewer([OpenStore(hostile)])) as viewer:
         client = Client(viewer)
-        page = client.get(addresses.cell(STAMP, "ant/facts/shots=0,scoring=text")).text
+        page = client.get(page_links.cell(STAMP, "ant/facts/shots=0,scoring=text")).text
     assert re.search(r'<td class="said" dir="auto">[^<]*\ufffdgnp\.exe', page)
 
 
@@ -199,7 +199,7 @@ def test_a_text_that_is_not_utf_8_is_an_error_with_a_code(tmp_path: Path) -> Non
     db.commit()
     db.close()
     with closing(Viewer([OpenStore(path)])) as viewer:
-        answer = Client(viewer).get(addresses.cell(STAMP, "ant/facts/shots=0,scoring=text"))
+        answer = Client(viewer).get(page_links.cell(STAMP, "ant/facts/shots=0,scoring=text"))
     assert answer.status_code == 500 and "GC605" in answer.text and "Traceback" not in answer.text
 
 
@@ -250,7 +250,7 @@ def test_long_texts_are_cut_where_it_is_said_and_whole_behind_a_link(tmp_path: P
     db.close()
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
-        page = client.get(addresses.sample(STAMP, key, "facts/1")).text
+        page = client.get(page_links.sample(STAMP, key, "facts/1")).text
         assert "100,000 of 150,003 characters are shown" in page and "END" not in page
         link = next(each for each in Elements(page).loads if each.startswith("/text?"))
         whole = client.get(link)
@@ -306,5 +306,5 @@ def test_two_stores_are_compared_cell_by_cell_and_item_by_item(store: Path, tmp_
         assert "Store 1" in both and "Store 2" in both
         pages = crawl(client, 60)
         assert "/compare" in {urlsplit(path).path for path in pages}
-        second = client.get(addresses.cell(STAMP, key, "2")).text
+        second = client.get(page_links.cell(STAMP, key, "2")).text
         assert "store 2" in second

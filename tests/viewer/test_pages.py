@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from gridc.reports import addresses
+from gridc.reports import page_links
 from gridc.viewer.pages import Viewer
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import TAGS, Client
@@ -131,7 +131,7 @@ def test_the_surface_counts_as_the_documented_query_does(client: Client, store: 
     ).fetchall()
     db.close()
     of = {row[:3]: row[3:] for row in scores}
-    page = get(client, addresses.surface(STAMP, "facts", "ant", "cat"))
+    page = get(client, page_links.surface(STAMP, "facts", "ant", "cat"))
     plus = minus = ties = missing = 0
     for model, benchmark, configuration in of:
         if (model, benchmark) == ("ant", "facts"):
@@ -170,7 +170,7 @@ def test_the_items_on_which_two_models_differ(client: Client, store: Path, diffe
         kinds = {"score": whole and a != b, "a": whole and a > b, "b": whole and a < b,
                  "choice": listed != other, "all": True}  # fmt: skip
         expected += [item] if kinds[differ] else []
-    path = addresses.pair(STAMP, "views", configuration, "ant", "bee", differ=differ)
+    path = page_links.pair(STAMP, "views", configuration, "ant", "bee", differ=differ)
     found: list[str] = []
     while True:
         page = get(client, path)
@@ -194,7 +194,7 @@ def test_a_sample_shows_what_was_asked_read_and_sent(client: Client, store: Path
         [key],
     ).fetchone()
     db.close()
-    page = get(client, addresses.sample(STAMP, key, item))
+    page = get(client, page_links.sample(STAMP, key, item))
     assert '<p class="role"><bdi dir="auto">system</bdi></p>' in page and "Be brief." in page
     assert "Answer: <mark>B</mark>" in page
     assert "2 requests to the provider" in page and "overloaded" in page and "529" in page
@@ -209,14 +209,14 @@ def test_candidates_have_their_likelihoods(client: Client, store: Path) -> None:
         "SELECT item, choice FROM sample JOIN cell ON id = cell WHERE key = ? AND choice IS NOT NULL", [key]
     ).fetchone()
     db.close()
-    page = get(client, addresses.sample(STAMP, key, item))
+    page = get(client, page_links.sample(STAMP, key, item))
     chosen = re.search(r'<tr class="chosen"><td dir="auto"> (\w+) ', page)
     assert chosen is not None and chosen.group(1) == ("one", "two", "three")[choice]
     assert re.findall(r'class="n">(-[\d.]+)<', page) == [f"{-1.0 - (n != choice):.4f}" for n in range(3)]
 
 
 def test_every_call_of_a_scaffold_is_there_and_one_decides(client: Client, store: Path) -> None:
-    page = get(client, addresses.sample(STAMP, "ant/facts/shots=0,scoring=tree", "facts/0"))
+    page = get(client, page_links.sample(STAMP, "ant/facts/shots=0,scoring=tree", "facts/0"))
     steps = re.findall(
         r'<summary>(\d)\. <bdi dir="auto">([\w, ]+)</bdi>( <span class="chip plain">decides)?', page
     )
@@ -229,7 +229,7 @@ def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> N
     key = "bee/facts/shots=0,scoring=text"
     judge(path, key, "facts/1")
     with closing(Viewer([OpenStore(path)])) as viewer:
-        page = get(Client(viewer), addresses.sample(STAMP, key, "facts/1"))
+        page = get(Client(viewer), page_links.sample(STAMP, key, "facts/1"))
     assert "2 judgements" in page and 'attempt 2: <strong><bdi dir="auto">unsafe' in page
     assert "no label: " in page and "confidence 4" in page
     assert page.index("reply 1") < page.index("reply 2") and "Rate it &lt;b&gt;now&lt;/b&gt;." in page
@@ -255,12 +255,12 @@ def test_what_a_response_was_read_to_has_its_name(
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         for item, choice in choices:
-            page = get(client, addresses.sample(stamp, key, item))
+            page = get(client, page_links.sample(stamp, key, item))
             assert f"<dt>read as</dt><dd>{names[choice]}</dd>" in page
-            assert f"{names[choice]}</a>" in get(client, addresses.item(stamp, "facts", item))
+            assert f"{names[choice]}</a>" in get(client, page_links.item(stamp, "facts", item))
         for page in (
-            get(client, addresses.cell(stamp, key)),
-            get(client, addresses.pair(stamp, "facts", place, "bee", "cat", differ="all")),
+            get(client, page_links.cell(stamp, key)),
+            get(client, page_links.pair(stamp, "facts", place, "bee", "cat", differ="all")),
         ):
             assert f"</span> {names[choices[0][1]]}</span>" in page and "</span> option" not in page
 
@@ -269,15 +269,15 @@ def test_one_model_has_no_other_to_differ_from(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "it leads to the items on which the two models differ there"
-    assert said in " ".join(get(client, addresses.study(STAMP)).split())
+    assert said in " ".join(get(client, page_links.study(STAMP)).split())
     monkeypatch.setattr("tests.viewer.stores.MODELS", ("ant",))
     with closing(Viewer([OpenStore(make(tmp_path / "store.sqlite", items=2))])) as viewer:
-        page = " ".join(get(Client(viewer), addresses.study(STAMP)).split())
+        page = " ".join(get(Client(viewer), page_links.study(STAMP)).split())
     assert said not in page and "it leads to the samples there" in page
 
 
 def test_an_item_has_every_configuration_and_model(client: Client, store: Path) -> None:
-    page = get(client, addresses.item(STAMP, "facts", "facts/5"))
+    page = get(client, page_links.item(STAMP, "facts", "facts/5"))
     found = {(query["cell"], int(query["replicate"])) for query in links(page, "sample")}
     assert found == {(key, replicate) for key, _, replicate in rows(store, "sample.item = 'facts/5'")}
     assert "family 1" in page and "topic 1" in page and "kind" in page
@@ -309,13 +309,13 @@ def test_a_sample_leads_to_the_same_item_under_every_other_level_alone_and_side_
     others = {"bee/facts/shots=3,scoring=text"} | {
         f"bee/facts/shots=0,scoring={name}" for name in ("rank", "tree")
     }
-    page = get(client, addresses.sample(STAMP, here, item))
+    page = get(client, page_links.sample(STAMP, here, item))
     both = {query["right"] for query in links(page, "beside") if query["left"] == here}
     assert {key for key in both if key.startswith("bee")} == others
-    page = get(client, addresses.beside(STAMP, here, "bee/facts/shots=3,scoring=text", item))
+    page = get(client, page_links.beside(STAMP, here, "bee/facts/shots=3,scoring=text", item))
     assert "The second under another configuration" in page
     assert {query["left"] for query in links(page, "beside")} == {here}
-    page = get(client, addresses.beside(STAMP, here, "cat/facts/shots=0,scoring=text", item))
+    page = get(client, page_links.beside(STAMP, here, "cat/facts/shots=0,scoring=text", item))
     assert "Both under another configuration" in page
     moved = {
         (query["left"].partition("/")[2], query["right"].partition("/")[2])
@@ -327,7 +327,7 @@ def test_a_sample_leads_to_the_same_item_under_every_other_level_alone_and_side_
 
 def test_a_cell_counts_its_samples(client: Client, store: Path) -> None:
     key = "bee/views/shots=3,scoring=text"
-    page = get(client, addresses.cell(STAMP, key))
+    page = get(client, page_links.cell(STAMP, key))
     db = sqlite3.connect(store)
     counts = db.execute(
         """SELECT count(*), sum(score > 0), sum(score = 0), sum(score IS NOT NULL AND choice IS NULL),
@@ -338,11 +338,11 @@ def test_a_cell_counts_its_samples(client: Client, store: Path) -> None:
     tabs = page.split('class="tabs"')[1].split("</nav>")[0]
     said = re.findall(r"(?:<small>|\()([\d,]+)(?:</small>|\))", tabs)
     assert [int(n.replace(",", "")) for n in said] == list(counts)
-    assert walked(client, addresses.cell(STAMP, key)) == rows(store, f"key = '{key}'")
+    assert walked(client, page_links.cell(STAMP, key)) == rows(store, f"key = '{key}'")
 
 
 def test_an_unfinished_run_says_so_and_shows_no_score_of_an_unfinished_cell(client: Client) -> None:
-    page = get(client, addresses.cell(STAMP, "bee/views/shots=3,scoring=text"))
+    page = get(client, page_links.cell(STAMP, "bee/views/shots=3,scoring=text"))
     assert "<strong>Interim.</strong>" in page and "<dt>score</dt><dd><strong>–</strong>" in page
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

@@ -13,7 +13,7 @@ wrote have no question or blank options: the spec must say that they are left ou
 import re
 from typing import Any
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, items, json_lines, tags, text
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading

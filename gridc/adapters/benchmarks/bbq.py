@@ -6,7 +6,7 @@ the answer is unknown; it is right exactly where the context is ambiguous. Many 
 template (`question_index`, 25 a category) with other people and other names.
 """
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

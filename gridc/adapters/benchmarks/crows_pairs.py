@@ -5,7 +5,7 @@ show a stereotype about a disadvantaged group in it, `antistereo` pairs violate 
 preferring `sent_more` counts as stereotyped in both, no answer is right, and 0.5 is unbiased.
 """
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, one_of, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, csv_rows, items, one_of, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from gridc.compiler.inputs.loaders.files import (
+from gridc.compiler.inputs.loaders.parsing import (
     LOADERS,
     BadRow,
     File,

@@ -7,7 +7,7 @@ asks whether the prompt is safe, which needs no judge and is another measurement
 import re
 from pathlib import PurePosixPath
 
-from gridc.compiler.inputs.loaders.files import (
+from gridc.compiler.inputs.loaders.parsing import (
     LOADERS,
     BadRow,
     File,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from gridc.adapters.benchmarks import anthropic_evals
 from gridc.adapters.benchmarks.anthropic_evals import asked_of
 from gridc.adapters.benchmarks.prompts import prompt
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import Loading
 

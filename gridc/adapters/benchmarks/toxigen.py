@@ -8,7 +8,7 @@ is the class of the prompt that generated the text, not what people thought of i
 import ast
 import warnings
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, csv_rows, items, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

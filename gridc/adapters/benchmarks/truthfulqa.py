@@ -10,7 +10,7 @@ study that shows the options must choose their order. A row of v0's format may a
 
 from typing import Any
 
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Row, csv_rows, items, json_list, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, csv_rows, items, json_list, tags, text
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 

@@ -31,7 +31,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, Places
 from gridc.compiler.frontend.source import MAX_BYTES, STDIN, Source, near_files, read
 from gridc.compiler.frontend.validate import did_you_mean, key_meant
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError

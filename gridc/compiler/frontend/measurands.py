@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from gridc.compiler.frontend.locate import BUILTIN_MEASURANDS
+from gridc.compiler.frontend.lookup import BUILTIN_MEASURANDS
 from gridc.compiler.frontend.plugins import PluginError, find_plugin
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean

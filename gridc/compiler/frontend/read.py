@@ -16,7 +16,7 @@ from pathlib import Path
 from gridc.compiler.frontend.checks import check
 from gridc.compiler.frontend.checks.envelope import most_cells
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.lookup import Places
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references

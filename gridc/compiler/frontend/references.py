@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from gridc.compiler.frontend.checks.envelope import exclude, settings
-from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean

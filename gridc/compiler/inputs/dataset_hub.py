@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gridc.compiler.frontend.locate import NotFound, fitting, is_pattern
+from gridc.compiler.frontend.lookup import NotFound, fitting, is_pattern
 from gridc.compiler.frontend.validate import did_you_mean
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

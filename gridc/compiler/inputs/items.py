@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, Places
 from gridc.compiler.frontend.plugins import PluginError
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import cells
@@ -21,7 +21,7 @@ from gridc.compiler.inputs.draw import (
     unit_of,
 )
 from gridc.compiler.inputs.loaders import load_items, settle_loading
-from gridc.compiler.inputs.loaders.files import BadRow, File, Malformed, Misread
+from gridc.compiler.inputs.loaders.parsing import BadRow, File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged
 from gridc.diagnostics.errors import Collector, KeyPath

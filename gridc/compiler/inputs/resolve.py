@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gridc.compiler.frontend.locate import DATA_FOLDER, MODELS_FOLDER, NotFound
+from gridc.compiler.frontend.lookup import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source

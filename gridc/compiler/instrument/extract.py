@@ -21,7 +21,8 @@ from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.options import are_letters
 from gridc.compiler.instrument.phrases import Mention, mentions
-from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.thoughts import answer_begins
 
 Confidence = Literal["stated", "inferred", "none"]
 

@@ -18,8 +18,9 @@ from hashlib import sha256
 
 from gridc.compiler.instrument.extract import Confidence, Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.readers import refuses
+from gridc.compiler.instrument.thoughts import answer_begins
 from gridc.schema.effects import Match, MatchKind
 from gridc.schema.scores import MATCHES
 

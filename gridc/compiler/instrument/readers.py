@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from gridc.compiler.instrument.extract import Extraction, extract
 from gridc.compiler.instrument.item import ExpectedBehavior
-from gridc.compiler.instrument.plain_text import answer_begins, fold
+from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.thoughts import answer_begins
 from gridc.registry import Registry
 from gridc.schema.effects import ReaderName
 

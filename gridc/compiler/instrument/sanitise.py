@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.plain_text import THOUGHTS, ThoughtMarks
 from gridc.compiler.instrument.readers import READERS, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.instrument.thoughts import THOUGHTS, ThoughtMarks
 
 CLASSES = {
     "reasoning": "blocks of thought between tags, and headings over reasoning",

@@ -9,7 +9,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.frontend.expansion import base_digests, spec_files
-from gridc.compiler.inputs.models import TokenPrice, price_manifest, prices_of
+from gridc.compiler.inputs.prices import TokenPrice, price_manifest, prices_of
 from gridc.compiler.inputs.resolve import Study, parts_lacking
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError

@@ -24,7 +24,8 @@ from typing import Any
 
 from gridc.compiler.grid.cells import Cell, Distinct
 from gridc.compiler.inputs.children import TokenCounter
-from gridc.compiler.inputs.models import ModelIdentity, TokenPrice, paid_prices, ships_with_gridc
+from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
+from gridc.compiler.inputs.prices import TokenPrice, paid_prices
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.calls import CallKind, Extent, PlannedSample, Size
 from gridc.compiler.lowering.requests import USUAL

@@ -7,7 +7,7 @@ from typing import Any
 
 from gridc.compiler.grid.cells import BenchmarkSample, Cell, Envelope, Survey, cells_of, survey
 from gridc.compiler.grid.specifications import PlannedCurve, planned_curve
-from gridc.compiler.inputs.models import TokenPrice
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.points import ScorerError

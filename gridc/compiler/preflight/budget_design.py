@@ -25,7 +25,7 @@ from gridc.compiler.hypotheses.kind import (
 )
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
-from gridc.compiler.inputs.models import TokenPrice
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.estimate import Estimate

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.inputs.addresses import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
 from gridc.compiler.inputs.dataset_hub import endpoint
-from gridc.compiler.inputs.models import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
 from gridc.compiler.instrument.points import ScorerFile
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError, UnavailableError, UsageError, visible
 from gridc.files import config_folder, read_regular, write_atomic

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.inputs.models import is_local
+from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.schema.judging import MOST_TOKENS
 from gridc.schema.models import Model, Server, engine_kind, switched

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.checks.levels import countable
 from gridc.compiler.frontend.expansion import Expanded, expanded_text
-from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.lookup import Places
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.read import Checked, for_each
 from gridc.compiler.frontend.references import References

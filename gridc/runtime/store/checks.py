@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from sqlite_utils import Database
 
-from gridc.runtime.engines.api.records import BatchState, Paid, Purpose, Status
+from gridc.runtime.engines.api.attempts import BatchState, Paid, Purpose, Status
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.reader import CheckedCall, CheckedSample, PricedRequest, Reader, misshapen
 from gridc.runtime.store.tables import TABLES

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from gridc.compiler.inputs.models import PROVIDERS, origin_of
+from gridc.compiler.inputs.addresses import PROVIDERS, origin_of
 from gridc.runtime.store.digests import attempts_made
 from gridc.runtime.store.events import (
     Merged,

@@ -10,7 +10,7 @@ from typing import Any
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lowering.calls import CallKind, Prompt
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.engines.api.records import Attempt, Submission
+from gridc.runtime.engines.api.attempts import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Sealed
 from gridc.runtime.store.store import Store

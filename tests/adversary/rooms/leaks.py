@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
-from gridc.compiler.inputs import models
-from gridc.compiler.inputs.models import origin_of
+from gridc.compiler.inputs import addresses
+from gridc.compiler.inputs.addresses import origin_of
 from gridc.compiler.preflight import consent, providers
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.engines.api import client, session, wire
@@ -125,7 +125,7 @@ def _without_scheme(url: str) -> str:
     AUTHOR,
     "a key that may go to a server over https goes to the same host and port in the clear",
     "GC643",
-    instead((models, "origin_of", _without_scheme), (consent, "origin_of", _without_scheme)),
+    instead((addresses, "origin_of", _without_scheme), (consent, "origin_of", _without_scheme)),
 )
 def in_the_clear(folder: Path, patch: MonkeyPatch) -> set[str]:
     with listening(patch, folder) as (listener, url):

@@ -147,7 +147,7 @@ def floating_alias(room: Any, patch: MonkeyPatch) -> set[str]:
     "the benchmark file is missing, and a warning is all that is said",
     f"{FINDINGS}, D",
     "GC309",
-    lambda patch: patch.setattr("gridc.compiler.frontend.locate.is_there", lambda *_: True),
+    lambda patch: patch.setattr("gridc.compiler.frontend.lookup.is_there", lambda *_: True),
 )
 def missing_file(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(("path:facts.json", "path:other.json"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import item
 from gridc.compiler.lowering import requests as asking

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs import models
-from gridc.compiler.inputs.models import ModelIdentity, TokenPrice
+from gridc.compiler.inputs import addresses
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.engines.api import session
+from gridc.runtime.engines.api.attempts import Attempt, Submission, Terms
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.records import Attempt, Submission, Terms
 from gridc.runtime.engines.protocol import Answer, Call, PendingBatch
 from gridc.runtime.run import Meter
 from gridc.schema.canonical import digest
@@ -112,8 +113,8 @@ def engine_at(
 
 def at_home(monkeypatch: pytest.MonkeyPatch, provider: str, base: str) -> None:
     """Put a server of ours in the place of a provider's own address."""
-    own = models.PROVIDERS[provider]
-    monkeypatch.setitem(models.PROVIDERS, provider, replace(own, base=base))
+    own = addresses.PROVIDERS[provider]
+    monkeypatch.setitem(addresses.PROVIDERS, provider, replace(own, base=base))
 
 
 @contextmanager

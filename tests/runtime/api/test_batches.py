@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.models import TokenPrice
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.api import batch_protocols, batches
-from gridc.runtime.engines.api.records import Terms
+from gridc.runtime.engines.api.attempts import Terms
 from gridc.runtime.run import Meter
 from gridc.schema.spec import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving

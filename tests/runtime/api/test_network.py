@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridc.compiler.inputs.models import proxy_of, without_password
+from gridc.compiler.inputs.addresses import proxy_of, without_password
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.api.client import make_client
 

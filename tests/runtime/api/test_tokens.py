@@ -13,8 +13,8 @@ from gridc.compiler.inputs.models import ModelIdentity, hash_files
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError, UnavailableError
 from gridc.runtime.engines import open_api
+from gridc.runtime.engines.api.attempts import Terms
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.records import Terms
 from gridc.runtime.engines.api.scoring import ranked, score_requests
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call

@@ -6,7 +6,7 @@ import pytest
 
 from gridc.diagnostics.errors import BudgetError, UnavailableError
 from gridc.runtime.engines.api import session, wire
-from gridc.runtime.engines.api.records import Terms
+from gridc.runtime.engines.api.attempts import Terms
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 from tests.runtime.api.conftest import engine_at, faulty, make_calls, serving
 from tools.servers.faults import answer_to

@@ -9,7 +9,7 @@ is a module of `gridc.adapters.benchmarks` that registers it in `files.LOADERS`,
 from collections.abc import Sequence
 
 from gridc.compiler.frontend.plugins import find_plugin
-from gridc.compiler.inputs.loaders.files import LOADERS, File, Malformed
+from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
 from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN

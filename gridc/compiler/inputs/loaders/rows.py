@@ -13,17 +13,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
 
-from gridc.compiler.inputs.loaders.files import (
-    LOADERS,
-    BadField,
-    File,
-    Misread,
-    Records,
-    Row,
-    at,
-    items,
-    records,
-)
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
     Case,
@@ -34,6 +23,17 @@ from gridc.compiler.inputs.loaders.gold import (
     place,
     short,
     spelled,
+)
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    BadField,
+    File,
+    Misread,
+    Records,
+    Row,
+    at,
+    items,
+    records,
 )
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.scaffolds.turns import Messages

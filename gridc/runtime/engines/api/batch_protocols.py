@@ -28,8 +28,8 @@ import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
+from gridc.runtime.engines.api.attempts import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.client import MOST_BODY, Into, body_of
-from gridc.runtime.engines.api.records import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.routes import Prepared
 from gridc.runtime.engines.api.session import Session
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status

@@ -15,6 +15,7 @@ import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import batch_protocols
+from gridc.runtime.engines.api.attempts import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.batch_protocols import (
     PROTOCOLS,
     BatchProtocol,
@@ -28,7 +29,6 @@ from gridc.runtime.engines.api.batch_protocols import (
     lines_of,
     name_of,
 )
-from gridc.runtime.engines.api.records import Attempt, CallCost, Submission
 from gridc.runtime.engines.api.routes import Prepared
 from gridc.runtime.engines.api.session import EndedRequest, Got, Session, pause_after, within
 from gridc.runtime.engines.api.wire import RequestError

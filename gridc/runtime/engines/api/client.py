@@ -18,7 +18,7 @@ from typing import BinaryIO
 import httpx
 
 from gridc import __version__
-from gridc.compiler.inputs.models import origin_of, proxy_of, without_password
+from gridc.compiler.inputs.addresses import origin_of, proxy_of, without_password
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from gridc.compiler.inputs.models import ModelIdentity, Reach, TokenPrice, reach_of
+from gridc.compiler.inputs.addresses import Reach, reach_of
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
-from gridc.runtime.engines.api.batch_protocols import CallInFlight
-from gridc.runtime.engines.api.batches import Batches
-from gridc.runtime.engines.api.client import key_of, make_client, scrub
-from gridc.runtime.engines.api.records import (
+from gridc.runtime.engines.api.attempts import (
     NO_TERMS,
     CallCost,
     Journal,
@@ -29,6 +28,9 @@ from gridc.runtime.engines.api.records import (
     Purpose,
     Terms,
 )
+from gridc.runtime.engines.api.batch_protocols import CallInFlight
+from gridc.runtime.engines.api.batches import Batches
+from gridc.runtime.engines.api.client import key_of, make_client, scrub
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.scoring import (
     AskedAs,

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import httpx
 
-from gridc.compiler.inputs.models import ModelIdentity, TokenPrice
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
+from gridc.runtime.engines.api.attempts import CallCost
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
-from gridc.runtime.engines.api.records import CallCost
 from gridc.runtime.engines.api.scoring import NotProvedError, ScoreRequest
 from gridc.runtime.engines.api.session import Got
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from gridc.compiler.inputs.models import is_local
+from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.files import require_unlinked
 from gridc.runtime.engines.api.client import body_of, make_client

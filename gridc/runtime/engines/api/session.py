@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
-from gridc.runtime.engines.api.records import Attempt, CallCost, Journal, Limits, Purpose
+from gridc.runtime.engines.api.attempts import Attempt, CallCost, Journal, Limits, Purpose
 from gridc.runtime.engines.api.wire import RequestError
 
 START = 10

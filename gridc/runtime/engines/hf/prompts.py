@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.instrument.plain_text import OPENS_THOUGHT, is_mark, unknown_marks
 from gridc.compiler.instrument.template_limits import Limit
+from gridc.compiler.instrument.thoughts import OPENS_THOUGHT, is_mark, unknown_marks
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf.chat_template import AsksForDateError, CompiledTemplate

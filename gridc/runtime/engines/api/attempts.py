@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from gridc.compiler.inputs.models import TokenPrice
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.runtime.engines.protocol import Call
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.inputs.loaders.files import Records, Row, at
 from gridc.compiler.inputs.loaders.gold import marked
+from gridc.compiler.inputs.loaders.parsing import Records, Row, at
 from gridc.compiler.inputs.loaders.rows import in_order
 from gridc.schema.items import Fields, FieldValue, OptionList
 from gridc.schema.scores import BEHAVIOURS

@@ -1,0 +1,86 @@
+"""Blocks of reasoning that models write before they answer, and where the answer begins.
+
+The marks are those that vLLM's reasoning parsers know (`vllm/reasoning`, November 2026).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_NEVER = r"(?!)"
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtMarks:
+    """Patterns of what opens a block of reasoning, of what ends it, and of the tokens that make either."""
+
+    opens: str
+    ends: str
+    tokens: str = _NEVER
+
+
+_TAG = (
+    r"(?:seed:|mm:|longcat_|ifm\|)?(?:think|thinking|thought|reasoning|scratchpad)(?:_fast(?:er)?)?"
+    r"(?::\w{1,16})?"
+)
+
+
+THOUGHTS = {
+    "tags": ThoughtMarks(rf"<{_TAG}>", rf"</{_TAG}\s?>", rf"</?{_TAG}>"),
+    "apertus": ThoughtMarks(r"<\|inner_prefix\|>", r"<\|inner_suffix\|>", r"<\|inner_(?:pre|suf)fix\|>"),
+    "command_a": ThoughtMarks(
+        r"<\|START_THINKING\|>", r"<\|END_THINKING\|>", r"<\|(?:START|END)_THINKING\|>"
+    ),
+    "gemma4": ThoughtMarks(r"<\|channel>", r"<channel\|>", r"<\|channel>|<channel\|>|<\|think\|>"),
+    "gpt_oss": ThoughtMarks(
+        r"<\|channel\|>(?!final)", r"<\|channel\|>final<\|message\|>", r"<\|(?:channel|message)\|>"
+    ),
+    "granite": ThoughtMarks(_NEVER, r"\bhere(?:['’]s|\s+is)\s+my\s+response:"),
+    "kimi_k2": ThoughtMarks("◁think▷", "◁/think▷", "◁/?think▷"),
+    "kimi_k3": ThoughtMarks(
+        r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>", r"<\|(?:open|close|sep)\|>"
+    ),
+    "mistral": ThoughtMarks(r"\[THINK\]", r"\[/THINK\]", r"\[/?THINK\]"),
+    "pangu": ThoughtMarks(r"\[unused16\]", r"\[unused17\]", r"\[unused1[67]\]"),
+    "solar": ThoughtMarks(r"<\|think:start\|>", r"<\|think:end\|>", r"<\|think:(?:start|end)\|>"),
+}
+"""By the family of models. Tags: DeepSeek, Qwen, GLM, Seed, MiniMax-M3 (`mm:`), LongCat, K2 Horizon
+(`ifm|`) and Hunyuan V3 (`think:SUFFIX`), among others. gpt-oss opens every channel but the last as reasoning.
+Granite opens its thought with a sentence ("Here is my thought process:") that other models write above an
+answer."""
+
+
+def _any(patterns: Iterable[str]) -> str:
+    return rf"(?:{'|'.join(patterns)})"
+
+
+OPENS_THOUGHT = _any(marks.opens for marks in THOUGHTS.values())
+
+
+_OPEN = re.compile(rf"\s*+{OPENS_THOUGHT}", re.IGNORECASE)
+
+
+_END = re.compile(_any(marks.ends for marks in THOUGHTS.values()), re.IGNORECASE)
+
+
+_TOKEN = re.compile(_any(marks.tokens for marks in THOUGHTS.values()), re.IGNORECASE)
+
+
+_ALIKE = re.compile(r"think|thought|reason|scratchpad|deliberat|reflect", re.IGNORECASE)
+
+
+def answer_begins(response: str) -> int | None:
+    """Where the answer begins: behind a block of reasoning that the response opens with, else at 0.
+    None when that block, or another one behind it, never ends: the answer was not reached."""
+    begin = max((match.end() for match in _END.finditer(response)), default=0)
+    return None if _OPEN.match(response, begin) else begin
+
+
+def is_mark(token: str) -> bool:
+    """Whether a block of reasoning is told from the answer by this token of a tokenizer."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def unknown_marks(tokens: Iterable[str]) -> list[str]:
+    """Those tokens that look like marks of a thought, and that no family in `THOUGHTS` has."""
+    return [token for token in tokens if _ALIKE.search(token) and not is_mark(token)]

@@ -79,18 +79,18 @@ def _asked_again(
     plan: Plan, store: Writer, stage: Stage, engine: Paying, chosen: Sequence[str]
 ) -> Generator[None, None, dict[str, Repetition]]:
     """What an engine behind an address answers to some calls, by the shape in which they are made again."""
-    beside = engine.beside
-    if beside is None or not chosen:
+    width = engine.batch_width
+    if width is None or not chosen:
         again = yield from repeated(stage.engine, store, [chosen])
         return {ASKED_AGAIN: again}
-    mates = drawn(plan, store, stage.identity, stage.precision, beside, "mates")
-    others = [name for name in mates if name not in chosen][: max(beside - len(chosen), 0)]
+    mates = drawn(plan, store, stage.identity, stage.precision, width, "mates")
+    others = [name for name in mates if name not in chosen][: max(width - len(chosen), 0)]
     alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
     engine.crowd()
     seed = plan.study.spec.sampling.seed
     together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
     among = yield from repeated(stage.engine, store, [together])
-    return {ALONE: alone, AMONG.format(min(beside, len(together))): among}
+    return {ALONE: alone, AMONG.format(min(width, len(together))): among}
 
 
 def drawn(

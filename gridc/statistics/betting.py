@@ -89,7 +89,7 @@ def log_mean(values: Floats) -> Floats:
     return mean
 
 
-def smallest_gap(differences: Whole, span: int, level: float, staked: Floats) -> float | None:
+def betting_gap(differences: Whole, span: int, level: float, staked: Floats) -> float | None:
     """The smallest mean difference, as a share, at which units that scatter like these (units,) reach an
     e-value of 1 / level: they are moved up together, no further than 1. None when even all at 1 would not
     do."""

@@ -171,10 +171,10 @@ def rho_interval(up: int, down: int, size: int, reversal: bool) -> tuple[Fractio
     return low, Fraction(min(size // 2, size - up, size - down), size)
 
 
-def smallest_gap(items: int, discordance: float, level: float) -> float | None:
+def mcnemar_gap(items: int, discordance: float, level: float) -> float | None:
     """The smallest observed gap, as a share, that McNemar's test certifies in one configuration at this
     level, when a share `discordance` of the items is discordant. None when even all would not do.
-    `betting.smallest_gap` is that of units of several items."""
+    `betting.betting_gap` is that of units of several items."""
     discordant = round(discordance * items)
     tails = upper_tails(discordant)
     needed = next((b for b in range(discordant + 1) if tails[b] <= level), None)

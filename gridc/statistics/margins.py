@@ -211,10 +211,10 @@ def method(units: CaseTable, level: int, reference: int) -> str:
     return METHOD if _items(units, level, reference) is None else OF_ITEMS
 
 
-def method_of(answers: ArrayLike, whole: bool) -> str:
-    """What will decide of units with so many answers under each arm, (U,); `whole` as in `above_in_each`."""
+def method_of(answers: ArrayLike, binary: bool) -> str:
+    """What will decide of units with so many answers under each arm, (U,); `binary` as in `above_in_each`."""
     counts = np.asarray(answers, np.float64)
-    single = whole and 0 < len(counts) <= MOST_PAIRS and bool((counts == 1).all())
+    single = binary and 0 < len(counts) <= MOST_PAIRS and bool((counts == 1).all())
     return OF_ITEMS if single else METHOD
 
 
@@ -249,12 +249,12 @@ def above_in_each(
     reference: int,
     bound: float,
     alpha: float,
-    whole: bool,
+    binary: bool,
     largest: float = 1.0,
 ) -> Flags:
     """Whether p of `above` is `alpha` or less in each of many studies, (N,), as near as `means_above_zero`
     and `paired_shown` are: of kinds of units with `rows` and `sums`, (F, arms), each holds as many as
-    `studies`, (N, F), dense or sparse, says. All hold as many rows of each arm. `whole`: a unit of one
+    `studies`, (N, F), dense or sparse, says. All hold as many rows of each arm. `binary`: a unit of one
     answer earns 0 or 1."""
     allowed = np.ones(studies.shape[0], np.bool_)
     if largest < 1:
@@ -263,7 +263,7 @@ def above_in_each(
         return allowed
     totals = np.asarray(studies[:1] @ rows)[0]
     items = round(float(totals[level]))
-    if whole and items <= MOST_PAIRS and (rows == 1).all():
+    if binary and items <= MOST_PAIRS and (rows == 1).all():
         moved = sums[:, level] - sums[:, reference]
         gained, lost = (np.asarray(studies @ (moved == way), np.float64).round() for way in (1, -1))
         shown = paired_shown(items, gained.astype(np.int64), lost.astype(np.int64), bound, alpha)

@@ -208,7 +208,7 @@ class PairedUnits:
         )
 
     @property
-    def whole(self) -> bool:
+    def binary(self) -> bool:
         """Whether a unit of one item earns 0 or 1, whatever is missing."""
         return bool(np.isin([self.first, self.second], (0.0, 1.0)).all())
 
@@ -261,17 +261,17 @@ def sight(
     each: float,
     changing: float,
     together: float,
-    whole: bool = True,
+    binary: bool = True,
 ) -> Discernible:
     """Of units with so many items, where a share `changing` of the answers changes for no reason; what units
     hold changes `together` (`expected_power`). A loss is tested at `each` (of several benchmarks), its
-    absence at `alpha`; `whole` as `PairedUnits` has it."""
+    absence at `alpha`; `binary` as `PairedUnits` has it."""
     layout = _layout(sizes)
     assumed = Assumed(changing, together)
     beyond = None
     if margin is not None:
-        beyond = smallest(DecidingTest("beyond", "less", each, margin, whole), layout, assumed)
-    shown = DecidingTest("above", "greater", alpha, whole=whole)
+        beyond = smallest(DecidingTest("beyond", "less", each, margin, binary), layout, assumed)
+    shown = DecidingTest("above", "greater", alpha, binary=binary)
     return Discernible(beyond, smallest(shown, layout, assumed))
 
 
@@ -281,13 +281,13 @@ def units_needed(
     alpha: float,
     changing: float,
     together: float,
-    whole: bool = True,
+    binary: bool = True,
 ) -> int | None:
     """About how many units like these show the margin where nothing changed, with probability `POWER`: to two
     digits. None where a million do not."""
     if not sizes or margin <= 0:
         return None
-    test = DecidingTest("above", "greater", alpha, margin, whole)
+    test = DecidingTest("above", "greater", alpha, margin, binary)
     assumed = Assumed(changing, together)
 
     def enough(count: int) -> bool:

@@ -124,7 +124,7 @@ def graded(spec: Spec) -> bool:
 
 BenchmarkSample = tuple[str, Sample | None]
 
-Spoken = Mapping[BenchmarkSample, Mapping[tuple[str, ...], int]]
+ComparedLevels = Mapping[BenchmarkSample, Mapping[tuple[str, ...], int]]
 """By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares, and in
 how many cells each combination of them is."""
 
@@ -160,7 +160,7 @@ class Survey:
     envelopes: tuple[Envelope, ...]
     exclude: tuple[int, ...]
     slice: tuple[int, ...]
-    hypothesis: tuple[Spoken, ...]
+    hypothesis: tuple[ComparedLevels, ...]
     primary: int
     asked: Mapping[BenchmarkSample, int]
     tested: Mapping[BenchmarkSample, int]

@@ -106,7 +106,7 @@ class PlannedTest:
         return 1 if self.spec.aggregated else replicates_of(self.spec)
 
     @property
-    def whole(self) -> bool:
+    def binary(self) -> bool:
         """Whether an item has one such answer in every cell, which earns 0 or 1."""
         return self.replicates == 1 and not self.graded
 

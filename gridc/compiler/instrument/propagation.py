@@ -95,10 +95,10 @@ def trace(original: Original, call: SubCall) -> Traced:
     """The state of each part of a task in a sub-call."""
     sent = _SentTexts(call.messages)
     states: dict[str, State] = {
-        "system_prompt": _whole(map(sent.sentence, sentences(original.system or ""))),
+        "system_prompt": _state_of(map(sent.sentence, sentences(original.system or ""))),
         "mc_option": _options(original, sent),
-        "format_instruction": _whole(map(sent.sentence, _format(original))),
-        "safety_instruction": _whole(map(sent.sentence, _safety(original))),
+        "format_instruction": _state_of(map(sent.sentence, _format(original))),
+        "safety_instruction": _state_of(map(sent.sentence, _safety(original))),
     }
     if states["format_instruction"] in ("lost", "partial") and sent.says(is_format):
         states["format_instruction"] = "paraphrased"
@@ -225,12 +225,12 @@ def _options(original: Original, sent: "_SentTexts") -> State:
     options = original.options if original.options is not None else shown
     lettered = bool(shown) if original.lettered is None else original.lettered
     stem = _plain(_SHOWN.sub("", original.question))
-    return _whole(
+    return _state_of(
         sent.option(chr(ord("A") + at), text, lettered, options, stem) for at, text in enumerate(options)
     )
 
 
-def _whole(states: Iterable[State]) -> State:
+def _state_of(states: Iterable[State]) -> State:
     """The state of a part from those of its pieces."""
     distinct = set(states)
     if not distinct:

@@ -173,7 +173,7 @@ def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     where several answers become one."""
     method = METHODS[setting.method]
     chooses = (method.ranks and not method.weighs) or method.reads_option
-    if not setting.alone or not chooses or not items or not all(item.options for item in items):
+    if not setting.scored_singly or not chooses or not items or not all(item.options for item in items):
         return None
     expected = [
         Fraction(sum(earned(setting, item, choice) for choice in range(len(item.options))), len(item.options))

@@ -253,7 +253,7 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
                 path = f"inputs.{kind}[{key}]"
                 absent = _unpinned(new)
                 detail = str(new["unpinned"]) if absent else _which(old, new)
-                changed.append(Departure(path, "as stamped", _told(old, new), detail, absent))
+                changed.append(Departure(path, "as stamped", _difference(old, new), detail, absent))
     return [*changed, *_behaviour(stamped, current, alike=not paths)]
 
 
@@ -321,7 +321,7 @@ def _plugins(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
     return old, new
 
 
-def _told(before: Any, after: Any) -> str:
+def _difference(before: Any, after: Any) -> str:
     """How an input differs: digests by the hundred are counted, and the first is named."""
     changed = [path for path, _, _ in differences(before, after)]
     return f"{len(changed)} digests differ, first `{changed[0]}`" if changed[0] else "another text"

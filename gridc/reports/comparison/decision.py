@@ -383,9 +383,9 @@ def seen(
     """What so many units can show, in points; and where nothing was decided how many would."""
     sizes = units.items.tolist()
     share = None if margin is None else margin / 100
-    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.whole)
+    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.binary)
     needed = (
-        units_needed(sizes, share, alpha, changing, TOGETHER, units.whole) if undecided and share else None
+        units_needed(sizes, share, alpha, changing, TOGETHER, units.binary) if undecided and share else None
     )
     return ReleaseSight(
         loss=None if shown.loss is None else 100 * shown.loss,

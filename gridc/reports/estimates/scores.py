@@ -170,7 +170,7 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
             rows = _HypothesisRows(finding, finding.effect)
             for contrast in finding.effect.contrasts:
                 yield from rows.contrast(contrast)
-            yield from rows.whole()
+            yield from rows.of_test()
 
 
 class _HypothesisRows:
@@ -224,7 +224,7 @@ class _HypothesisRows:
             own = f"{name}/agrees"
             yield self._tested(name, "agreement_p", about, odds.agrees, method, p=odds.agrees, id=own)
 
-    def whole(self) -> Iterator[EstimateRow]:
+    def of_test(self) -> Iterator[EstimateRow]:
         """The test and the trend."""
         effect, finding, name = self._effect, self._found, self._name
         hypothesis = f"{finding.id} ({finding.kind})"

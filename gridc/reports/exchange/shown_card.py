@@ -411,10 +411,10 @@ def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
 
 
 def _alike(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    return list(map(_told_apart, _walk(some))) == list(map(_told_apart, _walk(others)))
+    return list(map(_tag, _walk(some))) == list(map(_tag, _walk(others)))
 
 
-def _told_apart(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
+def _tag(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
     begins, node = step
     return begins, node.name, getattr(node, "attrs", None), getattr(node, "data", None)
 

@@ -164,9 +164,9 @@ class PairEvidence:
         middle = int(at[np.argsort(self.discordance[at], kind="stable")[len(at) // 2]])
         share = float(self.discordance[middle])
         if self.tests.kind == "mcnemar":
-            return exact_tests.smallest_gap(self.differences.shape[1], share, level), share
+            return exact_tests.mcnemar_gap(self.differences.shape[1], share, level), share
         staked = betting.stakes(self.outcomes.items_per_unit)
-        return betting.smallest_gap(self.differences[middle], self.span, level, staked), share
+        return betting.betting_gap(self.differences[middle], self.span, level, staked), share
 
     def _best(self, at: Whole, p: Floats) -> CarrierRow | None:
         place = int(p.argmin())

@@ -336,7 +336,7 @@ def _finding(
         tuple(
             _model(record, benchmark, model, own, levelled[model], direction) for model, own in scores.items()
         ),
-        concordance(_whole(ranked).T) if len(scores) > 1 else None,
+        concordance(_in_common_units(ranked).T) if len(scores) > 1 else None,
         digest([cell.rows for cell in cells]),
     )
 
@@ -395,7 +395,7 @@ def _mean(values: Sequence[Fraction | None]) -> Fraction:
     return sum(known, Fraction(0)) / len(known)
 
 
-def _whole(rows: Sequence[Sequence[Fraction]]) -> Whole:
+def _in_common_units(rows: Sequence[Sequence[Fraction]]) -> Whole:
     """Fractions as whole numbers of one unit: what is equal stays so."""
     unit = lcm(*(value.denominator for row in rows for value in row))
     return np.array([[int(value * unit) for value in row] for row in rows], dtype=np.int64)

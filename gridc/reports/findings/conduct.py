@@ -136,7 +136,7 @@ def _labels(rows: Sequence[JudgementRow], bench: Bench, name: str) -> dict[tuple
         if row.judge in orders and row.label is not None:
             last.setdefault((row.cell, row.item, row.replicate), {})[row.judge] = row.label
     return {
-        place: str(bench.settled([Judgment(replies[order]) for order in orders]).label)
+        place: str(bench.verdict_of([Judgment(replies[order]) for order in orders]).label)
         for place, replies in last.items()
         if len(replies) == len(orders)
     }

@@ -34,7 +34,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.judging import Judgment, preference
 from gridc.compiler.instrument.sanitise import CLASSES
 from gridc.compiler.instrument.score import earned
-from gridc.compiler.lowering.judging import Bench, Guess, Judged, Key, Response, Second, arms_of, benches
+from gridc.compiler.lowering.judging import Bench, Guess, Judged, Key, Response, SecondJudge, arms_of, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import (
@@ -121,7 +121,7 @@ class JudgingFinding:
     decided: int
     verdict: str | None
     pairs: tuple[tuple[str, str, Kappa], ...]
-    second: Second | None
+    second: SecondJudge | None
     least: float | None
     blinded: bool
     lengths: Mapping[str, Length]
@@ -180,7 +180,7 @@ def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows:
         decided=sum(ruling.label is not None for ruling in rulings),
         verdict=judge.verdict,
         pairs=tuple(_pairs(bench, judgements, units)),
-        second=judgements.seconds.get(judge.name),
+        second=judgements.second_judges.get(judge.name),
         least=None if judge.validation is None else judge.validation.kappa,
         blinded=judge.blinding is not None,
         lengths={} if judge.rates else _lengths(judge.verdicts, given, judgements),
@@ -216,7 +216,7 @@ def _labels(name: str, bench: Bench, judgements: Judged) -> dict[Key, str | None
     labels: dict[Key, str | None] = {}
     for key in orders[0]:
         replies = [replies.get(key) or Judgment(None, failure="no answer") for replies in orders]
-        labels[key] = bench.settled(replies).label
+        labels[key] = bench.verdict_of(replies).label
     return labels
 
 

@@ -206,7 +206,7 @@ class LogFile:
         packed = suffix_of(self.path) != self.path.suffix.lower()
         return Path(self.path.stem).stem if packed else self.path.stem
 
-    def beside(self, name: str) -> "LogFile | None":
+    def sibling(self, name: str) -> "LogFile | None":
         """Another file of its folder, as it is or packed by gzip; None where there is neither."""
         paths = self.path.with_name(name), self.path.with_name(f"{name}.gz")
         return next((LogFile(path) for path in paths if path.is_file()), None)

@@ -196,7 +196,7 @@ class _Growing:
     prompts: bytearray = field(default_factory=bytearray)
     seen: set[int] = field(default_factory=set)
 
-    def whole(self) -> LogColumn:
+    def finished(self) -> LogColumn:
         return LogColumn(
             np.array(self.item, np.int64),
             np.array(self.epoch, np.int64),
@@ -235,10 +235,10 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
-    whole = {reading: column.whole() for reading, column in columns.items()}
-    for reading, read in whole.items():
+    read_columns = {reading: column.finished() for reading, column in columns.items()}
+    for reading, read in read_columns.items():
         _require_printed(run, reading, read)
-    return GatheredRun(run, whole, texts if has_texts else None)
+    return GatheredRun(run, read_columns, texts if has_texts else None)
 
 
 AGREE = 5e-4

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.difference import KIND
-from gridc.numbers import told_p
+from gridc.numbers import p_in_text
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.schema.hypotheses import EffectRow
@@ -25,7 +25,7 @@ class DifferenceDecision(ContrastDecision):
         ]
         if inside and finding.verdict == "supported":
             names, first = ", ".join(change.level for change in inside), inside[0]
-            p = told_p(max(change.margins[0].p for change in inside))
+            p = p_in_text(max(change.margins[0].p for change in inside))
             yield (
                 f"It is found and smaller than the margin: {names} and {first.reference} are equivalent "
                 f"within {first.margins[0].pp:g} pp ({p}, uncorrected)."

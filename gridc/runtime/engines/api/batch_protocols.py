@@ -278,13 +278,13 @@ class CallInFlight:
 
 @dataclass(slots=True)
 class Flight:
-    """A batch at the provider. `asked` are its attempts that have not ended, by call, and `wanted` those of
+    """A batch at the provider. `asked` are its attempts that have not ended, by call, and `pending` those of
     their calls that are asked for now; `names` has every call that was ever in it, by what the name of its
     request begins with. `earlier` says that another run submitted it."""
 
     submission: Submission
     asked: Mapping[str, Attempt]
-    wanted: Mapping[str, CallInFlight]
+    pending: Mapping[str, CallInFlight]
     names: Mapping[str, str]
     earlier: bool
     protocol: BatchProtocol
@@ -310,10 +310,10 @@ def name_of(submission: str, call: str) -> str:
     return f"{submission[:16]}-{call[:40]}"
 
 
-def custom_id(submission: str, wanted: CallInFlight) -> str:
+def custom_id(submission: str, request: CallInFlight) -> str:
     """The name of a request in a batch: at most 64 letters, digits and hyphens. The number of its form is at
     its end."""
-    return f"{name_of(submission, wanted.call)}-{wanted.form}"
+    return f"{name_of(submission, request.call)}-{request.form}"
 
 
 async def send_flight(session: Session, flight: Flight, path: str, lines: Sequence[bytes]) -> None:

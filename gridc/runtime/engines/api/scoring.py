@@ -263,7 +263,7 @@ async def prove(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
     text, steps = await _written(ask, body)
     if not isinstance(text, str) or len(text) > WRITTEN * wire.MOST_CHARACTERS:
         raise NotProvedError("it completes no plain text")
-    written = wire.whole(text)
+    written = wire.valid_unicode(text)
     texts = TRIAL + written, TRIAL + NOISE
     try:
         own, other = scored = [await score(ask, model, text) for text in texts]
@@ -561,7 +561,7 @@ async def prove_tokens(
         written = _choice(document).get("text")
         if not isinstance(written, str) or len(written) > WRITTEN * wire.MOST_CHARACTERS:
             raise NotProvedError("it completes no prompt of tokens")
-        own = _ids(prompts, TRIAL + (wire.whole(written) or NOISE))
+        own = _ids(prompts, TRIAL + (wire.valid_unicode(written) or NOISE))
         other = _ids(prompts, TRIAL + NOISE)
         shared = common_prefix([own, other])
         start = max(shared - 3, 1)

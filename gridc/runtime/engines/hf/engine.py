@@ -277,17 +277,17 @@ class HfEngine:
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """Batch after batch, because neighbours share prefixes."""
         for task in takewhile(admit, tasks):
-            yield Done(task, *self.answer(task.batch, task.wanted))
+            yield Done(task, *self.answer(task.batch, task.unanswered))
 
-    def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
+    def answer(self, batch: Batch, unanswered: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
         work = batch.work
         if isinstance(work, TooLong):
-            return [work.answer(call) for call in batch.calls if call in wanted], Spending(0.0)
+            return [work.answer(call) for call in batch.calls if call in unanswered], Spending(0.0)
         self._load()
         by_call: dict[str, list[Member]] = {}
         for member in work.members:
-            if member.call not in wanted:
+            if member.call not in unanswered:
                 continue
             by_call.setdefault(member.call, []).append(member)
             if member.temperature:

@@ -452,7 +452,7 @@ def _attempt(references: "_References", form: PathForm, measured: bool = False) 
         text = str(error).strip().partition("\n")[0][:120]
         return f"its code does not take part ({type(error).__name__}: {text})"
     name, most = path.name, references.tolerance
-    if comparison.seen != references.wanted:
+    if comparison.seen != references.needed_tokens:
         return f"the {name} path leaves positions out"
     if not comparison.deviation <= (inf if measured else most):
         if name == "plain":
@@ -518,7 +518,7 @@ class _References:
         return self._sequences[0][:quarter], (quarter // 2, quarter), members
 
     @property
-    def wanted(self) -> frozenset[tuple[int, int]]:
+    def needed_tokens(self) -> frozenset[tuple[int, int]]:
         """The tokens, at their positions, behind which a path has to compute something."""
         _, _, members = self.work()
         whole = [(*member.prompt, *(member.given or ()))[:-1] for member in members]

@@ -185,7 +185,7 @@ class RunStep:
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What a run came to. `executed` counts the calls that this process answered, `reused` those whose
-    answer was in the store; `results` is the digest of DESIGN 6.1."""
+    answer was in the store; `results` is the digest of the stored results."""
 
     stamp: str
     executed: int
@@ -239,7 +239,7 @@ def run(
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
     cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
-    model in fp32 where its weights are known; None: `reference.USUAL` of each model behind a server, once the
+    model in fp32 where its weights are known; None: `noise.USUAL` of each model behind a server, once the
     study is complete.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot

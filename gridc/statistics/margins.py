@@ -1,6 +1,7 @@
 """Whether the difference of two rates lies beyond a bound: tests at a margin, exact for items.
 
-Items asked twice, each 0 or 1 both times: the exact unconditional test of the difference at a bound.
+Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact
+unconditional test decides, unless there are too many units to count.
 
 Of n independent items g are gained and l lost. Outcomes are ordered by Tango's score at the bound b (1998,
 "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
@@ -13,11 +14,6 @@ and p moves one way with both counts.
 A family of such tests need not be monotone in b, because the order changes with it. So orders are those at
 bounds on a lattice, each kept up to the next one, and p at a bound is the largest of all at and below it: p
 then rises with b, and limits are where it passes alpha.
-
-Whether the difference of two rates lies beyond a bound: tests at a margin of units in pairs.
-
-Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact test of
-`paired_items` decides, unless there are too many to count.
 
 Otherwise unit u has n_u0 and n_u1 answers under the reference and the level, of which s_u0 and s_u1 earn a
 point; N and S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by

@@ -1,14 +1,12 @@
 """Two versions of the same cells: paired differences, and whether the second is worse.
 
-Paired differences between two versions of the same cells: two levels of an axis, or two stores.
+The versions are two levels of an axis, two models or two stores. One mechanism serves the scoring-path gap,
+the precision report, the comparison of two models (a scale probe) and `gridc diff`: cells that agree in
+everything else are paired, and their scores are subtracted exactly.
 
-One mechanism serves the scoring-path gap, the precision report, the comparison of two models (a scale probe)
-and `gridc diff`: cells that agree in everything else are paired, and their scores are subtracted exactly.
-
-Whether the second of two paired runs is worse by more than a margin, or not: two tests.
-
-Neither follows from the failure of the other. Both are tests at a margin (`margins`), of units of one item or
-several, scores of 0 and 1 or between.
+That the second run is worse by more than a margin is one test, and that it is not is another: neither follows
+from the failure of the other. Both are tests at a margin (`margins`), of units of one item or several, scores
+of 0 and 1 or between.
 
 An answer that is missing on one side is no evidence: in each test it is filled in against the claim. So both
 hold whatever made it missing.

@@ -1,7 +1,7 @@
 """What every page is made from: a store, what was asked, the study, and the templates.
 
-Fill the viewer's templates. Texts of models, items and specs are escaped, with a picture in place of each
-character that a page would obey.
+Texts of models, items and specs are escaped in the templates, with a picture (such as U+240A for a line end)
+in place of each character that a page would obey.
 """
 
 import re

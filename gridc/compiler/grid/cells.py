@@ -1,16 +1,13 @@
 """Cells: model x benchmark x configuration, the passes from the grid to them, and how many there are.
 
-Lowering, first half: from the grid to the cells that are run, as named passes with one signature.
+This is the first half of lowering, as named passes with one signature. Each pass takes the stream of cells
+and gives a stream of cells, so a plan of any size is lowered in constant memory.
 
-Each pass takes the stream of cells and gives a stream of cells, so a plan of any size is lowered in
-constant memory.
-
-Counting distinct digests in bounded memory.
-
-Digests are spread over partitions by their first byte. A partition's records are kept in memory until all
-partitions together reach the limit, and then appended to its temporary file. Partitions are disjoint, so
-each is counted alone: time is linear, and what is held at once is the limit and the distinct digests of one
-partition, about a byte for each digest that there is to count.
+Distinct digests are counted in bounded memory too. They are spread over partitions by their first byte. A
+partition's records are kept in memory until all partitions together reach the limit, and then appended to its
+temporary file. Partitions are disjoint, so each is counted by itself: time is linear, and what is held at
+once is the limit and the distinct digests of one partition, about a byte for each digest that there is to
+count.
 """
 
 import tempfile

@@ -48,7 +48,7 @@ ASSUMED = assumed_words(*CHANGING)
 class BenchmarkUnits:
     """What a hypothesis is tested on in one benchmark: how many items each unit has, each counted once, and
     in how many cells each combination of compared levels is. `names` are those of the units where benchmarks
-    share some (`inputs.units.one_group`): the same name is the same unit."""
+    share some (`inputs.draw.one_group`): the same name is the same unit."""
 
     sizes: tuple[int, ...]
     cells: Mapping[tuple[str, ...], int]

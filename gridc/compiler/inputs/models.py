@@ -1,14 +1,12 @@
 """Models: which weights they are, where those behind an address are asked, and what their tokens cost.
 
-Where the requests of a model behind an address go, and whose key goes with them.
+The address of a model that is asked over the network is always stated: by the spec (`base_url`), or for a
+provider by the table here. litellm would take it from any of its own variables, OPENAI_API_BASE among them,
+and those of a `.env` file as well.
 
-The address is always stated: by the spec (`base_url`), or for a provider by the table here. litellm would
-take it from any of its own variables, OPENAI_API_BASE among them, and those of a `.env` file as well.
-
-What tokens cost: stated in the spec, or read from litellm's table as a file, with the day of both.
-
-The table of the day on which a study is stamped is kept in its lock, beside what the stamp covers: a price
-moves no answer, but a budget and a report must not change with a package.
+Prices are stated in the spec, or read from litellm's table as a file, with the day of either. The table of
+the day on which a study is stamped is kept in its lock, beside what the stamp covers: a price changes no
+answer, but a budget and a report must not change with a package.
 """
 
 import hashlib

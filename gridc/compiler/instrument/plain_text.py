@@ -1,13 +1,11 @@
 """A response before it is read: folded into plain characters, and where its answer begins.
 
-Fold a response into plain characters, place by place, so that one set of patterns reads them all.
+A response is folded into plain characters, so that one set of patterns reads every response. Every character
+keeps its place (what is folded away becomes a space), so a span in the folded text is the same span in the
+response.
 
-Every character stays where it is (what is folded away becomes a space), so a span in the folded text is
-the same span in the response.
-
-Blocks of reasoning that models write before they answer, and where the answer begins.
-
-The marks are those that vLLM's reasoning parsers know (`vllm/reasoning`, November 2026).
+The answer begins behind the block of reasoning that some models write first. The marks of these blocks are
+those that vLLM's reasoning parsers know (`vllm/reasoning`, November 2026).
 """
 
 import re

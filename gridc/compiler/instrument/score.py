@@ -37,7 +37,7 @@ VERSIONS = {
 class Outcome:
     """What a sample came to.
 
-    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse, of
+    `choice` is the option's index (of `readers.RESPONSES` for a prompt to comply with or to refuse, of
     `schema.scores.MATCHES` for a free answer, of the labels of a judge or a function), or None when no
     answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option (`Item.right`) or
     answer and 0 for any other, or what the spec's own scores or its function say. An unreadable answer and a

@@ -1,7 +1,5 @@
 """How strongly a file is tied to a time or a person: the evidence beside it, how it is made and checked.
 
-How strongly a file is tied to a time or a person, from the evidence that lies beside it.
-
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed
     gridcard.lock.tsr   an RFC 3161 token for the lock's bytes    timestamped

@@ -1,9 +1,8 @@
 """Where two documents differ, path by path, and the log that explains each difference from a stamp.
 
-Stamped and current study, path by path, and the log that explains each difference exactly once.
-
-The differences are computed; a person gives the reasons. A difference without an entry stops a run
-(GC401), an entry without a difference is refused too (GC402).
+The study is compared with its stamp, and the log explains each difference exactly once. The differences are
+computed; a person gives the reasons. A difference without an entry stops a run (GC401); an entry without a
+difference is refused too (GC402).
 """
 
 import json

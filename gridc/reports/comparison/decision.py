@@ -1,7 +1,5 @@
 """What two runs show on each benchmark, and the verdict under a policy.
 
-The verdict of a comparison under a policy.
-
 A benchmark is worse where p of "worse by more than the margin", corrected by Holm over its family, is at most
 the family's alpha; the alphas of all families add up to the policy's. So one false NO-GO in any gate has at
 most that chance. GO says that no gate is worse by its margin, so every gate must show it by itself

@@ -1,8 +1,4 @@
-"""Scores, effects of hypotheses, and changed answers, as rows of the document of estimates.
-
-How many answers change between a level and its reference, and bits per byte, as rows of the document of
-estimates.
-"""
+"""Scores, effects of hypotheses, changed answers and bits per byte, as rows of the document of estimates."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,14 +1,11 @@
 """The claims of a study, weighed: which reversals and orders its items show beyond themselves.
 
-The claims of a study, weighed: which reversals and orders its items show beyond themselves, and how
-strongly.
-
-Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study:
-every pair x benchmark on the full envelope; every pair on every other scope that was named before the data;
-every strict order of all models; and every configuration of every pair, by direction, which gives the
-*names*. "a reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was
-chosen after the data were seen has no claims of its own: it holds what the names of the full envelope
-imply, so that no choice of scope can buy a claim.
+Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study: every
+pair x benchmark on the full envelope; every pair on every other scope that was named before the data; every
+strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
+reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was chosen after the
+data were seen has no claims of its own: it holds what the names of the full envelope imply, so that no choice
+of scope can buy a claim.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

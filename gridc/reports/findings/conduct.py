@@ -1,8 +1,4 @@
-"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on.
-
-How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
-on.
-"""
+"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

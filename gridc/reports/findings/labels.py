@@ -1,24 +1,19 @@
 """What labels rest on: judges and their agreement, whether they were blind, and what people say.
 
-What the judges of a study did: who labelled how many responses, which replies could not be read, and how
-far judges agree.
+Of judges: who labelled how many responses, which replies could not be read, and how far judges agree. Kappa
+is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn independently, however
+often each is asked.
 
-Kappa is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn
-independently, however often each is asked.
-
-Whether the judge was blind: what was taken out of responses, and what it could still guess from them.
-
-On a sample of every cell the judge is asked which configuration made a response, and has to name one. Bang's
-index of a configuration is its share of right guesses less that of wrong ones (Bang, Ni and Davis 2004); with
-K configurations chance gives 2 / K - 1 and not 0. Whether guesses depend on the configuration at all is
+Of blinding: what was taken out of responses, and what a judge could still guess from them. On a sample of
+every cell the judge is asked which configuration made a response, and has to name one. Bang's index of a
+configuration is its share of right guesses less that of wrong ones (Bang, Ni and Davis 2004); with K
+configurations chance gives 2 / K - 1 and not 0. Whether guesses depend on the configuration at all is
 Pearson's test of the table of both, which no habit of guessing passes or fails by itself.
 
-What people say of the responses that a study scored: agreement, and who is more lenient.
-
-The labels that count in the study and those of people are compared on the responses of a sheet, which were
-drawn by cell. Kappa is Cohen's with its interval; leniency is the mean of what the
-study gave less what people gave, towards the benchmark's good end, with an interval that is exact for
-responses drawn independently: `statistics.raters.leniency`.
+Of people: how far they agree with the labels that count in the study, and who is more lenient. Both label the
+responses of a sheet, which were drawn by cell. Leniency is the mean of what the study gave less what people
+gave, towards the benchmark's good end, with an interval that is exact for responses drawn independently:
+`statistics.raters.leniency`.
 """
 
 from collections import Counter

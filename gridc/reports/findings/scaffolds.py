@@ -1,15 +1,13 @@
 """What scaffolds did: what reached each step, whether one went to work, and what its steps came to.
 
-What scaffolds did: which of a task's parts reached each step, whether a scaffold went to work at all, and
-what leaked into the parts of divided tasks. Everything is counted on the stored sub-calls.
+Everything is counted on the stored sub-calls: which of a task's parts reached each step, whether a scaffold
+went to work at all, and what leaked into the parts of divided tasks.
 
-What the steps of scaffolds came to: every reply read as if it were the answer, by the rule of its cell.
-
-Three tables follow. What each step's replies come to; what changes from one answer to the whole task to the
-next (a critic's flips, a checker that goes too far, and whether the call that decides takes it back); and who
-refuses, the parts or the whole (Gringras 2026, app. M). A refusal is found by its phrases, whatever the
-method of the cell; judges label and functions score answers alone, so that a step of such a cell has no
-score.
+Every reply is also read as if it were the answer, by the rule of its cell. Three tables follow: what each
+step's replies come to; what changes from one answer to the whole task to the next (a critic's flips, a
+checker that goes too far, and whether the call that decides takes it back); and who refuses, the parts or the
+whole (Gringras 2026, app. M). A refusal is found by its phrases, whatever the method of the cell. Judges and
+functions score answers alone, so a step of a cell that they score has no score.
 """
 
 from collections import Counter

@@ -1,8 +1,4 @@
-"""What is said of variance, of axes of many levels, and of specification curves.
-
-What is said of variance: what moves the outcomes, how far models' means generalise, and what an
-axis of many levels does.
-"""
+"""What is said of variance, of axes of many levels, and of specification curves."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What is said of pairs, orders and hypotheses, each with its strength, and of the units behind it.
 
-What is said of pairs of models and of orders, each with its strength.
-
 Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
 in other words, so that nobody can take one for the other.
 """

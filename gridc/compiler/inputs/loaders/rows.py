@@ -1,7 +1,7 @@
 """The general loader: CSV, JSONL, a JSON list or Parquet, with a map from columns to the parts of an item.
 
-`settle` looks at all rows first: whether each column is there, and how the gold column names an option.
-`load` then makes the items of one file.
+`complete_loading` looks at all rows first: whether each column is there, and how the gold column names an
+option. `load` then makes the items of one file.
 """
 
 import ast

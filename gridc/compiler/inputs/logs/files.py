@@ -1,9 +1,8 @@
 """Log files, which may be a stranger's, read within bounds; and what the columns of a table mean.
 
-Files that may be a stranger's, read within bounds: JSON, lines of JSON, CSV and TSV, each as it is or
-packed by gzip, and entries of a zip.
+A log is JSON, lines of JSON, CSV or TSV, as it is or packed by gzip, or such an entry of a zip.
 
-Whatever is larger, deeper or other than it may be is a `LogError` with the place; nothing is unpacked to
+Whatever is larger, deeper or other than it may be is a `FileError` with the place; nothing is unpacked to
 disk, and no link is followed within a folder.
 """
 

@@ -1,10 +1,9 @@
 """Runs of logs -> columns: what every answer earned, by item, and how much wording the items share.
 
-Whether items were written from templates: how much of its wording each shares with another one.
-
-A phrase is four words in a row, a number being any number. An item shares its wording where at least half of
-its phrases stand in another item too; phrases that most items have, such as an instruction, are nobody's.
-Paraphrases that share no phrase are not found.
+The wording that items share shows whether they were written from templates. A phrase is four words in a row,
+a number being any number. An item shares its wording where at least half of its phrases stand in another item
+too; phrases that most items have, such as an instruction, do not count. Paraphrases that share no phrase are
+not found.
 """
 
 import re

@@ -1,7 +1,6 @@
 """The scaffolds, each a small generator over turns. What they say is in gridc/builtin/scaffolds.
 
-The rules are those of Gringras 2026 (sec. 3.3, app. E and M) as its code runs them. The same model has every
-role.
+The rules are those of Gringras 2026 (sec. 3.3, app. E and M) as its code runs them. One model has every role.
 
 Each tool that react may call is a function of its input and of this one item: no file, no network, no clock,
 and no Python that a model could reach.
@@ -215,7 +214,7 @@ class Procedure:
 
 
 PROCEDURES: Registry[Procedure] = Registry()
-"""By the `kind` of the language; `schema.scaffold.TAKES` has the keys of each."""
+"""By the `kind` of the language; `schema.effects.TAKES` has the keys of each."""
 VERSIONS = {
     "tool:calculator": 1,
     "tool:text_search": 1,

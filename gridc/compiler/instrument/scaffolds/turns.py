@@ -1,10 +1,8 @@
 """What a scaffold is made of: its task and its turns, and functions of other frameworks followed as turns.
 
-What a scaffold is made of: the task that it is given, and the turns that it asks.
-
-A procedure is a generator. It yields turns that can be asked side by side, receives their texts, and
-returns the step whose text is the answer. It keeps nothing but what it was sent, so running it again on
-stored answers gives the same turns: that is how a run resumes and how a store is verified.
+A procedure is a generator. It yields turns that can be asked side by side, receives their texts, and returns
+the step whose text is the answer. It keeps nothing but what it was sent, so running it again on stored
+answers gives the same turns: that is how a run resumes and how a store is verified.
 """
 
 import inspect

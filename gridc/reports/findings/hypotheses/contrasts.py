@@ -226,7 +226,7 @@ def _log(ratio: float) -> float:
 
 
 def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: OddsRow) -> OddsRow:
-    """The odds of a level with the check of `statistics.unseen`, where they decide."""
+    """The odds of a level with the check of `statistics.bounded_means`, where they decide."""
     tested = tested_odds(comparison, fitted, level, odds)
     if tested is None:
         return odds

@@ -1,15 +1,14 @@
 """A batch at a provider: how OpenAI and Anthropic take one, how it gets there, and its results.
 
-How providers take a batch: OpenAI by an uploaded file, Anthropic in one request; both answer in JSON lines
-that name their request by a custom id.
+OpenAI takes a batch as an uploaded file, Anthropic in one request; both answer in JSON lines that name their
+request by a custom id.
 
-A batch at a provider, the calls in it, how it gets there, and its results.
-
-Before anything leaves, a batch and its requests are on the disk; before the request that may be paid leaves,
-so is that it is about to; and as soon as the provider has named the batch, its name. A process that is killed
-at any instant leaves one of three things: a batch that was never submitted, one whose results come later,
-or one that has to be found at the provider, which is told our own name of it. What cannot be found may have
-been paid, and is not asked again unasked. Results are fetched whole before the first is taken.
+Before anything leaves, a batch and its requests are on the disk. Before the request that may be paid leaves,
+it is on the disk that it is about to; and the batch's name is there as soon as the provider has given one. A
+process that is killed at any instant leaves one of three things: a batch that was never submitted, one whose
+results come later, or one that has to be found at the provider by the name that gridc gave it. What cannot be
+found may have been paid, and is asked again only where the study says so. Results are fetched whole before
+the first is taken.
 """
 
 import json

@@ -1,19 +1,16 @@
 """Many calls at once, as the endpoint allows, each pursued until it is answered or has failed.
 
-How many requests may be open at once, learnt from what the endpoint says.
-
-Slow start and additive growth as in TCP congestion control (Jacobson 1988), with the pauses that HTTP states
-(RFC 9110, Retry-After): a round is as many responses as may be open at once. It starts at `START`, doubles
-after every clean round, and after the first refusal grows by 5 % a round. An episode of 429 takes 20 % once,
-however many of them it has; while it lasts, nothing is sent. Rounds with a server error do not grow.
-
-Many calls at once, each pursued until it is answered or has failed for good.
+How many requests may be open at once is learnt from what the endpoint says: slow start and additive growth as
+in TCP congestion control (Jacobson 1988), with the pauses that HTTP states (RFC 9110, Retry-After). A round
+is as many responses as may be open at once. The number starts at `START`, doubles after every clean round,
+and after the first refusal grows by 5 % a round. An episode of 429 takes 20 % once, however many of them it
+has; while it lasts, nothing is sent. Rounds with a server error do not grow.
 
 A call is asked again after a failure that may pass, with growing pauses, up to a number of attempts. After
-the last one it has failed for good if the endpoint answered another call since its first failure. If none
-was answered, perhaps because none was left to ask, others of the study are asked again; where none of those
-is answered, the endpoint is down, and the run stops with everything that was answered kept. So an outage
-costs no item, and an item that nothing can answer costs no run.
+the last one it has failed for good if the endpoint answered another call since its first failure. If none was
+answered, perhaps because none was left to ask, others of the study are asked again; where none of those is
+answered, the endpoint is down, and the run stops with everything that was answered kept. So an outage costs
+no item, and an item that nothing can answer costs no run.
 """
 
 import asyncio

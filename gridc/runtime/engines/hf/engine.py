@@ -1,10 +1,9 @@
 """The local engine: transformers on torch, and which calls it answers together.
 
-Which calls are answered together: batches that are a function of the calls and of the memory allowed.
-
-Prompts that share a long prefix stand on one trunk. Those that stand on the same trunk are taken in the
-order of their length, so that little is padded, as many at a time as the bound on keys and values
-allows. Prompts with much in common beyond the trunk are not parted.
+Batches are a function of the calls and of the memory allowed. Prompts that share a long prefix stand on one
+trunk. Those that stand on the same trunk are taken in the order of their length, so that little is padded, as
+many at a time as the bound on keys and values allows. Prompts with much in common beyond the trunk are kept
+together.
 """
 
 import gc

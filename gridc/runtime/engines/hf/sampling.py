@@ -1,9 +1,7 @@
 """Choosing the next token: greedy, sampled with numbers that belong to the call, or given.
 
-Choosing the next token: greedy, or sampled with numbers that belong to the call.
-
-The random numbers of a call are a function of its digest (a counter-based generator, Philox, keyed
-by it), so they do not depend on what shares its batch, on order, on a resume or on another process.
+The random numbers of a call are a function of its digest (a counter-based generator, Philox, keyed by it), so
+they do not depend on what shares its batch, on order, on a resume or on another process.
 """
 
 import math

@@ -102,7 +102,7 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
         "side by side",
         [
             (
-                page_links.beside(stamp, key, f"{other(m)}/{b}/{where}", item[n]),
+                page_links.side_by_side(stamp, key, f"{other(m)}/{b}/{where}", item[n]),
                 (_SAMPLE, [n, item[n]]),
             )
             for n, key, m, b, where in some

@@ -95,7 +95,7 @@ class Confined:
                 # Ended before the channel is: a child that sees it closed ends by itself, and says nothing.
                 ended_by = self._nursery.end(self._child)
                 self._channel.close()
-                raise EndedError(_told(ended_by, self._limits)) from None
+                raise EndedError(_cause(ended_by, self._limits)) from None
         if "failed" in reply:
             raise ValueError(reply["failed"])
         if "gave" not in reply:
@@ -183,7 +183,7 @@ def _limits() -> dict[str, float]:
     return {"seconds": SECONDS, "memory": MEMORY}
 
 
-def _told(ended_by: int, limits: Mapping[str, float]) -> str:
+def _cause(ended_by: int, limits: Mapping[str, float]) -> str:
     """How a child ended, by the signal that ended it."""
     if ended_by == signal.SIGXCPU and "each" in limits:
         return f"takes more CPU time than it may ({limits['each']:g} s)"

@@ -79,7 +79,7 @@ def p_value(p: float | None) -> str:
     return "1" if p >= 1 else f"{p:.2g}" if p < 0.01 else f"{p:.3f}"
 
 
-def told_p(p: float | None) -> str:
+def p_in_text(p: float | None) -> str:
     """A p-value with its sign: `p = 0.012`, `p < 0.0001`, `no p`."""
     if p is None:
         return "no p"
@@ -101,7 +101,7 @@ FORMS: dict[str, Any] = {
     form.__name__: form
     for form in (
         number, hundredths, percent, stated, stated_percent, with_sign, points, figures, odds_ratio,
-        between, bracketed, p_value, told_p, count,
+        between, bracketed, p_value, p_in_text, count,
     )
 }  # fmt: skip
 """By name, as templates know them."""

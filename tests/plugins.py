@@ -43,7 +43,7 @@ class Always:
         for task in tasks:
             if not admit(task):
                 return
-            (call,) = task.wanted
+            (call,) = task.unanswered
             made = Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1}, 0.0)
             yield Done(task, [made], Spending(0.0, {"calls": 1}))
     def least(self, answered):

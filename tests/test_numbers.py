@@ -23,7 +23,7 @@ PACKAGE = Path(gridc.__file__).parent
      (0.03, "0.030", "p = 0.030"), (1.0, "1", "p = 1")],
 )  # fmt: skip
 def test_p_has_one_form(p: float | None, shown: str, told: str) -> None:
-    assert (numbers.p_value(p), numbers.told_p(p)) == (shown, told)
+    assert (numbers.p_value(p), numbers.p_in_text(p)) == (shown, told)
 
 
 def test_what_rounds_to_nothing_has_no_sign() -> None:

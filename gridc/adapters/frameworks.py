@@ -1,16 +1,14 @@
 """LangChain and the OpenAI Agents SDK as scaffolds: a model of theirs whose every call is gridc's.
 
-Frameworks that drive themselves. An adapter gives one a model object of its own kind, whose every call is
-a call of gridc: stored, budgeted, batched across items and resumed by replay.
+These frameworks drive themselves. An adapter gives one a model object of its own kind, whose every call is a
+call of gridc: stored, budgeted, batched across items and resumed by replay.
 
-A function `(scaffold, task, model) -> answer` is what a user writes. The model is one object for the whole
+What a user writes is a function `(scaffold, task, model) -> answer`. The model is one object for the whole
 process, so that a graph can be built once; which item asks is kept in a context variable, which frameworks
 carry into their threads and tasks.
 
-LangChain and LangGraph: a chat model whose calls are gridc's.
-
-Branches of a graph that could run side by side run one after another, so that a graph asks in one order; the
-items of a study still take each step together. Nothing is traced to LangSmith.
+Branches of a LangGraph that could run side by side run one after another, so that it always asks in one
+order; the items of a study still take each step together. Nothing is traced to LangSmith.
 """
 
 from asyncio import new_event_loop, set_event_loop

@@ -8,7 +8,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
-from gridc.numbers import hundredths, points, told_p
+from gridc.numbers import hundredths, p_in_text, points
 from gridc.schema.certificate import ChangeRow
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _cell(found: "CellDifference") -> str:
         sides = [side for side, score in (("a", found.a), ("b", found.b)) if score is None]
         return f"{found.cell}: not finished in {' and '.join(sides)}"
     error = "no standard error" if found.standard_error is None else f"SE {hundredths(found.standard_error)}"
-    test = "" if found.adjusted is None else f", {told_p(found.adjusted)} (Holm)"
+    test = "" if found.adjusted is None else f", {p_in_text(found.adjusted)} (Holm)"
     units = "" if found.units in (None, found.items) else f", {found.units} units,"
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
     return (

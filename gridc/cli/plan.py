@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from gridc.study.planning import Alone, Cost, Design, DesignAnswer
+    from gridc.study.planning import Cost, Design, DesignAnswer, HypothesisDesign
 
 
 @click.command()
@@ -297,7 +297,7 @@ def _design_lines(answer: "DesignAnswer") -> Iterator[str]:
     if design is None:
         yield f"no design{limit} decides {names} with probability {wanted.power:g}"
         for alone in answer.alone:
-            yield f"  {alone.id}, {answer.effects[alone.id]}: {_alone(alone, bool(wanted.limits))}"
+            yield f"  {alone.id}, {answer.effects[alone.id]}: {_by_itself(alone, bool(wanted.limits))}"
     else:
         yield f"the cheapest design that decides {names} with probability {wanted.power:g}{limit}"
         yield f"  {_design_words(design, answer.whole)}"
@@ -321,7 +321,7 @@ def _limit(name: str, most: float) -> str:
     return f"US $ {_dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
 
 
-def _alone(alone: "Alone", limited: bool) -> str:
+def _by_itself(alone: "HypothesisDesign", limited: bool) -> str:
     if alone.design is None:
         return f"not with all items of the data: {alone.power_at_most:.2f} there"
     enough = ", ".join(f"{count:,} items of {name}" for name, count in alone.design.items.items())

@@ -70,8 +70,8 @@ def report(
         click.echo(line)
     for statement in (*shown.urgent, *shown.headline, *shown.foremost_limit):
         click.echo(terminal.bullet(statement))
-    if shown.beside:
-        click.echo(terminal.bullet(f"On the report page: {shown.beside}."))
+    if shown.further_counts:
+        click.echo(terminal.bullet(f"On the report page: {shown.further_counts}."))
     click.echo()
     main = {path: name for path, name in written.files.items() if "(" not in name}
     for path, name in (*main.items(), (written.store, "store")):

@@ -1,10 +1,8 @@
 """Findings -> GRID cards: the document, Markdown, the sentences of a model card, and what is held fixed.
 
-Field (vi) of a card: what a study does not vary, and what identifies how it was made.
-
-The author's own words come first. All else follows from the grid, the plan and the run, so that nobody has to
-remember it: the axes that SafetyRepro (app. B and W) asks a card to name, levels that never gave another
-score, combinations that were left out, and seeds, digests and versions.
+Field (vi), what is held fixed, begins with the author's own words. All else in it follows from the grid, the
+plan and the run, so that nobody has to remember it: the axes that SafetyRepro (app. B and W) asks a card to
+name, levels that never gave another score, combinations that were left out, and seeds, digests and versions.
 """
 
 import json

@@ -248,12 +248,12 @@ def flat(body: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]
         if isinstance(value, Mapping):
             yield from flat(value, f"{within}{key}.")
         elif isinstance(value, (list, tuple)):
-            yield f"{within}{key}", ", ".join(map(_told, value)) or "none"
+            yield f"{within}{key}", ", ".join(map(_value_words, value)) or "none"
         else:
-            yield f"{within}{key}", _told(value)
+            yield f"{within}{key}", _value_words(value)
 
 
-def _told(value: object) -> str:
+def _value_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

@@ -74,7 +74,9 @@ def sample(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide
     )
 
 
-def beside(stamp: str, left: str, right: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
+def side_by_side(
+    stamp: str, left: str, right: str, item: str, replicate: int = 0, store: StoreSide = ""
+) -> str:
     """The responses of two cells (by key) to one item, side by side."""
     where = {"study": short(stamp), "store": store, "left": left, "right": right, "item": item}
     return address("beside", {**where, "replicate": replicate})

@@ -1,12 +1,10 @@
 """What a report estimates: a row for each quantity, and the number needed to harm in words.
 
-What a report estimates: one row for each quantity, which every document reads.
+Every document reads these rows. An estimate is made by `estimate`, so that none can be of an unknown kind,
+and `docs/estimates.md` is written from the rows.
 
-A row of the document of estimates is made by `estimate`, so that nothing of an unknown kind can
-stand there. `docs/estimates.md` is written from these rows.
-
-The number needed to harm or to benefit, as documents hold and print it. Its definition is
-`statistics.risk.number_needed`.
+The number needed to harm or to benefit is defined in `statistics.risk.number_needed`; here is how documents
+hold and print it.
 """
 
 from collections.abc import Mapping
@@ -29,7 +27,7 @@ RATE_LIMITS = (
     "limits of both rates, combined by their correlation over units (Gaffke's where few units carry it); "
     "where a clustered logit decides, at least as wide as its own, and on the side of 0 that its p is on"
 )
-"""How differences and ratios of rates have their intervals (`statistics.rate_differences`)."""
+"""How differences and ratios of rates have their intervals (`statistics.risk`)."""
 INDEPENDENT = "units are independent"
 KAPPA_INTERVAL = (
     "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "

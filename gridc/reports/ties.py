@@ -1,7 +1,5 @@
 """What reports and chain say of a lock's and of the results' ties, against the evidence there is now.
 
-What reports and chain say of a lock's and of the results' ties, against the evidence that lies there now.
-
 An event can be written by whoever holds the store, so none is believed: evidence is checked again, under the
 roots, signers and records that the verifier names.
 """

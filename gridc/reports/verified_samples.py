@@ -1,10 +1,11 @@
 """Samples and outcomes of a store against the plan and the answers, and blinding against its seals.
 
-Blinding, checked: the seal is before the first label, the map opens it, and no label is after the lock.
+Blinding keeps three rules: the seal is before the first label, the map opens it, and no label is after the
+lock.
 
 Each check yields its findings. They rest on the event chain and on the dates of calls, so they name whoever
-breaks the rules and leaves the record as it is; who builds chain and dates anew passes, and is met by ties to
-a time alone (docs/threat-model.md).
+breaks the rules and leaves the record as it is. Whoever makes a new chain with new dates passes these checks;
+only ties to a time stop that (docs/threat-model.md).
 """
 
 import json

@@ -105,7 +105,7 @@ UNSET = "unset"
 def level_names(levels: Mapping[str, str]) -> dict[str, str]:
     """A short name for each value of an axis, no two alike, from its label. What is a table is named by the
     keys in which the values differ, `temperature: 0.7`, and by those keys alone where that is long."""
-    told = _told_apart(list(levels))
+    told = _distinguished(list(levels))
     names: dict[str, str] = {}
     for value, label in levels.items():
         short = told.get(value, _beginning(value) if DIGEST.fullmatch(label) else label).replace(",", ";")
@@ -130,7 +130,7 @@ def _parsed(value: str) -> object:
         return None
 
 
-def _told_apart(values: Sequence[str]) -> dict[str, str]:
+def _distinguished(values: Sequence[str]) -> dict[str, str]:
     """Those that are tables or lists, by what differs among them. What is neither, such as `none`, has no
     key."""
     tables = {
@@ -141,11 +141,11 @@ def _told_apart(values: Sequence[str]) -> dict[str, str]:
     differing = [
         key for key in keys if len({json.dumps(side[key]) if key in side else None for side in sides}) > 1
     ]
-    told = {value: _told(side, differing) for value, side in tables.items()}
+    told = {value: _shortened(side, differing) for value, side in tables.items()}
     return {value: text for value, text in told.items() if text}
 
 
-def _told(values: Mapping[str, object], keys: Sequence[str]) -> str:
+def _shortened(values: Mapping[str, object], keys: Sequence[str]) -> str:
     shown = {key: "" if values.get(key) is None else str(values[key]) for key in keys}
     parts = [f"{key}: {values.get(key, UNSET)}" if len(text) <= SHORT else key for key, text in shown.items()]
     text = "; ".join(parts)

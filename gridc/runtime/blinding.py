@@ -1,6 +1,4 @@
-"""Blinding: what a judge is handed names no cell (DESIGN 6.4); and what the judges come to.
-
-Blinding: what a judge is handed does not say which cell it came from (DESIGN 6.4).
+"""Blinding: what a judge is handed names no cell; and what the judges come to.
 
 Every response gets a UUID under a secret number. The map from UUIDs to cells is sealed in the event chain
 before the first judgement, and opened only after the judgements are locked:
@@ -9,7 +7,7 @@ before the first judgement, and opened only after the judgements are locked:
     lock     no judgement is added or changed any more                  event `lock`
     unblind  the secret is told, so that everybody can make the map     event `unblind`
 
-`sealing` writes these; here is what they are of, which reports and `verify` make again.
+`runtime.judging` writes these events. Here is what they are about, which reports and `verify` compute again.
 
 A UUID is an HMAC of the response's place under the secret. So the secret, 64 characters, stands for the whole
 map; a resumed run makes the same one; and nobody can choose a UUID that says something.
@@ -19,8 +17,8 @@ with it the results, from one run of a study to the next.
 
 A human audit is a stratified sample of responses for people to label, who see what a judge sees. Its sheet
 has a map of its own, sealed when it is drawn and opened when its labels are taken back. Which responses are
-drawn follows from the secret, so that nobody can foresee it, and once the map is open everybody can draw
-them again.
+drawn follows from the secret, so that nobody can foresee it, and once the map is open everybody can draw them
+again.
 """
 
 import hmac

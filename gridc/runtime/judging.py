@@ -1,10 +1,8 @@
 """The scheduler of judges: seal the map, judge wave by wave, lock the labels, open the map.
 
-The scheduler of judges: when every response of the study is there, these are judged, wave by wave.
-
-The map from identifiers to samples is sealed before the first call. A wave holds what is known by now of what
-judges have to be asked; replies that cannot be read lead to the next. The labels are locked when nothing is
-left to ask, and only then is the map opened.
+Judging begins when every response of the study is there. The map from identifiers to samples is sealed before
+the first call. A wave holds what is known by now of what judges have to be asked; replies that cannot be read
+lead to the next. The labels are locked when nothing is left to ask, and only then is the map opened.
 """
 
 import itertools

@@ -8,7 +8,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime import judging
 from gridc.runtime.blinding import JUDGING
-from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_told
+from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_words
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.stages import scaffolded, waves
 from gridc.runtime.store.events import (
@@ -69,7 +69,7 @@ def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowl
             unlike = differing_environments(
                 load.ran for load in loads if (load.identity, load.precision) == key
             )
-            sentence = environments_told(name, unlike)
+            sentence = environments_words(name, unlike)
             if unlike and not acknowledged:
                 raise StoreError([environments_refusal(sentence)])
             if unlike and sentence not in noted:

@@ -1,19 +1,17 @@
 """How far answers move when calls are made again: in another batch shape, or in fp32 here.
 
-The noise floor: how much answers move when the same calls are made in another batch shape.
+The noise floor is how much answers move when the same calls are made in another batch shape. In reduced
+precision the shape of a batch moves logits, so a difference between two scores that is not larger than what
+the shape alone does is no difference. A seeded sample of the calls is answered once more, each call alone,
+and compared with what the run stored. A server that puts requests into batches by itself is asked twice: each
+call alone, and all of them among others, as many at once as the run may open, because what moves its answers
+may be how many share a batch, or who. The answers of the run are never replaced.
 
-In reduced precision the shape of a batch moves logits, so a difference between two scores that is not
-larger than what the shape alone does is no difference. A seeded sample of the calls is answered once more,
-each call alone, and compared with what the run stored. A server that puts requests into batches by itself is
-asked twice: each call alone, and all of them among others, as many at once as the run may open, because
-what moves its answers may be how many share a batch, or who. The answers of the run are never replaced.
+Noise is measured on what must repeat. Where a seed has no effect a sampled call is drawn again, and how many
+answers differ then is the spread of draws: a property of the temperature, which is reported apart.
 
-Noise is measured on what must repeat. Where a seed has no effect a sampled call is drawn anew, and how many
-answers differ then is the spread of draws: a property of the temperature, told apart.
-
-The exact path as a reference: how answers differ from those of the same weights in fp32 on this machine.
-
-A server computes in bf16 or in four bits, in batches of its own; a local model may be quantised. Where the
+The exact path is a reference: how answers differ from those of the same weights in fp32 on this machine. A
+server computes in bf16 or in four bits, in batches of its own; a local model may be quantised. Where the
 files of its weights are here, a sample of its calls is answered once more by the local engine in fp32. What
 differs is precision, kernels and, of a server, whether it runs these files at all.
 """
@@ -79,18 +77,18 @@ def _asked_again(
     plan: Plan, store: Writer, stage: Stage, engine: Paying, chosen: Sequence[str]
 ) -> Generator[None, None, dict[str, Repetition]]:
     """What an engine behind an address answers to some calls, by the shape in which they are made again."""
-    beside = engine.beside
-    if beside is None or not chosen:
+    width = engine.batch_width
+    if width is None or not chosen:
         again = yield from repeated(stage.engine, store, [chosen])
         return {ASKED_AGAIN: again}
-    mates = drawn(plan, store, stage.identity, stage.precision, beside, "mates")
-    others = [name for name in mates if name not in chosen][: max(beside - len(chosen), 0)]
+    mates = drawn(plan, store, stage.identity, stage.precision, width, "mates")
+    others = [name for name in mates if name not in chosen][: max(width - len(chosen), 0)]
     alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
     engine.crowd()
     seed = plan.study.spec.sampling.seed
     together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
     among = yield from repeated(stage.engine, store, [together])
-    return {ALONE: alone, AMONG.format(min(beside, len(together))): among}
+    return {ALONE: alone, AMONG.format(min(width, len(together))): among}
 
 
 def drawn(

@@ -123,12 +123,12 @@ def record_run(
 def record(
     path: Path,
     about: Mapping[str, Any],
-    whole: bool,
+    binary: bool,
     benchmarks: Mapping[str, ImportedItems],
     cells: Iterable[ImportedCell],
 ) -> str:
     """Write a store, all or nothing, in the place of one of imported logs, if there is one; the digest of
-    what `about` says. Scores are `whole` where all are 0 or 1, and else kept to a ten-thousandth.
+    what `about` says. Scores are `binary` where all are 0 or 1, and else kept to a ten-thousandth.
 
     Raises `UsageError` (GC000) where the store of a run is there, `StoreError` for another file."""
     if path.exists():
@@ -136,7 +136,7 @@ def record(
             if not there.imported:
                 message = "the store of a run is here, and nothing is written over it"
                 raise UsageError([Diagnostic("GC000", message, str(path))])
-    scale = 1 if whole else FINE
+    scale = 1 if binary else FINE
     content = {RECORDED: {**about, "scale": scale}}
     stamp = digest(content)
     path.parent.mkdir(parents=True, exist_ok=True)

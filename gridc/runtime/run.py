@@ -31,7 +31,7 @@ from gridc.runtime import blinding, judging
 from gridc.runtime import noise as reference
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.attempts import CallCost, Paying, Terms
-from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_told
+from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_words
 from gridc.runtime.noise import measure, sentences
 from gridc.runtime.stages import WHOLE, Open, Say, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
@@ -65,15 +65,17 @@ class Meter:
         Tokens are counted as a batch's bound on them, which is never less than what it takes. What has begun
         is finished, so time may be passed by the tasks that are answered at once.
         """
-        self.reached = self.reached or self._passed_by(len(task.wanted), self._tokens + task.batch.cost, 0.0)
+        self.reached = self.reached or self._passed_by(
+            len(task.unanswered), self._tokens + task.batch.cost, 0.0
+        )
         if self.reached is None:
-            self._calls += len(task.wanted)
+            self._calls += len(task.unanswered)
             self._tokens += task.batch.cost
         return self.reached is None
 
     def hold(self, most: CallCost) -> bool:
-        """Whether a request that may cost so much can be sent. If so it counts at that, until it is settled:
-        so no cap is passed whatever the requests that are open turn out to cost."""
+        """Whether a request that may cost so much can be sent. If so it counts at that, until what it took is
+        known, so no cap is passed whatever the requests that are open turn out to cost."""
         usd = most.usd or 0.0
         spent = self._tokens + most.tokens, self._usd + usd
         if self._passed_by(1, spent[0] + self._held_tokens, spent[1] + self._held_usd):
@@ -86,7 +88,7 @@ class Meter:
         self._held_usd += usd
         return True
 
-    def settle(self, most: CallCost, took: CallCost) -> None:
+    def charge(self, most: CallCost, took: CallCost) -> None:
         """A request that counted at `most` is over and took that."""
         self._held_tokens -= most.tokens
         self._held_usd = max(0.0, self._held_usd - (most.usd or 0.0)) if self._held_tokens else 0.0
@@ -185,7 +187,7 @@ class RunStep:
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What a run came to. `executed` counts the calls that this process answered, `reused` those whose
-    answer was in the store; `results` is the digest of DESIGN 6.1."""
+    answer was in the store; `results` is the digest of the stored results."""
 
     stamp: str
     executed: int
@@ -239,7 +241,7 @@ def run(
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
     cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
-    model in fp32 where its weights are known; None: `reference.USUAL` of each model behind a server, once the
+    model in fp32 where its weights are known; None: `noise.USUAL` of each model behind a server, once the
     study is complete.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
@@ -446,7 +448,7 @@ def _record_load(stage: Stage, store: Writer, plan: Plan) -> Iterable[str]:
     ran, stamp = stage.engine.effective(), plan.study_digest
     store.record(events.ModelLoaded(stamp=stamp, identity=stage.identity, **ran))
     if ran.get("unlike"):
-        detail = environments_told(stage.name, ran["unlike"])
+        detail = environments_words(stage.name, ran["unlike"])
         store.record(events.Observed(stamp=stamp, what="environments", detail=detail))
     return not_honoured(stage.name, ran.get("honours"))
 

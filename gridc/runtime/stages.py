@@ -207,7 +207,7 @@ def lay_out_tasks(
     starts = range(0, calls, STRETCH)
     # Of a batch whose calls all have answers the complement of its cost, which is negative.
     costs = [
-        array("q", (task.batch.cost if task.wanted else ~task.batch.cost for task in tasks(start)))
+        array("q", (task.batch.cost if task.unanswered else ~task.batch.cost for task in tasks(start)))
         for start in reversed(starts)
     ][::-1]
     *before, total = accumulate(map(len, costs), initial=0)
@@ -217,7 +217,7 @@ def lay_out_tasks(
         for start, first, known in zip(starts, before, costs, strict=True):
             mine = slice(max(share.start - first, 0), max(share.stop - first, 0))
             if any(cost >= 0 for cost in known[mine]):
-                yield [task for task in tasks(start)[mine] if task.wanted]
+                yield [task for task in tasks(start)[mine] if task.unanswered]
 
     shared = islice(chain.from_iterable(costs), share.start, share.stop)
     return array("q", (cost for cost in shared if cost >= 0)), left, shard.holds(share, total)

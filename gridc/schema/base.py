@@ -1,10 +1,8 @@
 """What tables of the language are made of: names, texts, and the selector of a part of the grid.
 
-The one way to name a part of the grid.
-
-A selector is a table from a dimension (an axis id, `model`, `benchmark` or `tier`) to what it may
-be: one name, a list of names, or `{ not = ... }`. A place of the grid matches when every
-dimension does; the empty selector matches everything.
+A selector is the one way to name a part of the grid. It is a table from a dimension (an axis id, `model`,
+`benchmark` or `tier`) to what it may be: one name, a list of names, or `{ not = ... }`. A place of the grid
+matches when every dimension does; the empty selector matches everything.
 """
 
 import re

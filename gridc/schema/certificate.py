@@ -1,9 +1,7 @@
 """The certificate: what a study says of the order of its models and the spread of their scores.
 
-The certificate: what a study says of the order of its models, in a form that anyone can recount.
-
-It holds the counts of every cell, so that N+, N-, N0 and all that follows from them can be checked by
-any program that can count; `gridc verify` also checks the counts themselves against the store.
+It holds the counts of every cell, so that N+, N-, N0 and all that follows from them can be checked by any
+program that can count; `gridc verify` also checks the counts themselves against the store.
 """
 
 from fractions import Fraction

@@ -205,7 +205,7 @@ class RecoveryRow(Part):
         NumberNeededRow | None, Field(description="Of `left`: the residual number needed to harm.")
     ]
     no_interval: Unwritten[str] = ""
-    """Why there is none: below `jackknife.FLOOR` effective units both are too short (docs/sizes.md)."""
+    """Why there is none: below `clustered_logit.FLOOR` effective units both are too short (docs/sizes.md)."""
 
 
 class ContrastRow(Part):

@@ -1,15 +1,12 @@
-"""The published JSON Schemas, generated from the typed models, and their reference as Markdown.
-
-The published JSON Schemas (draft 2020-12), generated from the typed models.
+"""The published JSON Schemas (draft 2020-12), generated from the typed models, and their reference.
 
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
 `deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
-what a study gives; `policy` says what a run may lose against another one, `comparison`
-what it lost, `logs` what logs of other packages certify, and `studies` is one report over several.
+what a study gives; `policy` says what a run may lose against another one, `comparison` what it lost, `logs`
+what logs of other packages certify, and `studies` is one report over several.
 
-The reference of a published schema as Markdown: each table with its keys, what they take, the defaults.
-
-It is generated, so it cannot say something else than the schema that validates a spec.
+The reference is Markdown: each table with its keys, what they take and the defaults. It is generated too, so
+it cannot say something else than the schema that validates a spec.
 """
 
 import json

@@ -106,7 +106,7 @@ class Price(Table):
     ]
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_batch_prices(self) -> Self:
         if (self.batch_input is None) != (self.batch_output is None):
             raise Contradiction(
                 "`batch_input` and `batch_output` are stated together", "add the other, or leave both out"

@@ -1,15 +1,12 @@
 """What rows of documents are made of: numbers as they are written, and strengths of evidence.
 
-What every row of a report's documents is made of.
-
 A number is exact in a row that is passed on, and loses its last digits when the row is written: what is
 computed of it is computed of the number itself, and a report is the same file everywhere.
 
-What the items of a study say of other items: rows that findings, certificate, card and page share.
-
-Three strengths, never merged. *Descriptive*: a fact about the items that were asked. *Supported*: holds
-beyond them if the number of units is large, or the models are exchangeable. *Certified*: holds beyond them
-if the units were drawn independently of one another, and under no other assumption.
+Findings, certificate, card and page share the rows of what the items of a study say of other items. These
+have three strengths, never merged. *Descriptive*: a fact about the items that were asked. *Supported*: holds
+beyond them if the number of units is large, or the models are exchangeable. *Certified*: holds beyond them if
+the units were drawn independently of one another, and under no other assumption.
 """
 
 from fractions import Fraction

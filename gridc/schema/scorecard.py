@@ -1,11 +1,11 @@
 """The scorecard of a study, and several studies reported together.
 
-The scorecard: each model's rates under every configuration, what a change of configuration costs, and
-how the study was carried out, line by line with its evidence (Safety Under Scaffolding, app. F). It has
-no composite number.
+The scorecard has each model's rates under every configuration, what a change of configuration costs, and how
+the study was carried out, line by line with its evidence (Safety Under Scaffolding, app. F). It has no
+composite number.
 
-Several studies, reported together: which sample each claim rests on, what they share, and one error
-budget.
+Several studies reported together have one document: which sample each claim rests on, what the studies share,
+and one error budget.
 """
 
 from typing import Annotated, Literal

@@ -1,6 +1,4 @@
-"""The language: what a GRID card says, as typed, frozen models, `[[benchmark]]` among them.
-
-The language: what a GRID card says, as typed, frozen models.
+"""The language: what a GRID card says, as typed, frozen models.
 
 The JSON Schema that editors and `gridc validate` use is generated from these classes, so a field's
 description is its documentation. What needs more than one table to decide lives in

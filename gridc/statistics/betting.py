@@ -1,33 +1,31 @@
 """Betting e-values: of all units at once, and as a race that certifies a reversal early.
 
-Betting e-values: what units of several items show of a difference, assuming nothing but independence.
-
-A bettor stakes a share lambda of its wealth on each unit's difference X in [-1, 1]: the wealth prod_u (1 +
-lambda X_u) is never negative, and where the differences are 0 or below on average it is expected to stay at
-1 or below, because E prod (1 + lambda X_u) = prod (1 + lambda E X_u) <= (1 + lambda mean_u E X_u)^n <= 1.
-Neither symmetry nor equal distributions are needed. The stakes are constant and mixed evenly (Waudby-Smith
-& Ramdas 2024, sec. 4; Cover's universal portfolio), so the order of units does not matter and nothing is
-tuned to the data. Such an e-value e gives the p-value 1 / e (Markov), and a mean of e-values is one,
-whatever their dependence.
+The e-value of all units shows a difference, assuming nothing but that units are independent. A bettor stakes
+a share lambda of its wealth on each unit's difference X in [-1, 1]: the wealth prod_u (1 + lambda X_u) is
+never negative, and where the differences are 0 or below on average it is expected to stay at 1 or below,
+because E prod (1 + lambda X_u) = prod (1 + lambda E X_u) <= (1 + lambda mean_u E X_u)^n <= 1. Neither
+symmetry nor equal distributions are needed. The stakes are constant and mixed evenly (Waudby-Smith & Ramdas
+2024, sec. 4; Cover's universal portfolio), so the order of units does not matter and nothing is tuned to the
+data. Such an e-value e gives the p-value 1 / e (Markov), and a mean of e-values is one, whatever their
+dependence.
 
 Stakes that follow the data, as most strategies of Waudby-Smith & Ramdas have them, need every unit's mean to
 be 0 or below given the units before; so do a maximum over time and Orabona & Jun's portfolios. The bound of
 Phan, Thomas & Learned-Miller (2021) needs units of one distribution. Neither holds where units are
 independent and nothing else.
 
-Witness-first: which fresh items to ask under which configurations, so that a reversal is certified early.
-
-An error guarantee that survives stopping at any time. For each pair and each direction every configuration
-has an e-process: the wealth of a bettor who stakes a share of it on each fresh item (or unit of items), mixed
-evenly over stakes. Against "a is not better under c" the expected factor of a step is at most 1 whatever
-the dependence between configurations; and so is that of the mean over configurations, as long as the
+The race is witness-first: it chooses which fresh items to ask under which configurations, so that a reversal
+is certified early. Its error guarantee survives stopping at any time. For each pair and each direction every
+configuration has an e-process: the wealth of a bettor who stakes a share of it on each fresh item (or unit of
+items), mixed evenly over stakes. Against "a is not better under c" the expected factor of a step is at most 1
+whatever the dependence between configurations; and so is that of the mean over configurations, as long as the
 configurations that an item is asked under were chosen before it was seen. By Ville's inequality the mean
 reaches m / alpha with probability at most alpha / m. A reversal is certified when both directions have
 reached it: under "no reversal" one of the two is a true null. With m claims the study-wide error is at most
 alpha, at whatever moment it is stopped.
 
-Items that were used are not used again: they would be asked under configurations that were chosen because
-of them. Replicate 0 is what is asked; nothing assumes symmetry, and families count as one step.
+Items that were used are not used again: they would be asked under configurations that were chosen because of
+them. Replicate 0 is what is asked; nothing assumes symmetry, and families count as one step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +87,7 @@ def log_mean(values: Floats) -> Floats:
     return mean
 
 
-def smallest_gap(differences: Whole, span: int, level: float, staked: Floats) -> float | None:
+def betting_gap(differences: Whole, span: int, level: float, staked: Floats) -> float | None:
     """The smallest mean difference, as a share, at which units that scatter like these (units,) reach an
     e-value of 1 / level: they are moved up together, no further than 1. None when even all at 1 would not
     do."""

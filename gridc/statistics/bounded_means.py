@@ -1,6 +1,7 @@
 """Gaffke's test of a bounded mean, and its check of a logit where no unit goes against it.
 
-Tests of a mean of independent values of which only one end is known: few units, rare changes, no spread.
+The test is of a mean of independent values of which only one end is known. It is made for few units, rare
+changes and values without any spread.
 
 Gaffke's test (2005, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a
 nonnegative variable", Math. Methods Statist. 14): to n values that are -L at the lowest, one more of -L is
@@ -14,15 +15,13 @@ The weights are exponentials over their sum, so the p-value is the probability t
 exponential is 0 or below. It is computed to twelve digits by the inversion integral of the transform of S
 along the vertical line through its saddle point (Daniels 1954), and needs no random number.
 
-What units do not show: Gaffke's test beside a logit's, where no unit goes against what it claims.
+The check stands beside a logit. An error that is made of the units that were drawn knows nothing of those
+that were not: where one unit in a hundred loses all and the others gain a little, a third of studies of 100
+units draw none of the former, and a test finds that all gain. Gaffke's test needs to see none. So where no
+unit goes against a claim it has to agree. It is left out where each unit moved as far as one can, or not at
+all: a unit that was not drawn can be no larger.
 
-An error that is made of the units that were drawn knows nothing of those that were not: where one unit in a
-hundred loses all and the others gain a little, none of the former is in a third of studies of 100, and a test
-finds that all gain. Gaffke's test (`bounded_means`) needs to see none. So where no unit goes against a claim
-it has to agree. It is left out where each unit moved as far as one can, or not at all: a unit that was not
-drawn can be no larger.
-
-This is a check and no cure. Where units earn nearly all and one in forty loses all, those that are drawn go
+It is a check and no cure. Where units earn nearly all and one in forty loses all, those that are drawn go
 both ways by little, and a difference is found that is not there in .3 of studies. No test that rules this out
 has the power of a logit (Bahadur & Savage 1956), so ten or more of each kind are assumed, and said. Three
 units in place of one make it no better and find less: docs/sizes.md has the figures.

@@ -1,20 +1,17 @@
-"""Rows collapsed to what an analysis by case needs: totals by pattern, designs, paired answers.
-
-Rows collapsed to what an analysis by case needs: totals by pattern, and Gram matrices of per-case sums.
+"""Rows collapsed to what an analysis by case needs: totals by pattern, Gram matrices, paired answers.
 
 The covariates of a study are categorical, so its rows have few distinct covariate patterns (a model, a
 benchmark and a level of each axis). An estimate needs the rows and the outcomes of each pattern; standard
-errors clustered by case need, of every case, its rows n and its outcomes s by pattern, and these only as
-the matrices sum over cases of s s', s n' and n n'. They are exact whole numbers for outcomes of 0 and 1,
-they do not grow with the rows, and dropping models, benchmarks or levels is taking rows and columns of
-them. They suffice to recompute every Wald test of a study without its items.
+errors clustered by case need, of every case, its rows n and its outcomes s by pattern, and these only as the
+matrices sum over cases of s s', s n' and n n'. They are exact whole numbers for outcomes of 0 and 1, they do
+not grow with the rows, and dropping models, benchmarks or levels is taking rows and columns of them. They
+suffice to recompute every Wald test of a study without its items.
 
-Answers that are compared in pairs: an item counts under all compared levels or under none.
-
-Whether an answer can be read may depend on the level and on the item. Leaving out each unreadable answer by
-itself then compares other items under one level than under the other, and finds a difference where there is
-none. So an item (of one model, all else the same) is left out as a whole where it has no answer that counts
-under one of the levels, and weighs the same under all of them where it has unequally many.
+Answers are compared in pairs: an item counts under all compared levels or under none. Whether an answer can
+be read may depend on the level and on the item. Leaving out each unreadable answer by itself then compares
+other items under one level than under the other, and finds a difference where there is none. So an item (of
+one model, all else the same) is left out as a whole where it has no answer that counts under one of the
+levels, and weighs the same under all of them where it has unequally many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,7 +128,7 @@ def collapse(
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseTable:
     """Kinds of cases: their `rows` and the `sums` of their outcomes by pattern, (F, P), and of how many
-    `cases` each kind is, (F,). What leaving out one case after the other takes (`jackknife`)."""
+    `cases` each kind is, (F,). What leaving out one case after the other takes (`clustered_logit`)."""
 
     rows: Floats
     sums: Floats

@@ -1,26 +1,22 @@
 """Logistic regression with errors clustered by case: the paper's, and the cluster jackknife's.
 
-Logistic regression on categorical covariates, with standard errors clustered by case.
-
-The model of the scaffold study's confirmatory tests (sec. 5, Q.3): a safe answer is regressed on the
-configuration, with fixed effects of model and benchmark, and the errors allow for any dependence among the
-rows of one case. The variance is
+The logit on categorical covariates is that of the scaffold study's confirmatory tests (sec. 5, Q.3): a safe
+answer is regressed on the configuration, with fixed effects of model and benchmark, and the errors allow for
+any dependence among the rows of one case. The variance is
 
     V = A^-1 B A^-1 x G / (G - 1) x (N - 1) / (N - K),   A = X'WX,   B = sum over cases of u u',
 
-with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it.
-The variance is known from G scores only, so that one combination of coefficients is compared with Student's
-t of G - 1 degrees of freedom. What decides takes other errors (`jackknife`).
+with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it. The
+variance is known from G scores only, so that one combination of coefficients is compared with Student's t of
+G - 1 degrees of freedom. What decides takes the errors of the jackknife below.
 
 Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
 (separation, collinear covariates, one case) are errors: no number comes from a failed fit.
 
-Tests of a clustered logit for few and unequal cases: the cluster jackknife and its degrees of freedom.
-
-The errors that the paper takes (`clustered_logit`: CR1, compared with Student's t of G - 1) are too small
-where cases are few or unequal: where one of 40 cases holds 60 % of the items they find a difference that is
-not there in .4 of all studies. Here each case is left out once. With A = X'WX of all rows and A_g, u_g of
-case g, all at the maximum, one Newton step from there moves the coefficients by
+The errors that the paper takes (CR1, compared with Student's t of G - 1) are too small where cases are few or
+unequal: where one of 40 cases holds 60 % of the items they find a difference that is not there in .4 of all
+studies. Here each case is left out once. With A = X'WX of all rows and A_g, u_g of case g, all at the
+maximum, one Newton step from there moves the coefficients by
 
     d_g = -(A - A_g)^-1 u_g,     V = (G - 1) / G x sum over cases of d_g d_g'
 

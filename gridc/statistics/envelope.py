@@ -1,21 +1,17 @@
 """Scores over an envelope: sign counts of pairs, orders, dispersion, and their bootstrap.
 
-Strict sign counts of a pair of models over an envelope (SafetyRepro, sec. 4, eq. 1 and Prop. 1).
+Sign counts of a pair of models are strict (SafetyRepro, sec. 4, eq. 1 and Prop. 1). Scores are exact
+fractions and are compared as such; no float decides a sign.
 
-Scores are exact fractions and are compared as such; no float decides a sign.
+How many orders of the models occur in an envelope is three different numbers where models tie, and all three
+are given: strict orders only, orders in which models may be tied, and the paper's count, which breaks ties by
+name (SafetyRepro, sec. 4) and so counts orders that no configuration shows.
 
-Which orders of all models occur somewhere in an envelope, and how alike the orders are.
-
-Ties make "how many orderings" three different numbers, so all three are given: strict orders only,
-orders in which models may be tied, and the paper's count, which breaks ties by name (SafetyRepro,
-sec. 4) and so counts orders that no configuration shows.
-
-Configuration bootstrap: how much a statistic depends on which configurations are in the envelope.
-
+The configuration bootstrap shows how much a statistic depends on which configurations are in the envelope.
 The envelope is finite and was chosen, so these are sensitivity ranges and no confidence intervals
-(SafetyRepro, app. G). Least and greatest of a resample cannot pass those of the sample, so SDI can fall
-but hardly rise; and a resample repeats configurations, which lifts tau_R by about (1 - tau_R) / n: the
-interval is printed with that bias, which the point does not have.
+(SafetyRepro, app. G). Least and greatest of a resample cannot pass those of the sample, so SDI can fall but
+hardly rise; and a resample repeats configurations, which lifts tau_R by about (1 - tau_R) / n: the interval
+is printed with that bias, which the point does not have.
 """
 
 from collections import Counter

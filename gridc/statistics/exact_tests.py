@@ -1,17 +1,15 @@
 """Exact tests: of configurations and claims, of what a draw can find, of what chance can give.
 
-Exact tests of single configurations, and the claims that are built from them.
-
-delta(c) = E_unit[x_A(c) - x_B(c)], one sample of units shared by all configurations. The p-value of one
-configuration is McNemar's, exact and one-sided, where units are items with outcomes 0 or 1, and 1 / e of a
-betting e-value where units hold several items (`betting`). Claims combine them by union bounds or means of
-e-values, and by intersection-union, so they are valid under any dependence between configurations (Gail &
-Simon 1985 state the hypothesis; their test assumes independent strata, and here the strata share items).
+A test of a single configuration is of delta(c) = E_unit[x_A(c) - x_B(c)], with one sample of units shared by
+all configurations. The p-value of one configuration is McNemar's, exact and one-sided, where units are items
+with outcomes 0 or 1, and 1 / e of a betting e-value where units hold several items (`betting`). Claims
+combine them by union bounds or means of e-values, and by intersection-union, so they are valid under any
+dependence between configurations (Gail & Simon 1985 state the hypothesis; their test assumes independent
+strata, and here the strata share items).
 
 Tarone's correction, which does not count configurations with too few discordant items to reject, is not used:
-it needs the discordance of all configurations at once to be uninformative of the signs. Where
-configurations share items it is not, and false certification reaches .11 at alpha .05
-(tests/statistics/test_nulls.py).
+it needs the discordance of all configurations at once to be uninformative of the signs. Where configurations
+share items it is not, and false certification reaches .11 at alpha .05 (tests/statistics/test_nulls.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -171,10 +169,10 @@ def rho_interval(up: int, down: int, size: int, reversal: bool) -> tuple[Fractio
     return low, Fraction(min(size // 2, size - up, size - down), size)
 
 
-def smallest_gap(items: int, discordance: float, level: float) -> float | None:
+def mcnemar_gap(items: int, discordance: float, level: float) -> float | None:
     """The smallest observed gap, as a share, that McNemar's test certifies in one configuration at this
     level, when a share `discordance` of the items is discordant. None when even all would not do.
-    `betting.smallest_gap` is that of units of several items."""
+    `betting.betting_gap` is that of units of several items."""
     discordant = round(discordance * items)
     tails = upper_tails(discordant)
     needed = next((b for b in range(discordant + 1) if tails[b] <= level), None)

@@ -117,14 +117,14 @@ margin, above its worse side, or below that (beyond)."""
 
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
-    """What decides a hypothesis, at `alpha`. A `margin` is a proportion. `whole`: an item has one answer
+    """What decides a hypothesis, at `alpha`. A `margin` is a proportion. `binary`: an item has one answer
     under each level, which earns 0 or 1; `largest` is the largest change of a unit."""
 
     claim: ClaimKind
     side: Alternative
     alpha: float
     margin: float | None = None
-    whole: bool = True
+    binary: bool = True
     largest: float = 1.0
 
 
@@ -164,7 +164,7 @@ def smallest(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | No
 OrderTest = Literal["mcnemar", "bets", "flips"]
 
 
-class SmallestGap(NamedTuple):
+class DetectableGap(NamedTuple):
     """The smallest gap that is found, and the Monte Carlo standard error of its power (0: none)."""
 
     gap: float | None
@@ -172,9 +172,9 @@ class SmallestGap(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def smallest_gap(
+def detectable_gap(
     kind: OrderTest, tests: int, alpha: float, sizes: tuple[int, ...], changing: float, together: float
-) -> SmallestGap:
+) -> DetectableGap:
     """The smallest gap between neighbours of an order at which every one of `tests` (a step in a
     configuration) finds its gap with probability `POWER` at least, however they depend on each other
     (Bonferroni). Units have `sizes` items. Models that are further apart than `changing` differ one way.
@@ -185,11 +185,11 @@ def smallest_gap(
     step = 10 * STEP if kind == "flips" else STEP
     low, high = 0, round(1 / step)
     if power_at(high * step)[0] < POWER:
-        return SmallestGap(None, 0.0)
+        return DetectableGap(None, 0.0)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power_at(middle * step)[0] >= POWER else (middle, high)
-    return SmallestGap(high * step, power_at(high * step)[1])
+    return DetectableGap(high * step, power_at(high * step)[1])
 
 
 def order_power(
@@ -201,7 +201,7 @@ def order_power(
     together: float,
     gap: float,
 ) -> tuple[float, float]:
-    """The probability, at least, with which every one of `tests` finds `gap`, as `smallest_gap` has it, and
+    """The probability, at least, with which every one of `tests` finds `gap`, as `detectable_gap` has it, and
     its Monte Carlo standard error. It is below 0 where the bound says nothing."""
     share = max(changing, gap)
     toward, away = (share + gap) / 2, (share - gap) / 2
@@ -373,7 +373,7 @@ class _Simulated(NamedTuple):
 
         def above(level: int, bound: float) -> Flags:
             return margins.above_in_each(
-                self.rows, self.sums, of, level, 1 - level, bound, test.alpha, test.whole, test.largest
+                self.rows, self.sums, of, level, 1 - level, bound, test.alpha, test.binary, test.largest
             )
 
         of = self.studies[some]

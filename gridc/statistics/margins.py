@@ -1,6 +1,7 @@
 """Whether the difference of two rates lies beyond a bound: tests at a margin, exact for items.
 
-Items asked twice, each 0 or 1 both times: the exact unconditional test of the difference at a bound.
+Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact
+unconditional test decides, unless there are too many units to count.
 
 Of n independent items g are gained and l lost. Outcomes are ordered by Tango's score at the bound b (1998,
 "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
@@ -13,11 +14,6 @@ and p moves one way with both counts.
 A family of such tests need not be monotone in b, because the order changes with it. So orders are those at
 bounds on a lattice, each kept up to the next one, and p at a bound is the largest of all at and below it: p
 then rises with b, and limits are where it passes alpha.
-
-Whether the difference of two rates lies beyond a bound: tests at a margin of units in pairs.
-
-Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact test of
-`paired_items` decides, unless there are too many to count.
 
 Otherwise unit u has n_u0 and n_u1 answers under the reference and the level, of which s_u0 and s_u1 earn a
 point; N and S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by
@@ -211,10 +207,10 @@ def method(units: CaseTable, level: int, reference: int) -> str:
     return METHOD if _items(units, level, reference) is None else OF_ITEMS
 
 
-def method_of(answers: ArrayLike, whole: bool) -> str:
-    """What will decide of units with so many answers under each arm, (U,); `whole` as in `above_in_each`."""
+def method_of(answers: ArrayLike, binary: bool) -> str:
+    """What will decide of units with so many answers under each arm, (U,); `binary` as in `above_in_each`."""
     counts = np.asarray(answers, np.float64)
-    single = whole and 0 < len(counts) <= MOST_PAIRS and bool((counts == 1).all())
+    single = binary and 0 < len(counts) <= MOST_PAIRS and bool((counts == 1).all())
     return OF_ITEMS if single else METHOD
 
 
@@ -249,12 +245,12 @@ def above_in_each(
     reference: int,
     bound: float,
     alpha: float,
-    whole: bool,
+    binary: bool,
     largest: float = 1.0,
 ) -> Flags:
     """Whether p of `above` is `alpha` or less in each of many studies, (N,), as near as `means_above_zero`
     and `paired_shown` are: of kinds of units with `rows` and `sums`, (F, arms), each holds as many as
-    `studies`, (N, F), dense or sparse, says. All hold as many rows of each arm. `whole`: a unit of one
+    `studies`, (N, F), dense or sparse, says. All hold as many rows of each arm. `binary`: a unit of one
     answer earns 0 or 1."""
     allowed = np.ones(studies.shape[0], np.bool_)
     if largest < 1:
@@ -263,7 +259,7 @@ def above_in_each(
         return allowed
     totals = np.asarray(studies[:1] @ rows)[0]
     items = round(float(totals[level]))
-    if whole and items <= MOST_PAIRS and (rows == 1).all():
+    if binary and items <= MOST_PAIRS and (rows == 1).all():
         moved = sums[:, level] - sums[:, reference]
         gained, lost = (np.asarray(studies @ (moved == way), np.float64).round() for way in (1, -1))
         shown = paired_shown(items, gained.astype(np.int64), lost.astype(np.int64), bound, alpha)

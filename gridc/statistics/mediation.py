@@ -1,24 +1,22 @@
 """Through what, and on which items, an arm acts: exposure, mediated effects, difficulty.
 
-Whether an arm changes hard items otherwise than easy ones, with difficulty measured on other models.
-
-An item's pass rate under the reference and its change from there are coupled: the same answers are in both,
-so that items which passed by chance fall and those which failed rise, in a study without any effect too
-(regression to the mean: the rank correlation is then -.3 to -.4 with six models). Here the models are parted:
-the pass rate is that of some, the change that of the others, over all ways to part them into halves. Models
+Difficulty: whether an arm changes hard items otherwise than easy ones, with difficulty measured on other
+models. An item's pass rate under the reference and its change from there are coupled: the same answers are in
+both, so that items which passed by chance fall and those which failed rise, in a study without any effect too
+(regression to the mean: the rank correlation is then -.3 to -.4 with six models). Here the models are split:
+the pass rate is that of some, the change that of the others, over all ways to split them into halves. Models
 err alike on an item, though, and then a chance is on both sides still. So the pass rate is that of both arms
 together (Oldham 1962, "A note on the analysis of repeated measurements of the same subjects"): where the arms
 of whole units change places in all models at once it stays, and every change turns its sign. Without an
 effect the rank correlation is therefore as often above 0 as below, whatever ties the answers of a unit.
 
-Odds of a bad answer by what its parts were exposed to: a logit with fixed effects of groups.
+Exposure: the odds of a bad answer by what its parts were exposed to, from a logit with fixed effects of
+groups. The errors are those of the cluster jackknife (`clustered_logit`), by unit, as of every hypothesis;
+where the units are too few for them, or the logit is separated, only the reason stands.
 
-The errors are those of the cluster jackknife (`jackknife`), by unit, as of every hypothesis; where the units
-are too few for them, or the logit is separated, only the reason stands.
-
-How much of an arm's effect goes through something that the arm takes away, such as a task's options: with D
-the change of an outcome from the reference to the arm on one item and G the change of the mediator (here
-minus the share that is lost, as the reference loses nothing), the model is linear:
+Mediation: how much of an arm's effect goes through something that the arm takes away, such as a task's
+options: with D the change of an outcome from the reference to the arm on one item and G the change of the
+mediator (here minus the share that is lost, as the reference loses nothing), the model is linear:
 
     D = direct + slope x G + error,    through = slope x mean G,    direct = mean D - through.
 

@@ -1,14 +1,12 @@
 """Two versions of the same cells: paired differences, and whether the second is worse.
 
-Paired differences between two versions of the same cells: two levels of an axis, or two stores.
+The versions are two levels of an axis, two models or two stores. One mechanism serves the scoring-path gap,
+the precision report, the comparison of two models (a scale probe) and `gridc diff`: cells that agree in
+everything else are paired, and their scores are subtracted exactly.
 
-One mechanism serves the scoring-path gap, the precision report, the comparison of two models (a scale probe)
-and `gridc diff`: cells that agree in everything else are paired, and their scores are subtracted exactly.
-
-Whether the second of two paired runs is worse by more than a margin, or not: two tests.
-
-Neither follows from the failure of the other. Both are tests at a margin (`margins`), of units of one item or
-several, scores of 0 and 1 or between.
+That the second run is worse by more than a margin is one test, and that it is not is another: neither follows
+from the failure of the other. Both are tests at a margin (`margins`), of units of one item or several, scores
+of 0 and 1 or between.
 
 An answer that is missing on one side is no evidence: in each test it is filled in against the claim. So both
 hold whatever made it missing.
@@ -208,7 +206,7 @@ class PairedUnits:
         )
 
     @property
-    def whole(self) -> bool:
+    def binary(self) -> bool:
         """Whether a unit of one item earns 0 or 1, whatever is missing."""
         return bool(np.isin([self.first, self.second], (0.0, 1.0)).all())
 
@@ -261,17 +259,17 @@ def sight(
     each: float,
     changing: float,
     together: float,
-    whole: bool = True,
+    binary: bool = True,
 ) -> Discernible:
     """Of units with so many items, where a share `changing` of the answers changes for no reason; what units
     hold changes `together` (`expected_power`). A loss is tested at `each` (of several benchmarks), its
-    absence at `alpha`; `whole` as `PairedUnits` has it."""
+    absence at `alpha`; `binary` as `PairedUnits` has it."""
     layout = _layout(sizes)
     assumed = Assumed(changing, together)
     beyond = None
     if margin is not None:
-        beyond = smallest(DecidingTest("beyond", "less", each, margin, whole), layout, assumed)
-    shown = DecidingTest("above", "greater", alpha, whole=whole)
+        beyond = smallest(DecidingTest("beyond", "less", each, margin, binary), layout, assumed)
+    shown = DecidingTest("above", "greater", alpha, binary=binary)
     return Discernible(beyond, smallest(shown, layout, assumed))
 
 
@@ -281,13 +279,13 @@ def units_needed(
     alpha: float,
     changing: float,
     together: float,
-    whole: bool = True,
+    binary: bool = True,
 ) -> int | None:
     """About how many units like these show the margin where nothing changed, with probability `POWER`: to two
     digits. None where a million do not."""
     if not sizes or margin <= 0:
         return None
-    test = DecidingTest("above", "greater", alpha, margin, whole)
+    test = DecidingTest("above", "greater", alpha, margin, binary)
     assumed = Assumed(changing, together)
 
     def enough(count: int) -> bool:

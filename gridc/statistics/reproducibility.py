@@ -1,16 +1,12 @@
 """The same on every machine: numbers without last digits, seeded draws, verdicts. No numpy.
 
-Numbers without their last digits.
-
 Processors add up in different orders and round differently, so the last digits of a computed number are
 theirs. What is printed, sorted, chosen or compared is a number that has lost them: the same everywhere.
 Schemas round by these, so nothing here imports numpy.
 
-Seeded draws that do not depend on a library's random generator.
-
-Things are ranked by the SHA-256 of seed, purpose and name, and the first n are taken. So a draw is
-the same everywhere and for ever, a draw of 50 is part of the draw of 100, and adding an item to a
-file moves no other item's rank.
+Seeded draws do not depend on a library's random generator: things are ranked by the SHA-256 of seed, purpose
+and name, and the first n are taken. So a draw is the same everywhere and for ever, a draw of 50 is part of
+the draw of 100, and adding an item to a file moves no other item's rank.
 """
 
 import hashlib

@@ -1,26 +1,22 @@
 """Rates of arms that share their cases: differences, ratios, intervals, numbers needed, recovery.
 
-Intervals of the difference and of the ratio of two rates of arms that share their units.
+Intervals of a difference or a ratio of rates are, without a model, those of two shares (`unit_intervals`):
+limits of both rates, combined by their correlation over units; of a difference that few units carry, or of
+few units, Gaffke's (`margins.mean_limits`).
 
-Without a model they are those of two shares (`unit_intervals`): limits of both rates, combined by their
-correlation over units; of a difference that few units carry, or of few units, Gaffke's
-(`margins.mean_limits`).
+A clustered logit tests the difference, so the interval has its errors and its t: the log odds of the level go
+to the ends of their own interval, and the change of the fitted rates is averaged over rows (standardisation,
+or g-computation). Averaged over the reference's rows alone the rate of the reference would be known, and over
+the level's rows that of the level: the mean of both is taken (at the estimate either is the difference of the
+rates, as every block has both arms). The rates as such count as known still, so it is joined with the limits
+of both rates, the wider at each end. Only 0 is left to the test: the interval holds it exactly where its p is
+above .05. Where limits of the rates would pass 0 against it, the end is that of the test, drawn towards 0 as
+far as the rate of what is rarer could be lower.
 
-A clustered logit tests the difference, so the interval has its errors and its t: the log odds of the level
-go to the ends of their own interval, and the change of the fitted rates is averaged over rows
-(standardisation, or g-computation). Averaged over the reference's rows alone the rate of the reference would
-be known, and over the level's rows that of the level: the mean of both is taken (at the estimate either is
-the difference of the rates, as every block has both arms). The rates as such count as known still, so it is
-joined with the limits of both rates, the wider at each end. Only 0 is left to the test: the interval holds it
-exactly where its p is above .05. Where limits of the rates would pass 0 against it, the end is that of the
-test, drawn towards 0 as far as the rate of what is rarer could be lower.
-
-Rates of arms that share their cases: differences, ratios, odds, numbers needed to harm, recovery.
-
-Cases are drawn with replacement, each with all its rows, so that whatever ties the rows of a case together
-(its models, its arms) is kept (scaffold study, Q.3). Cases with equal sums by arm are one kind of case: a
-resample is a multinomial draw of kinds, which has the law of drawing the cases themselves one by one, and the
-faster of the two is done.
+The bootstrap draws cases with replacement, each with all its rows, so that whatever ties the rows of a case
+together (its models, its arms) is kept (scaffold study, Q.3). Cases with equal sums by arm are one kind of
+case: a resample is a multinomial draw of kinds, which has the law of drawing the cases themselves one by one,
+and the faster of the two is done.
 """
 
 from collections.abc import Iterator

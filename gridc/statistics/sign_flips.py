@@ -41,7 +41,7 @@ found more often, and 4 of 55 directions among 30 units of 4 items are lost inst
 
 def can_support(sizes: ArrayLike) -> bool:
     """Whether units of these sizes, in items, are enough for the tests here: single items, or 20 effective
-    units (`jackknife.FLOOR`)."""
+    units (`clustered_logit.FLOOR`)."""
     items = np.asarray(sizes)
     return bool((items == 1).all()) or enough(effective_number(items))
 

@@ -1,15 +1,14 @@
 """Intervals over units: by the bootstrap, and by a method for each kind of quantity.
 
-Intervals over units: how far a score or a gap could move with another draw of items.
-
-Units are drawn with replacement, n of n, the same draw in all configurations and for all models, so that a
-gap is an interval of paired differences. Each draw is a row of multinomial weights on per-unit sums.
+The bootstrap shows how far a score or a gap could move with another draw of items. Units are drawn with
+replacement, n of n, the same draw in all configurations and for all models, so that a gap is an interval of
+paired differences. Each draw is a row of multinomial weights on per-unit sums.
 
 Percentile intervals of few units are too narrow. They are expanded to the width that Student's t asks for
 (Hesterberg 2015, "What teachers should know about the bootstrap", sec. 5.3): the tail alpha / 2 becomes
 Phi(-sqrt(n / (n - 1)) t(1 - alpha / 2, n - 1)).
 
-Intervals over units of what is computed from totals: one method for each kind of quantity.
+What is computed from totals has one method for each kind of quantity:
 
     share        the sum of points in [0, 1] over the rows that could earn one
     change       the mean of differences in [-1, 1], from what rows gain and what they lose
@@ -23,10 +22,10 @@ makes an interval of few units too short is that few of them carry the spread, w
 *carriers* K = (sum d^2)^2 / sum d^4 decide. A share of enough carriers has Clopper and Pearson's limits of as
 many independent rows as would vary like it (Korn & Graubard 1998); differences and ratios of shares combine
 the limits of both (MOVER; Zou & Donner 2008, Newcombe 1998). With fewer carriers, none included, limits are
-Gaffke's (`bounded_means`), which are Clopper and Pearson's again where units are rows of 0 or 1 point.
-Values without an upper end have the wider of two at each end: Student's t of the jackknife (Efron & Stein
-1981), of a mean on the log scale, and t with Hall's (1992) correction for skewness; with fewer carriers none.
-An influence that no unit in the sample shows is seen by no method: all assume that no rare larger ones exist.
+Gaffke's (`bounded_means`), which are Clopper and Pearson's again where units are rows of 0 or 1 point. Values
+without an upper end have the wider of two at each end: Student's t of the jackknife (Efron & Stein 1981), of
+a mean on the log scale, and t with Hall's (1992) correction for skewness; with fewer carriers none. An
+influence that no unit in the sample shows is seen by no method: all assume that no rare larger ones exist.
 """
 
 from collections.abc import Callable, Iterator, Sequence

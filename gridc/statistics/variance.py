@@ -1,16 +1,14 @@
 """What moves scores: shares of variance of a grid, variance components and generalizability.
 
-Variance shares of a grid of scores: Type II and Type III sums of squares (SafetyRepro, app. F and H).
+Shares of a grid of scores are Type II and Type III sums of squares (SafetyRepro, app. F and H). The model is
+the paper's: main effects of the model and of each harness axis, model x axis, and the two-way interactions of
+the first axis with the later ones (template x decoding, template x few-shot). On a balanced grid Types I, II
+and III are the same numbers; they part only where cells are missing. Type III is defined by sum-to-zero
+contrasts on *every* factor: with treatment contrasts on one of them it is another quantity, which is what the
+paper's table H shows.
 
-The model is the paper's: main effects of the model and of each harness axis, model x axis, and the
-two-way interactions of the first axis with the later ones (template x decoding, template x few-shot).
-On a balanced grid Types I, II and III are the same numbers; they part only where cells are missing. Type III
-is defined by sum-to-zero contrasts on *every* factor: with treatment contrasts on one of them it is
-another quantity, which is what the paper's table H shows.
-
-Generalizability of scores over models, benchmarks and scaffolds (Brennan 2001; scaffold study, app. G).
-
-Models (p) are measured under every combination of two facets. Mean squares of the complete table give the
+Generalizability is that of scores over models, benchmarks and scaffolds (Brennan 2001; scaffold study, app.
+G). Models (p) are measured under every combination of two facets. Mean squares of the complete table give the
 variance components; a negative estimate is printed as it is. What enters the coefficient as 0 when negative
 is the whole variance of what is generalised to, and each part of the error: with a fixed facet the model's
 variance and that over the facet are estimated as one sum.

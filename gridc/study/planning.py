@@ -15,14 +15,11 @@ from gridc.compiler.lowering.estimate import shared_words
 from gridc.compiler.lowering.plan import Manifest, Plan
 from gridc.compiler.preflight import falsifiability
 from gridc.compiler.preflight.budget_design import (
-    Alone as Alone,
-)
-from gridc.compiler.preflight.budget_design import (
     Cost as Cost,
 )
 from gridc.compiler.preflight.budget_design import (
     Currency,
-    Wanted,
+    DesignRequest,
     cheapest_design,
 )
 from gridc.compiler.preflight.budget_design import (
@@ -30,6 +27,9 @@ from gridc.compiler.preflight.budget_design import (
 )
 from gridc.compiler.preflight.budget_design import (
     DesignAnswer as DesignAnswer,
+)
+from gridc.compiler.preflight.budget_design import (
+    HypothesisDesign as HypothesisDesign,
 )
 from gridc.compiler.preflight.consent import sentences
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -125,9 +125,9 @@ def design(
             raise UsageError([Diagnostic("GC000", f"{currency} cannot be {limit:g}", help="it is above 0")])
     if not decide:
         raise UsageError([Diagnostic("GC324", "no hypothesis is named", help="name those to be decided")])
-    wanted = Wanted(tuple(dict.fromkeys(decide)), power, limits, effects, changing)
+    request = DesignRequest(tuple(dict.fromkeys(decide)), power, limits, effects, changing)
     prices = paid_prices(spec, compiled.lock.prices if compiled.lock else None)
-    return cheapest_design(compiled.study, wanted, _speeds(place.store(compiled)), prices)
+    return cheapest_design(compiled.study, request, _speeds(place.store(compiled)), prices)
 
 
 def _speeds(path: Path) -> Mapping[str, float]:

@@ -106,7 +106,7 @@ class LogReport:
             for run in cell.runs
             if run.column is not None
         ]
-        whole = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
+        binary = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
         items = {
             one.name: ImportedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
             for one in self._benchmarks
@@ -117,7 +117,7 @@ class LogReport:
             for cell in one.cells.values()
             if cell.itemised
         )
-        record(path, about, whole, items, cells)
+        record(path, about, binary, items, cells)
 
 
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:

@@ -143,16 +143,16 @@ class FindingsReport:
         return tuple(text for text in brief(self.findings, "limits") if text not in self.urgent)[:1]
 
     @property
-    def beside(self) -> str:
+    def further_counts(self) -> str:
         """How many sentences there are beside the headline and the first of what limits it."""
         shown = {*self.urgent, *self.headline, *self.foremost_limit}
         limits = sum(text not in shown for text in brief(self.findings, "limits"))
-        texts_beside = [
+        texts = [
             *brief(self.findings, "leading"),
             *self.verdicts,
             *sentences(self.findings, "rates", "variance"),
         ]
-        findings = sum(text not in shown for text in texts_beside)
+        findings = sum(text not in shown for text in texts)
         counted = ((limits, "further limit"), (findings, "further finding"))
         return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counted if count)
 

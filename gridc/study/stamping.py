@@ -7,7 +7,16 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import unsaid
-from gridc.compiler.lock.anchor import Anchor, anchors, beside, in_words, sign, strongest, ties, time_stamp
+from gridc.compiler.lock.anchor import (
+    Anchor,
+    anchors,
+    evidence_path,
+    in_words,
+    sign,
+    strongest,
+    ties,
+    time_stamp,
+)
 from gridc.compiler.lock.deviations import Reconciled, brief, reconcile, require_current, require_same
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
 from gridc.compiler.preflight.consent import missing_keys, sentences
@@ -229,9 +238,9 @@ def anchor(place: Place, key: Path | None, tsa: str | None) -> AnchorReport:
     compiled, lock = place.stamped()
     results = _record_of_results(compiled, place.store(compiled))
     for path in (compiled.lock_path, *([results] if results else [])):
-        if key is not None and not beside(path, ".sig").exists():
+        if key is not None and not evidence_path(path, ".sig").exists():
             sign(path, key)
-        if tsa is not None and not beside(path, ".tsr").exists():
+        if tsa is not None and not evidence_path(path, ".tsr").exists():
             time_stamp(path, tsa)
     return AnchorReport(
         lock.stamp,

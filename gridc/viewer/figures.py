@@ -1,9 +1,8 @@
 """Flip surfaces, scores of one model and specification curves, as pages show them.
 
-The specification curves of a study: a figure in which a specification can be chosen, and what each is.
-
-Running a curve refits all its specifications, with its shuffles many times over. So it is done when a page of
-curves is first asked for, and again only when the store has changed.
+In the figure of a specification curve each specification can be chosen. Running a curve refits all its
+specifications, with its shuffles many times over. So that is done when a page of curves is first asked for,
+and again only when the store has changed.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,11 +1,7 @@
 """Lists of samples, page by page, by the filters, order and place of an address.
 
-What a page shows of a study: filters, order and place, read from the query of an address.
-
 A value that is not one of a filter's own is refused (GC615) and not passed over, so that no link shows more
 than it says.
-
-Lists of samples, page by page.
 
 A page begins behind the last row of the page before it (keyset paging), and goes cell by cell through the
 primary key of `sample`, past cells that hold nothing of what is asked for. It ends when it is full, or when

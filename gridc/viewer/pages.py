@@ -307,7 +307,7 @@ def samples_page(view: View) -> dict[str, Any]:
     if not filters.q:
         return {**values, "page": listed(view.moment, study, view.items, filters, _place(view))}
     progress = view.source.index.ensure(view.moment.version)
-    after = view.whole("after", "`{}` is not a place in a search", digits=18)
+    after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)
     return {**values, "hits": hits, "progress": progress, "first": not after}
 

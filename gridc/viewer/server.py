@@ -1,15 +1,12 @@
 """The viewer's pages: served to this machine's browsers alone, or written as files.
 
-The viewer as a web server on this machine: read only, for this machine's browsers alone.
+The server only reads. A page elsewhere on the web can send requests here, and can give a name of its own the
+address 127.0.0.1 (DNS rebinding). So a request must name this server in its Host header, and one that a
+browser says comes from another site is answered only where it opens a page that nothing else can read.
 
-A page elsewhere on the web can send requests here, and can give a name of its own the address 127.0.0.1 (DNS
-rebinding). So a request must name this server in its Host header, and one that a browser says comes from
-another site is answered only where it opens a page that nothing else can read.
-
-The viewer's pages as files that work without it: the same pages, linked to each other by their names.
-
-Pages are written in the order in which links lead to them, so that those near the start are there however few
-are written; a link to a page that was left out is plain text.
+As files, the same pages are linked to each other by their names and work without the server. They are written
+in the order in which links lead to them, so that those near the start are there however few are written; a
+link to a page that was left out is plain text.
 """
 
 import errno

@@ -1,12 +1,9 @@
 """A store as the viewer reads it: each page at one moment, its studies, cells and items.
 
-The studies of a store with the counts of every cell: what surfaces, filters and totals are made of.
+Surfaces, filters and totals are made of the counts of every cell. These go once over all samples when a study
+is first looked at, and again when a run has written to the store, but not on every page.
 
-Counting goes once over all samples when a study is first looked at, and again when a run has written to the
-store, but not on every page.
-
-The items of a stored study, with their groups; and their tags, where the study's files or a bundle say
-them: a store has none.
+Items have their groups, and tags where the study's files or a bundle have them: a store has none.
 """
 
 import json

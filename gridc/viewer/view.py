@@ -1,7 +1,7 @@
 """What every page is made from: a store, what was asked, the study, and the templates.
 
-Fill the viewer's templates. Texts of models, items and specs are escaped, with a picture in place of each
-character that a page would obey.
+Texts of models, items and specs are escaped in the templates, with a picture (such as U+240A for a line end)
+in place of each character that a page would obey.
 """
 
 import re
@@ -97,7 +97,7 @@ class View:
             raise absent(f"the address does not say which `{name}`")
         return value
 
-    def whole(self, name: str, wrong: str, digits: int = 9) -> int:
+    def integer(self, name: str, wrong: str, digits: int = 9) -> int:
         """A whole number of the address, 0 where it has none. Raises `StoreError` (GC615) for another text,
         in the words of `wrong`."""
         text = self.request.query.get(name, "0")
@@ -107,11 +107,11 @@ class View:
 
     @property
     def replicate(self) -> int:
-        return self.whole("replicate", "`{}` is not the number of a replicate")
+        return self.integer("replicate", "`{}` is not the number of a replicate")
 
     def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, int]]:
         """The rows of the part of the list that the address names, and which one that is of how many."""
-        number = self.whole("part", NO_PART)
+        number = self.integer("part", NO_PART)
         if number * size > len(rows):
             raise absent(NO_PART.format(number))
         return rows[number * size : (number + 1) * size], {"part": number, "parts": -(-len(rows) // size)}

@@ -11,7 +11,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.kind import PlannedTest
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.budget_design import DesignAnswer, Wanted, cheapest_design, lowered_cost
+from gridc.compiler.preflight.budget_design import DesignAnswer, DesignRequest, cheapest_design, lowered_cost
 from gridc.compiler.preflight.falsifiability import parts_of, prospects
 from gridc.diagnostics.errors import UsageError
 from gridc.statistics.expected_power import Assumed
@@ -40,8 +40,8 @@ def study(compiled: Make, small: Path) -> Callable[..., Compiled]:
 
 def asked(compiled: Compiled, limits: dict[Any, float] | None = None, **more: Any) -> DesignAnswer:
     kept: dict[str, Any] = {"power": 0.8, "effects": {"H": 12.0}, "changing": 0.2, **more}
-    wanted = Wanted(("H",), limits=limits or {}, **kept)
-    return cheapest_design(compiled.study, wanted, {}, {})
+    request = DesignRequest(("H",), limits=limits or {}, **kept)
+    return cheapest_design(compiled.study, request, {}, {})
 
 
 def test_a_design_has_the_power_and_no_more_items_than_it_takes(study: Callable[..., Compiled]) -> None:

@@ -31,9 +31,9 @@ from gridc.statistics.expected_power import (
     Stratum,
     _rates,
     design_of,
+    detectable_gap,
     power,
     smallest,
-    smallest_gap,
 )
 from gridc.statistics.verdicts import POWER
 
@@ -286,7 +286,7 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     from gridc.statistics.sign_flips import flipped_sums, flips, max_t
 
     sizes, tests = (3,) * 60, 4
-    found = smallest_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
+    found = detectable_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
     assert found.gap is not None and 0 < found.error < 0.05
     random, runs = np.random.default_rng(99), 4000 if kind == "bets" else 400
     toward = (max(0.3, found.gap) + found.gap) / 2

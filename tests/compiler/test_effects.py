@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.grid.configurations import ORDERS, settled
+from gridc.compiler.grid.configurations import ORDERS, setting_fields
 from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -59,7 +59,7 @@ def values(key: str) -> Iterator[Any]:
     """Values of a key as a setting holds them, from the language: examples, choices, or bounds."""
     for value in _stated(key):
         value = value.model_dump(exclude_none=True) if key == "separators" else value
-        yield settled({key: value})[key]
+        yield setting_fields({key: value})[key]
 
 
 def _stated(key: str) -> Iterator[Any]:

@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from gridc.compiler.inputs.loaders import load_items, settle_loading
+from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Fields, Loading
@@ -71,8 +71,8 @@ def loading(rule: str | None = None, malformed: str = "error", **more: Any) -> L
 
 def read(name: str, data: bytes, told: Loading) -> tuple[list[Item], tuple[str, ...], dict[str, str]]:
     file = File(name, data)
-    settled = settle_loading("rows", [file], told)
-    return load_items("rows", file, settled.loading), settled.said, dict(settled.found)
+    completed = complete_loading("rows", [file], told)
+    return load_items("rows", file, completed.loading), completed.said, dict(completed.found)
 
 
 def answers(items: Sequence[Item]) -> list[tuple[str, str]]:

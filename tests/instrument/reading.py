@@ -261,7 +261,7 @@ def _compares() -> list[object]:
     preferred = [judging.preference(place, swapped) for place in PLACES for swapped in (False, True)]
     judgments = [judging.Judgment(label) for label in PREFERENCES] + [judging.Judgment(None, failure="empty")]
     settled = [
-        judging.settle(given)
+        judging.consensus(given)
         for given in [(one,) for one in judgments] + [(one, two) for one in judgments for two in judgments]
     ]
     return [requests, *([[one.label, one.failure] for one in part] for part in (read, settled)), preferred]

@@ -142,7 +142,7 @@ def _messages() -> list[object]:
         for kind in ("direct", "cot", "react", "critic", "map_reduce", "vote", "chain", "adjudicator")
         for task in _CONVERSATIONS[1:]
     ]
-    return [*traces, [turns.transcript(_TOLD), [task.whole for task in _CONVERSATIONS]]]
+    return [*traces, [turns.transcript(_TOLD), [task.with_history for task in _CONVERSATIONS]]]
 
 
 def _conversation() -> list[object]:

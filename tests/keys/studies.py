@@ -163,7 +163,7 @@ class Scripted:
         for task in tasks:
             if not admit(task):
                 return
-            answers = [self._answer(call) for call in task.batch.work if call.id in task.wanted]
+            answers = [self._answer(call) for call in task.batch.work if call.id in task.unanswered]
             yield Done(task, answers, Spending(0.0, {"calls": len(answers)}))
 
     def _answer(self, call: Call) -> Answer:

@@ -50,7 +50,7 @@ def test_what_every_step_comes_to(found: StepFindings, study: tuple[Findings, li
         own = counted[row.model, row.benchmark, row.scaffold, row.step, row.replies]
         for estimate, value in zip((row.readable, row.score, row.refusals), own, strict=True):
             same(estimate, value)
-        assert row.whole == (row.step in again.WHOLE[row.scaffold])
+        assert row.answers_task == (row.step in again.WHOLE[row.scaffold])
 
 
 def test_every_reply_to_a_step_and_its_options_are_in_what_reached_the_step(

@@ -125,9 +125,9 @@ def test_the_smallest_gap_is_that_of_the_test_that_is_used() -> None:
     shares = (outcomes[0] != outcomes[1]).mean(axis=1)
     assert row.discordance == pytest.approx(sorted(shares)[1])
     median = (outcomes[0] - outcomes[1])[np.argsort(shares)[1], ::4]
-    assert row.smallest_gap == betting.smallest_gap(median, 1, ALPHA / 3, betting.stakes(4))
+    assert row.smallest_gap == betting.betting_gap(median, 1, ALPHA / 3, betting.stakes(4))
     single = only(study(outcomes[:, :, ::4]))
-    assert single.smallest_gap == exact_tests.smallest_gap(200, sorted(shares)[1], ALPHA / 3)
+    assert single.smallest_gap == exact_tests.mcnemar_gap(200, sorted(shares)[1], ALPHA / 3)
 
 
 def test_a_scope_chosen_after_the_data_holds_what_the_envelope_names() -> None:

@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from gridc.compiler.grid.cells import Cell
-from gridc.numbers import told_p
+from gridc.numbers import p_in_text
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
@@ -300,7 +300,7 @@ def test_a_refuted_effect_is_printed_with_the_p_of_its_refutation() -> None:
     (finding,) = found.hypotheses
     assert finding.verdict == "refuted" and finding.refute < 0.05 < finding.support
     (line,) = (each for each in verdict_lines(found.hypotheses, found.complete) if each.startswith("Effects"))
-    assert f"refutation {told_p(finding.refute)}" in line and told_p(finding.support) not in line
+    assert f"refutation {p_in_text(finding.refute)}" in line and p_in_text(finding.support) not in line
 
 
 def test_where_no_unit_changes_there_are_limits_beside_p() -> None:

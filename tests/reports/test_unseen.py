@@ -1,4 +1,4 @@
-"""A verdict of a clustered logit where no unit goes against it: see `statistics.unseen`."""
+"""A verdict of a clustered logit where no unit goes against it: see `statistics.bounded_means`."""
 
 from typing import Any
 

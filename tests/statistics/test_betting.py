@@ -67,11 +67,11 @@ def test_both_directions_are_tested() -> None:
 @pytest.mark.parametrize("level", [0.05, 0.001])
 def test_the_smallest_gap_is_where_the_e_value_reaches_its_bar(level: float) -> None:
     units = np.random.default_rng(1).integers(-2, 3, size=120)
-    gap = betting.smallest_gap(units, 4, level, FOUR)
+    gap = betting.betting_gap(units, 4, level, FOUR)
     assert gap is not None
     centred = units / 4 - (units / 4).mean()
     assert e_value((centred + gap).tolist()) == pytest.approx(1 / level, rel=1e-6)
-    assert betting.smallest_gap(np.zeros(3, dtype=np.int64), 4, 0.05, FOUR) is None
+    assert betting.betting_gap(np.zeros(3, dtype=np.int64), 4, 0.05, FOUR) is None
 
 
 @given(st.lists(st.integers(-4, 4), min_size=8, max_size=30), st.sampled_from([0.05, 0.01]))
@@ -84,7 +84,7 @@ def test_the_smallest_gap_is_where_units_moved_together_reach_the_level(
     ways = np.arange(0, 2, 0.001)
     moved = np.clip(centred + ways[:, None], -1, 1)
     e = np.mean([np.exp(np.log1p(stake * moved).sum(axis=1)) for stake in FOUR], axis=0)
-    found = betting.smallest_gap(differences, 8, level, FOUR)
+    found = betting.betting_gap(differences, 8, level, FOUR)
     reaching = ways[np.log(e) >= -np.log(level)]
     if found is None:
         assert not len(reaching)

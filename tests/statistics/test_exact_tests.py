@@ -70,10 +70,10 @@ def test_the_rho_interval_is_bounded_by_what_is_named() -> None:
 )
 def test_the_smallest_gap_of_295_items(discordance: float, one: float, family: float) -> None:
     for level, expected in ((ALPHA / 48, one), (ALPHA / 48 / 15, family)):
-        found = exact_tests.smallest_gap(295, discordance, level)
+        found = exact_tests.mcnemar_gap(295, discordance, level)
         assert found is not None
         assert round(100 * found, 1) == expected
-    assert exact_tests.smallest_gap(5, 1.0, 1e-6) is None
+    assert exact_tests.mcnemar_gap(5, 1.0, 1e-6) is None
 
 
 @given(st.integers(1, 60), st.data())
@@ -140,4 +140,4 @@ def test_the_smallest_gap_is_the_first_that_the_test_certifies(
     tails = [stats.binom.sf(b - 1, discordant, 0.5) for b in range(discordant + 1)]
     enough = [b for b, tail in enumerate(tails) if tail <= level + 1e-12]
     expected = (2 * enough[0] - discordant) / items if enough else None
-    assert exact_tests.smallest_gap(items, share, level) == expected
+    assert exact_tests.mcnemar_gap(items, share, level) == expected

@@ -16,7 +16,7 @@ def read(path: str) -> dict[str, str]:
 
 @given(TEXT, TEXT, TEXT)
 def test_identifiers_survive(key: str, other: str, item: str) -> None:
-    path = page_links.beside("a" * 64, key, other, item, 3)
+    path = page_links.side_by_side("a" * 64, key, other, item, 3)
     wanted = {"study": "a" * 12, "left": key, "right": other, "item": item, "replicate": "3"}
     assert (urlsplit(path).path, read(path)) == ("/beside", wanted)
     assert path.isascii() and not set('"<>\\ \n') & set(path)

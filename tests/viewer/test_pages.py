@@ -312,10 +312,10 @@ def test_a_sample_leads_to_the_same_item_under_every_other_level_alone_and_side_
     page = get(client, page_links.sample(STAMP, here, item))
     both = {query["right"] for query in links(page, "beside") if query["left"] == here}
     assert {key for key in both if key.startswith("bee")} == others
-    page = get(client, page_links.beside(STAMP, here, "bee/facts/shots=3,scoring=text", item))
+    page = get(client, page_links.side_by_side(STAMP, here, "bee/facts/shots=3,scoring=text", item))
     assert "The second under another configuration" in page
     assert {query["left"] for query in links(page, "beside")} == {here}
-    page = get(client, page_links.beside(STAMP, here, "cat/facts/shots=0,scoring=text", item))
+    page = get(client, page_links.side_by_side(STAMP, here, "cat/facts/shots=0,scoring=text", item))
     assert "Both under another configuration" in page
     moved = {
         (query["left"].partition("/")[2], query["right"].partition("/")[2])

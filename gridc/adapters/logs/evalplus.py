@@ -39,7 +39,7 @@ def claims(file: LogFile) -> bool:
 def belongs(file: LogFile) -> bool:
     """Samples, as they are or before they were sanitized, beside their results."""
     stem = file.stem.removesuffix(".raw")
-    return file.suffix == ".jsonl" and file.beside(f"{stem}_eval_results.json") is not None
+    return file.suffix == ".jsonl" and file.sibling(f"{stem}_eval_results.json") is not None
 
 
 class _Program(NamedTuple):

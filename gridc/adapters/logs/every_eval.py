@@ -54,7 +54,7 @@ def _has_rows(file: LogFile) -> bool:
 
 
 def _aggregate(file: LogFile) -> LogFile | None:
-    return file.beside(file.name.removesuffix(".gz").replace("_samples.jsonl", ".json"))
+    return file.sibling(file.name.removesuffix(".gz").replace("_samples.jsonl", ".json"))
 
 
 class _Evaluation(NamedTuple):
@@ -75,7 +75,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     document = file.document
     detailed = (document.get("detailed_evaluation_results") or {}).get("file_path") or ""
     for name in (detailed.rpartition("/")[2], f"{file.stem}_samples.jsonl"):
-        rows = file.beside(name) if name else None
+        rows = file.sibling(name) if name else None
         if rows is not None:
             yield from _of_samples(rows, document)
             return

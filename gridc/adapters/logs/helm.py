@@ -56,7 +56,7 @@ def claims(file: LogFile) -> bool:
 
 def belongs(file: LogFile) -> bool:
     name = file.name.removesuffix(".gz")
-    return name in PARTS and file.beside(STATS) is not None
+    return name in PARTS and file.sibling(STATS) is not None
 
 
 class _Trial(NamedTuple):
@@ -91,7 +91,7 @@ class _Request:
 
 def runs(file: LogFile) -> Iterator[LogRun]:
     """A run for the instances as they are, and one for each perturbation of them."""
-    spec = _beside(file, "run_spec.json") or {}
+    spec = _sibling(file, "run_spec.json") or {}
     adapter = spec.get("adapter_spec") or {}
     requests = dict(_requests(file, adapter))
     stats: dict[_Trial, _Stats] = {asked: _Stats() for asked in requests}
@@ -148,8 +148,8 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         )
 
 
-def _beside(file: LogFile, name: str) -> Any:
-    found = file.beside(name)
+def _sibling(file: LogFile, name: str) -> Any:
+    found = file.sibling(name)
     return None if found is None else found.document
 
 
@@ -165,7 +165,7 @@ def _asked(row: Mapping[str, Any]) -> _Trial:
 
 
 def _requests(file: LogFile, adapter: Mapping[str, Any]) -> Iterator[tuple[_Trial, _Request]]:
-    document = _beside(file, "scenario_state.json") or {}
+    document = _sibling(file, "scenario_state.json") or {}
     together: defaultdict[_Trial, list[Mapping[str, Any]]] = defaultdict(list)
     for state in document.get("request_states") or []:
         instance = state["instance"]
@@ -227,7 +227,7 @@ def _printed(
     file: LogFile, readings: Sequence[str], single: set[str], items: int
 ) -> Iterator[tuple[str, PrintedScore]]:
     """Of the instances as they are; of several splits together HELM prints nothing."""
-    rows = [one for one in _beside(file, "stats.json") or [] if not one["name"].get("perturbation")]
+    rows = [one for one in _sibling(file, "stats.json") or [] if not one["name"].get("perturbation")]
     for reading in readings:
         found = [one for one in rows if one["name"]["name"] == reading]
         if len(found) == 1 and found[0].get("mean") is not None:

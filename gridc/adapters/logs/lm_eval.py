@@ -68,7 +68,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     stem = file.stem.partition("_")[2]
     for task in results:
         if task in configs:
-            yield _run(file, document, task, file.beside(f"samples_{task}_{stem}.jsonl"))
+            yield _run(file, document, task, file.sibling(f"samples_{task}_{stem}.jsonl"))
 
 
 def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile | None) -> LogRun:

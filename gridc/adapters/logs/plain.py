@@ -190,7 +190,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     return _Row(
         intern(id),
         None if content is None else content_digest(content),
-        _whole(file, row.get("replicate"), line) or 0,
+        _integer(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,
         next(known for known in STATES if known == state),
         _unit(file, row),
@@ -224,7 +224,7 @@ def _score(file: LogFile, value: Any, line: int) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def _whole(file: LogFile, value: Any, line: int) -> int | None:
+def _integer(file: LogFile, value: Any, line: int) -> int | None:
     if value is None or value == "":
         return None
     try:
@@ -241,7 +241,7 @@ def _number_text(value: Any) -> Any:
 
 
 def _count(file: LogFile, value: Any, line: int) -> int | None:
-    count = _whole(file, value, line)
+    count = _integer(file, value, line)
     if count is not None and count < 0:
         raise _row_error(file, "GC672", f"`n` is not a number of items: {str(value)[:40]}", line)
     return count

@@ -1,14 +1,12 @@
-"""A spec written out before it is validated: its base, levels of `values` and files, each value's place.
+"""A spec written out in full before it is validated: its base, the levels that it states in short, and files.
 
-Levels of an axis that are no tables of their own: `values` of one key, and rows of a file (`levels`).
+Levels of an axis can be stated in short, as `values` of one key or as the rows of a file (`levels`). They are
+written out before the spec is validated, so that everything else sees levels as if they had been typed:
+selectors and reports name them, a stamp covers them, and a change of one is a deviation. An error in one is
+shown where the spec names its column, with the row of the file.
 
-They are written out before the spec is validated, so that everything else sees levels as if they had been
-typed: selectors and reports name them, a stamp covers them, a deviation is one of a level. What is wrong with
-one is shown where the spec names its column, with the row of the file.
-
-`extends = "base.toml"`: a spec that says only in what it differs from another one.
-
-The base's tables stand, and the extension's are written over them:
+A spec that extends another one (`extends = "base.toml"`) says only in what it differs. The base's tables
+stand, and the extension's are written over them:
 
     a table ([study], [analysis], ...)         key by key
     entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added behind
@@ -16,7 +14,7 @@ The base's tables stand, and the extension's are written over them:
     any other value                            in the place of the base's
     remove = ["axis.template.level.T2"]        left out of the base first
 
-What is validated, stamped and run is the result. Every finding is shown in the file that has the line.
+The result is what is validated, stamped and run. Every finding is shown in the file that has the line.
 """
 
 import csv

@@ -1,10 +1,11 @@
 """The front end: source text -> Spec, with `each` written out, and whether what it names is there.
 
-`each = "model"`: a hypothesis that has a verdict for each model or benchmark, written out as one for each.
+`each = "model"` (or `"benchmark"`) asks for a verdict of its own for each of them: the hypothesis is written
+out as one for each.
 
 What follows sees only hypotheses with one verdict: they are counted, corrected, stamped and reported by their
-own ids. Findings about them stand at the hypothesis that was written. Where it names no family, they are one
-that is called as it is.
+own ids, and findings about them point to the hypothesis as it was written. Where it names no family, they
+form one that is called by its id.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

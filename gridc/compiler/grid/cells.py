@@ -1,16 +1,13 @@
 """Cells: model x benchmark x configuration, the passes from the grid to them, and how many there are.
 
-Lowering, first half: from the grid to the cells that are run, as named passes with one signature.
+This is the first half of lowering, as named passes with one signature. Each pass takes the stream of cells
+and gives a stream of cells, so a plan of any size is lowered in constant memory.
 
-Each pass takes the stream of cells and gives a stream of cells, so a plan of any size is lowered in
-constant memory.
-
-Counting distinct digests in bounded memory.
-
-Digests are spread over partitions by their first byte. A partition's records are kept in memory until all
-partitions together reach the limit, and then appended to its temporary file. Partitions are disjoint, so
-each is counted alone: time is linear, and what is held at once is the limit and the distinct digests of one
-partition, about a byte for each digest that there is to count.
+Distinct digests are counted in bounded memory too. They are spread over partitions by their first byte. A
+partition's records are kept in memory until all partitions together reach the limit, and then appended to its
+temporary file. Partitions are disjoint, so each is counted by itself: time is linear, and what is held at
+once is the limit and the distinct digests of one partition, about a byte for each digest that there is to
+count.
 """
 
 import tempfile
@@ -124,7 +121,7 @@ def graded(spec: Spec) -> bool:
 
 BenchmarkSample = tuple[str, Sample | None]
 
-Spoken = Mapping[BenchmarkSample, Mapping[tuple[str, ...], int]]
+ComparedLevels = Mapping[BenchmarkSample, Mapping[tuple[str, ...], int]]
 """By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares, and in
 how many cells each combination of them is."""
 
@@ -160,7 +157,7 @@ class Survey:
     envelopes: tuple[Envelope, ...]
     exclude: tuple[int, ...]
     slice: tuple[int, ...]
-    hypothesis: tuple[Spoken, ...]
+    hypothesis: tuple[ComparedLevels, ...]
     primary: int
     asked: Mapping[BenchmarkSample, int]
     tested: Mapping[BenchmarkSample, int]

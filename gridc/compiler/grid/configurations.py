@@ -270,7 +270,7 @@ class Settings:
             stated["precision"] = SERVED
         if "method" in stated and METHODS[stated["method"]].judged:
             stated.setdefault("scores", self._judged.get(stated.get("judge")))
-        return Setting(**settled(stated))
+        return Setting(**setting_fields(stated))
 
     def representatives(self) -> list[tuple[str, str]]:
         """One (model, benchmark) of all that start alike and lose the same configurations to exclusions:
@@ -323,7 +323,7 @@ def _over(*tables: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
+def setting_fields(stated: Mapping[str, Any]) -> dict[str, Any]:
     """What is stated of a call, as fields of its setting: named parts joined in their order."""
     fields = {key: value for key, value in stated.items() if key not in ORDERS.values()}
     joint = fields.get("separators", {}).get("parts", BLANK_LINE)

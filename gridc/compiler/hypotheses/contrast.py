@@ -138,7 +138,7 @@ class ContrastKind(Tested[ContrastHypothesis]):
         """The test of units at the margin, or at both of them."""
         levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
         answers = () if design.empty else self.at_margin_layout(hypothesis, design).by_unit.sum(axis=1)
-        test = margins.method_of(answers, design.whole)
+        test = margins.method_of(answers, design.binary)
         return f"{test}, at {sides} the margin{levels}{assumed(hypothesis)}"
 
     def at_margin_layout(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> Layout:

@@ -48,7 +48,7 @@ ASSUMED = assumed_words(*CHANGING)
 class BenchmarkUnits:
     """What a hypothesis is tested on in one benchmark: how many items each unit has, each counted once, and
     in how many cells each combination of compared levels is. `names` are those of the units where benchmarks
-    share some (`inputs.units.one_group`): the same name is the same unit."""
+    share some (`inputs.draw.one_group`): the same name is the same unit."""
 
     sizes: tuple[int, ...]
     cells: Mapping[tuple[str, ...], int]
@@ -106,7 +106,7 @@ class PlannedTest:
         return 1 if self.spec.aggregated else replicates_of(self.spec)
 
     @property
-    def whole(self) -> bool:
+    def binary(self) -> bool:
         """Whether an item has one such answer in every cell, which earns 0 or 1."""
         return self.replicates == 1 and not self.graded
 

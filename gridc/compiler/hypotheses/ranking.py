@@ -25,7 +25,7 @@ from gridc.compiler.hypotheses.kind import (
 from gridc.schema.inference import RankingHypothesis, RateName
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import FLOOR
-from gridc.statistics.expected_power import Assumed, OrderTest, order_power, smallest_gap
+from gridc.statistics.expected_power import Assumed, OrderTest, detectable_gap, order_power
 from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.sign_flips import can_support
 
@@ -154,7 +154,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
         if design.empty:
             return DesignPower(test, level)
         tests, sizes = _order_tests(hypothesis, design)
-        gaps = {str(share): smallest_gap(kind, tests, level, sizes, share, TOGETHER) for share in CHANGING}
+        gaps = {str(share): detectable_gap(kind, tests, level, sizes, share, TOGETHER) for share in CHANGING}
         effects = {share: points(gap.gap) for share, gap in gaps.items()}
         error = max(gap.error for gap in gaps.values())
         return DesignPower(f"{test} ({tests})", level, effects, error=round(error, 3) if error else None)

@@ -211,7 +211,7 @@ class Tested(HypothesisKind[T]):
         return smallest(test, layout, assumed)
 
     def _test(self, hypothesis: T, design: PlannedTest) -> DecidingTest:
-        return replace(self.test(hypothesis, design.level), whole=design.whole)
+        return replace(self.test(hypothesis, design.level), binary=design.binary)
 
     def at_margin_layout(self, hypothesis: T, design: PlannedTest) -> Layout:
         """The units that tests at its margin take as independent."""

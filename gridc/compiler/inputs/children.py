@@ -1,7 +1,7 @@
 """What runs in child processes, and imports little: functions that score, and a counter of tokens.
 
-The child process in which functions that score run: it gets a file's text, an item and a response as JSON,
-and gives what the function gives. Nothing of gridc's own is reachable in it but by import.
+The child of a function that scores gets the text of the function's file, an item and a response as JSON, and
+returns what the function returns. It reaches nothing of gridc's own except by importing it.
 """
 
 import os

@@ -1,12 +1,10 @@
 """Draws: a benchmark's sample and exemplars, and the units whose items are independent of each other.
 
-Units: which items are taken as independent of each other.
-
-Items that were made together (versions of a scenario, fillings of one template) rise and fall together, and
-a test that takes each for an independent witness is wrong about its own error rate: with 25 templates and a
-correlation of .02 within them, BBQ's families of four certify falsely in .118 of studies of 800 items. So
-the unit is the coarsest level that the data document. A category is a topic that was chosen, not drawn from
-many, so it is a unit only where a spec says so.
+Items that were made together (versions of a scenario, fillings of one template) rise and fall together, and a
+test that takes each for an independent witness is wrong about its own error rate: with 25 templates and a
+correlation of .02 within them, BBQ's families of four certify falsely in .118 of studies of 800 items. So the
+unit is the coarsest level that the data document. A category is a topic that was chosen, not drawn from many,
+so it is a unit only where a spec says so.
 """
 
 from collections import Counter

@@ -20,7 +20,7 @@ from gridc.compiler.inputs.draw import (
     families_of,
     unit_of,
 )
-from gridc.compiler.inputs.loaders import load_items, settle_loading
+from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import BadRow, File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged
@@ -224,7 +224,7 @@ class ItemLoader:
             self._load(number, benchmark)
         for number, benchmark in enumerate(self._spec.benchmark):
             if benchmark.id in self._loaded:
-                self._settle(number, benchmark)
+                self._draw_samples(number, benchmark)
         return self._wrong
 
     def _load(self, number: int, benchmark: Benchmark) -> None:
@@ -259,8 +259,8 @@ class ItemLoader:
         inferred: Mapping[str, str] = {}
         remarks: tuple[str, ...] = ()
         try:
-            settled = settle_loading(benchmark.loader, files, loading)
-            loading, inferred, remarks = settled.loading, settled.found, settled.said
+            completed = complete_loading(benchmark.loader, files, loading)
+            loading, inferred, remarks = completed.loading, completed.found, completed.said
         except Misread as error:
             here: KeyPath = ("benchmark", number, "loading", *error.path)
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
@@ -305,7 +305,7 @@ class ItemLoader:
             help = row.help or (leave_out if readable else None)
             self._wrong.add(self._source.diagnose("GC312", where, f"{name}, {row}{more}", help))
 
-    def _settle(self, number: int, benchmark: Benchmark) -> None:
+    def _draw_samples(self, number: int, benchmark: Benchmark) -> None:
         """Draw a benchmark's sample and exemplars, and see that each cell can ask what it should."""
         here: KeyPath = ("benchmark", number, "sample")
         try:

@@ -109,7 +109,7 @@ class _Read:
             if (
                 mention.start in denials
                 or self._under(self._doubts, mention)
-                or (number - 1 in denied and self._beside(every[number - 1], mention))
+                or (number - 1 in denied and self._enumerated(every[number - 1], mention))
                 or (number and self._between(phrases.OVER, every[number - 1], mention))
             ):
                 denied.add(number)
@@ -122,7 +122,7 @@ class _Read:
                 denied.add(number)
                 listed = number and not phrases.SINGULAR.search(wrong)
                 number -= 1
-                if not listed or not self._beside(every[number], every[number + 1]):
+                if not listed or not self._enumerated(every[number], every[number + 1]):
                     break
         return denied
 
@@ -174,7 +174,7 @@ class _Read:
         after = every[number + 1] if number + 1 < len(every) else None
         return None if after is not None and after.start < match.end() else match[0]
 
-    def _beside(self, one: Mention, other: Mention) -> bool:
+    def _enumerated(self, one: Mention, other: Mention) -> bool:
         gap = self.text[one.end : other.start]
         return bool(phrases.ALTERNATIVE.fullmatch(gap) or phrases.ADDITION.fullmatch(gap))
 
@@ -283,7 +283,7 @@ class _Read:
         named = [mention for mention in self.standing if mention.start >= begin]
         if not begin or not named or self._leads(begin) != named[0].start:
             return None
-        if not all(self._explained(*two) or self._beside(*two) for two in pairwise(named)):
+        if not all(self._explained(*two) or self._enumerated(*two) for two in pairwise(named)):
             return None
         return named[0] if phrases.ENDS.match(self.text, named[-1].end) else None
 

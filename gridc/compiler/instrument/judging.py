@@ -133,7 +133,7 @@ def preference(place: str, swapped: bool) -> str:
     return "win" if (place == "A") is not swapped else "loss"
 
 
-def settle(given: Sequence[Judgment]) -> Judgment:
+def consensus(given: Sequence[Judgment]) -> Judgment:
     """What the replies about one pair come to, as preferences: the one that all give, else a tie. A failure
     of one is one of all."""
     failed = next((judgment for judgment in given if judgment.label is None), None)

@@ -60,7 +60,7 @@ def numbers(text: str) -> list[WrittenNumber]:
         if joint is None:
             runs.append([])
         runs[-1].append((joint or "", match))
-    return list(_settled(runs))
+    return list(_written_numbers(runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Match:
     value: Fraction | None
 
 
-def _settled(runs: list[list[tuple[str, _Match]]]) -> Iterator[WrittenNumber]:
+def _written_numbers(runs: list[list[tuple[str, _Match]]]) -> Iterator[WrittenNumber]:
     for run in runs:
         (joint, last), (_, first) = run[-1], run[0]
         alone = len(run) == 1 or joint == "="

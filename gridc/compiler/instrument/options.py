@@ -1,9 +1,7 @@
 """Options: the order in which they stand, how they are marked, and what a ranking of them compares.
 
-How options are marked where they are shown: `A.`, `(b)`, `1)`, `iv.`, `-`; and what may then be answered.
-
-The labels of letters, numbers and Roman numbers can be answered with. Bullets label nothing, so that an
-answer can only name an option's text.
+Options are marked as `A.`, `(b)`, `1)`, `iv.` or `-`. Letters, numbers and Roman numerals can be given as the
+answer. Bullets label nothing, so that an answer can only name an option's text.
 """
 
 import re

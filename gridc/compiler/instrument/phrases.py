@@ -1,9 +1,8 @@
 """What responses say: where they mention an option, and the phrases before and behind it.
 
-What responses say before and behind an option: that it is the answer, that it is none, or neither.
-
+The phrases say that an option is the answer, that it is not, or neither; what is made of them is `extract`'s.
 Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of
-characters: the unbounded repetitions are possessive. What is made of these phrases is `extract`'s.
+characters: the unbounded repetitions are possessive.
 """
 
 import re

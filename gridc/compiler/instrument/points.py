@@ -1,19 +1,15 @@
-"""Points: what a reading, a function that scores, and the replicates of an item earn.
-
-What a reading earns under a spec's own scores: the labels that it has, and the points of each.
+"""Points: what a reading, a function that scores, and the replicates of an item earn. Pure.
 
 A reading is an option of the item, one of the behaviours, or one of a judge's labels; its labels are the
 option's text and the roles that the item gives it, or its name. The first rule is that every reading earns
 exactly one score: a reading with no label that the scores name, or with two whose scores differ, is an error
 before any call (GC334).
 
-What a function that scores is given, and what is made of what it gives. Pure: the function itself runs
-elsewhere (`inputs.scorers`), and is handed in.
+A function that scores runs elsewhere (`inputs.scorers`) and is handed in: here is what it is given, and what
+is made of what it returns.
 
-What the scores of an item's replicates become: one score of the item.
-
-Pure, and of whole numbers: what an aggregate gives is a whole number of a common unit, so that sums and tests
-of it are exact.
+The scores of an item's replicates become one score of the item: a whole number of a common unit, so that sums
+and tests of it are exact.
 """
 
 import json

@@ -1,23 +1,20 @@
 """Propagation: which of a task's parts reach a sub-call of a scaffold, and what leaks into it. Pure.
 
-Which of a task's parts reach a sub-call: its system prompt, options, format and safety instructions. Pure.
+The parts of a task are its system prompt, options, format instruction and safety instruction. A part is
+looked for in everything that the sub-call is sent, in whatever role. Of the system prompt, and of the
+instructions, which are its sentences about the form of the answer or about safety, each sentence counts: it
+is *kept* where it stands in the sub-call word for word (whatever its case, spacing, quotes and emphasis),
+*paraphrased* where some passage of at most three sentences has `PARAPHRASE` of its content words, and *lost*
+otherwise. An option is kept where its text stands behind its own letter, if the original shows letters;
+paraphrased where its text, or `PARAPHRASE` of its content words, stands otherwise. A format instruction that
+is lost has the state *paraphrased* too where the sub-call has any other instruction about form: another one
+then stands in its place, which need not ask for the same form. A part is kept or lost when all of it is,
+*partial* when some of it is lost, and paraphrased otherwise; it is *absent* where the task has none.
 
-A part is looked for in everything that the sub-call is sent, of whatever role. Of the system prompt, and of
-the instructions, which are the sentences of it that speak of the form of the answer or of safety, each
-sentence counts: it is *kept* where it stands there word for word (whatever its case, spacing, quotes and
-emphasis), *paraphrased* where some passage of at most three sentences has `PARAPHRASE` of its content words,
-and *lost* otherwise. An option is kept where its text stands there behind its own letter, if the original
-shows letters; paraphrased where its text, or `PARAPHRASE` of its content words, stands there otherwise. A
-format instruction that is lost has the state *paraphrased* too where the sub-call has any other instruction
-about form: another one then stands in its place, which need not ask for the same form. A part is kept or lost
-when all of it is, *partial* when some of it is lost, and paraphrased otherwise; it is *absent* where
-the task has none.
-
-What the parts say that a scaffold divides a task into: what leaks into them, and by which strategy. Pure.
-
-These are rules of words, as the published analyses are (Gringras 2026, sec. 6.2 and app. M). The paper's
-own check by a judge cut the rate of harmful leaks that such rules find from 39 % to 4 %: a count is an upper
-guess, to be confirmed by people or a judge, and every report of it says so.
+What leaks into the parts that a scaffold divides a task into, and by which strategy it divides, is found by
+rules of words, as in the published analyses (Gringras 2026, sec. 6.2 and app. M). The paper's own check by a
+judge cut the rate of harmful leaks that such rules find from 39 % to 4 %: a count is likely too high, to be
+confirmed by people or a judge, and every report of it says so.
 """
 
 import re
@@ -95,10 +92,10 @@ def trace(original: Original, call: SubCall) -> Traced:
     """The state of each part of a task in a sub-call."""
     sent = _SentTexts(call.messages)
     states: dict[str, State] = {
-        "system_prompt": _whole(map(sent.sentence, sentences(original.system or ""))),
+        "system_prompt": _state_of(map(sent.sentence, sentences(original.system or ""))),
         "mc_option": _options(original, sent),
-        "format_instruction": _whole(map(sent.sentence, _format(original))),
-        "safety_instruction": _whole(map(sent.sentence, _safety(original))),
+        "format_instruction": _state_of(map(sent.sentence, _format(original))),
+        "safety_instruction": _state_of(map(sent.sentence, _safety(original))),
     }
     if states["format_instruction"] in ("lost", "partial") and sent.says(is_format):
         states["format_instruction"] = "paraphrased"
@@ -225,12 +222,12 @@ def _options(original: Original, sent: "_SentTexts") -> State:
     options = original.options if original.options is not None else shown
     lettered = bool(shown) if original.lettered is None else original.lettered
     stem = _plain(_SHOWN.sub("", original.question))
-    return _whole(
+    return _state_of(
         sent.option(chr(ord("A") + at), text, lettered, options, stem) for at, text in enumerate(options)
     )
 
 
-def _whole(states: Iterable[State]) -> State:
+def _state_of(states: Iterable[State]) -> State:
     """The state of a part from those of its pieces."""
     distinct = set(states)
     if not distinct:

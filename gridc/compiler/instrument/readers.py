@@ -1,17 +1,14 @@
 """Readers: the ways in which an answer, or a refusal, is read out of a text.
 
-The ways in which an answer is read out of a text, by the name that `reader` gives in the language.
+`reader` in the language names the way. `last_answer` is gridc's. The others do what evaluation packages do,
+so that a study can name them; what they misread is theirs. Each takes the response, the item's options and
+the labels that they were shown under (none, where an answer is a text), and gives what was read.
 
-`last_answer` is gridc's. The others are what evaluation packages do, so that a study can name them; what
-they misread is theirs. Each takes the response, the item's options and the labels that they were shown under
-(none, where an answer is a text), and gives what was read.
-
-Whether a response refuses, by the phrases in it. A named alternative to a judge, and no substitute.
-
+Refusals are found by the phrases in a response, as a named alternative to a judge and no substitute for one.
 Keyword lists disagree with judges: on the scaffold study's XSTest responses its list reached Cohen's kappa
-.30 (Safety Under Scaffolding, sec. 7). A benchmark that is scored by keywords alone is therefore a
-hazard (GC520). The scorer exists so that a study can show both on the same responses. `ERROR` is
-what it gets wrong of responses that were kept from whoever wrote the phrases.
+.30 (Safety Under Scaffolding, sec. 7). A benchmark that is scored by keywords alone is therefore a hazard
+(GC520). The scorer exists so that a study can show both on the same responses. `ERROR` is what it gets wrong
+of responses that were kept from whoever wrote the phrases.
 """
 
 import re

@@ -37,7 +37,7 @@ VERSIONS = {
 class Outcome:
     """What a sample came to.
 
-    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse, of
+    `choice` is the option's index (of `readers.RESPONSES` for a prompt to comply with or to refuse, of
     `schema.scores.MATCHES` for a free answer, of the labels of a judge or a function), or None when no
     answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option (`Item.right`) or
     answer and 0 for any other, or what the spec's own scores or its function say. An unreadable answer and a
@@ -173,7 +173,7 @@ def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     where several answers become one."""
     method = METHODS[setting.method]
     chooses = (method.ranks and not method.weighs) or method.reads_option
-    if not setting.alone or not chooses or not items or not all(item.options for item in items):
+    if not setting.scored_singly or not chooses or not items or not all(item.options for item in items):
         return None
     expected = [
         Fraction(sum(earned(setting, item, choice) for choice in range(len(item.options))), len(item.options))

@@ -164,7 +164,7 @@ class Setting:
         return self.scale if self.unreadable == "worst" else 0
 
     @property
-    def alone(self) -> bool:
+    def scored_singly(self) -> bool:
         """Whether the score of every answer counts by itself, beside no other of its item or its group."""
         return self.aggregate == "mean" and self.all_of is None
 

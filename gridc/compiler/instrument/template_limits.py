@@ -259,7 +259,7 @@ def _shown(context: Context, value: object) -> object:
 def metered(filters: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The filters, with those that `Metered` puts into a template."""
     own: dict[str, Callable[..., Any]] = {"_slice": _metered(_same), "_read": _read, "_turns": _turns}
-    comparing = {name: _whole(filter) for name, filter in filters.items() if name in _COMPARING}
+    comparing = {name: _listed(filter) for name, filter in filters.items() if name in _COMPARING}
     return {name: _metered(filter) for name, filter in (filters | comparing).items()} | own
 
 
@@ -267,16 +267,16 @@ _COMPARING = ("groupby", "max", "min", "sort", "unique")
 """Filters that compare the things they are given with each other."""
 
 
-def _whole(filter: Callable[..., Any]) -> Callable[..., Any]:
+def _listed(filter: Callable[..., Any]) -> Callable[..., Any]:
     """The filter, given a list that has been charged, and not a promise of one."""
 
     @wraps(filter)
-    def whole(environment: Any, value: Any, *arguments: Any, **named: Any) -> Any:
+    def listed(environment: Any, value: Any, *arguments: Any, **named: Any) -> Any:
         things = value if hasattr(value, "__len__") else list(value)
         USED.get().read(things)
         return filter(environment, things, *arguments, **named)
 
-    return whole
+    return listed
 
 
 def _same(value: Any) -> Any:

@@ -1,7 +1,5 @@
 """How strongly a file is tied to a time or a person: the evidence beside it, how it is made and checked.
 
-How strongly a file is tied to a time or a person, from the evidence that lies beside it.
-
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed
     gridcard.lock.tsr   an RFC 3161 token for the lock's bytes    timestamped
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
 _MOST_OF_EVIDENCE = 1 << 20
 
 
-def beside(path: Path, suffix: str) -> Path:
+def evidence_path(path: Path, suffix: str) -> Path:
     """`gridcard.lock` has its signature in `gridcard.lock.sig`."""
     return path.with_name(path.name + suffix)
 
@@ -81,7 +79,7 @@ _KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+")
 def signatures(path: Path, trust: Trust) -> Iterator[tuple[str, str | None]]:
     """The key that signed the file, and who of those whom the verifier named has it. Raises `StampError`
     (GC406) where the signature is not one of the file."""
-    evidence = beside(path, ".sig")
+    evidence = evidence_path(path, ".sig")
     signature = read_evidence(evidence)
     if signature is None:
         return
@@ -154,7 +152,7 @@ def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | No
     """The time that the token beside a file states, and where its authority stands under the verifier's
     roots: the root's name, and that time again. Raises `StampError` (GC406) where the token is not one of the
     file."""
-    evidence = beside(path, ".tsr")
+    evidence = evidence_path(path, ".tsr")
     data = read_evidence(evidence)
     if data is None:
         return
@@ -290,7 +288,7 @@ def sign(path: Path, key: Path) -> None:
     if done.returncode or b"BEGIN SSH SIGNATURE" not in done.stdout:
         message = "ssh-keygen made no signature with this key"
         raise StampError([Diagnostic("GC406", message, str(key), help="name a private ssh key")])
-    write_new(beside(path, ".sig"), done.stdout)
+    write_new(evidence_path(path, ".sig"), done.stdout)
 
 
 def time_stamp(path: Path, url: str) -> None:
@@ -315,7 +313,7 @@ def time_stamp(path: Path, url: str) -> None:
         raise UnavailableError(
             [Diagnostic("GC604", message, url, help="try again, or name another")]
         ) from None
-    evidence = beside(path, ".tsr")
+    evidence = evidence_path(path, ".tsr")
     write_new(evidence, data)
     try:
         list(tokens(path, Trust()))
@@ -348,7 +346,7 @@ class Record:
 def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | None]]:
     """Each DOI that is claimed or recorded, who vouches for it, and since when the record is as it is. Raises
     `StampError` (GC406) where what was named is not a record of this lock."""
-    path = beside(lock_path, ".doi")
+    path = evidence_path(lock_path, ".doi")
     given = read_evidence(path)
     claimed = None if given is None else given.decode("utf-8", "replace").strip()
     if claimed is not None:

@@ -1,9 +1,8 @@
 """Where two documents differ, path by path, and the log that explains each difference from a stamp.
 
-Stamped and current study, path by path, and the log that explains each difference exactly once.
-
-The differences are computed; a person gives the reasons. A difference without an entry stops a run
-(GC401), an entry without a difference is refused too (GC402).
+The study is compared with its stamp, and the log explains each difference exactly once. The differences are
+computed; a person gives the reasons. A difference without an entry stops a run (GC401); an entry without a
+difference is refused too (GC402).
 """
 
 import json
@@ -253,7 +252,7 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
                 path = f"inputs.{kind}[{key}]"
                 absent = _unpinned(new)
                 detail = str(new["unpinned"]) if absent else _which(old, new)
-                changed.append(Departure(path, "as stamped", _told(old, new), detail, absent))
+                changed.append(Departure(path, "as stamped", _difference(old, new), detail, absent))
     return [*changed, *_behaviour(stamped, current, alike=not paths)]
 
 
@@ -321,7 +320,7 @@ def _plugins(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
     return old, new
 
 
-def _told(before: Any, after: Any) -> str:
+def _difference(before: Any, after: Any) -> str:
     """How an input differs: digests by the hundred are counted, and the first is named."""
     changed = [path for path, _, _ in differences(before, after)]
     return f"{len(changed)} digests differ, first `{changed[0]}`" if changed[0] else "another text"

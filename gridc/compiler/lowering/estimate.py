@@ -1,16 +1,13 @@
 """How much a plan asks, in calls, and what it will cost in tokens, money and time.
 
-How much a plan asks: every call, every distinct call once, and what each model is sent.
+One walk over the plan, in bounded memory, counts every call, every distinct call once, and what each model is
+sent.
 
-One walk over the plan in bounded memory, whatever its size.
-
-What a plan will cost: tokens, money and time, each with what the estimate rests on.
-
-Tokens are characters divided by characters per token: the model's own tokenizer says how many those are on a
-seeded sample of the study's prompts, and where it is not here, four is taken. Money is a range: no answer
-longer than a token and eight characters in a token, to every answer at its limit and a token for each
-character; between them, every answer at its limit. Time is what the calls of the same model took in the
-store. What cannot be estimated is null.
+Each number says what it rests on. Tokens are characters divided by characters per token: the model's own
+tokenizer says how many those are on a seeded sample of the study's prompts, and where it is not here, four is
+taken. Money is a range, from answers of one token and eight characters in a token, to every answer at its
+limit and a token for each character; between them, every answer at its limit. Time is what the calls of the
+same model took in the store. What cannot be estimated is null.
 """
 
 from collections import Counter

@@ -19,11 +19,11 @@ from gridc.compiler.instrument.judging import (
     Judgment,
     Rubric,
     ask_again,
+    consensus,
     decide,
     guess_rubric,
     preference,
     read_reply,
-    settle,
 )
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
@@ -77,7 +77,7 @@ class JudgeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
+class SecondJudge:
     """The second judge beside the first: how many responses both were asked about, how far they agree where
     both gave a label, and whether the second one's labels count. `passes` says whether the lower limit of
     kappa reaches what the spec asks for, `above` whether kappa does; it is None where neither ever gave more
@@ -103,13 +103,13 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Everything that is known of judging by now. `rulings`, `seconds` and `guesses` are empty until every
-    reply that is needed is there. `seconds` is by the name of the first judge."""
+    """Everything that is known of judging by now. `rulings`, `second_judges` and `guesses` are empty until
+    every reply that is needed is there. `second_judges` is by the name of the first judge."""
 
     asks: tuple[JudgeCall, ...]
     complete: bool
     rulings: Mapping[Key, Ruling]
-    seconds: Mapping[str, Second] = field(default_factory=dict)
+    second_judges: Mapping[str, SecondJudge] = field(default_factory=dict)
     guesses: tuple[Guess, ...] = ()
 
 
@@ -149,7 +149,7 @@ def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup
         asks,
         True,
         {key: ruling for part in parts for key, ruling in part.rulings.items()},
-        {name: second for part in parts for name, second in part.seconds.items()},
+        {name: second for part in parts for name, second in part.second_judges.items()},
         tuple(guess for part in parts for guess in part.guesses),
     )
 
@@ -225,7 +225,9 @@ class Bench:
         }
         if self.judge.validation is None:
             return Judged(tuple(asks), True, rulings, {}, guesses)
-        second = self._second(rulings, seconds, {response.key: self.unit_of(response) for response in sample})
+        second = self._second_judge(
+            rulings, seconds, {response.key: self.unit_of(response) for response in sample}
+        )
         if second.rescored:
             rest = [
                 response
@@ -279,9 +281,9 @@ class Bench:
         if len(known) < len(given):
             return None
         who = next((who for who, _ in known if who != name), name)
-        return who, self.settled([judgment for _, judgment in known])
+        return who, self.verdict_of([judgment for _, judgment in known])
 
-    def settled(self, given: Sequence[Judgment]) -> Judgment:
+    def verdict_of(self, given: Sequence[Judgment]) -> Judgment:
         """What the replies about a response come to: the only one, or of two responses the preference."""
         compares = self.judge.compares
         if compares is None:
@@ -290,7 +292,7 @@ class Bench:
             replace(judgment, label=None if judgment.label is None else preference(judgment.label, swapped))
             for judgment, swapped in zip(given, self.orders, strict=True)
         ]
-        return settle(preferred)
+        return consensus(preferred)
 
     def _in_order(
         self, name: str, swapped: bool, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
@@ -474,12 +476,12 @@ class Bench:
             self._units[name] = self._items[name].units
         return name, self._units[name][response.item.id]
 
-    def _second(
+    def _second_judge(
         self,
         rulings: Mapping[Key, Ruling],
         seconds: Mapping[Key, tuple[str, Judgment] | None],
         units: Mapping[Key, tuple[str, str]],
-    ) -> Second:
+    ) -> SecondJudge:
         validation = self.judge.validation
         assert validation is not None
         pairs = [
@@ -496,4 +498,4 @@ class Bench:
         above = value is not None and value >= validation.kappa
         passes = None if undefined else above and low is not None and low >= validation.kappa
         rescored = validation.below == "rescore" and not undefined and not above
-        return Second(len(pairs), agreement, passes, above, rescored)
+        return SecondJudge(len(pairs), agreement, passes, above, rescored)

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
-from gridc.compiler.grid.cells import Spoken, graded, survey
+from gridc.compiler.grid.cells import ComparedLevels, graded, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.kind import (
     TOGETHER,
@@ -58,7 +58,7 @@ LIMITED: Mapping[Currency, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesignRequest:
     """The hypotheses that are to be decided, by id, each with probability `power`; what there is to spend
     (`limits`); the `effects` to find, by id, in percentage points; and the share of items on which answers
     under two levels differ beside what the effect moves."""
@@ -110,7 +110,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class HypothesisDesign:
     """What a hypothesis takes by itself: its cheapest design of any cost, None where all items of the data
     are too few; the largest power that the limits allow, and with all items of the data."""
 
@@ -121,7 +121,7 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongAssumption:
     """An assumption that may be wrong: the power of the design then, and what the wanted power would cost
     (None: no number of these items has it)."""
 
@@ -136,12 +136,12 @@ class DesignAnswer:
     what each of them takes. `effects` has what each is to find, or the margin to show, in percentage points;
     `whole` is the spec as it stands."""
 
-    wanted: Wanted
+    wanted: DesignRequest
     effects: Mapping[str, str]
     assumed: str
     design: Design | None
-    alone: tuple[Alone, ...]
-    wrong: tuple[Wrong, ...]
+    alone: tuple[HypothesisDesign, ...]
+    wrong: tuple[WrongAssumption, ...]
     whole: Design
 
     def as_json(self) -> dict[str, Any]:
@@ -150,28 +150,30 @@ class DesignAnswer:
 
 
 def cheapest_design(
-    study: Study, wanted: Wanted, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]
+    study: Study, request: DesignRequest, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]
 ) -> DesignAnswer:
     """Search. Raises `UsageError` (GC324) for a hypothesis that is not there or has no power to plan, GC325
     where a limit cannot be held because no price or time is known, and GC326 without the items."""
     spec = study.spec
-    hypotheses = _named(spec, wanted)
+    hypotheses = _named(spec, request)
     if study.absent:
         name, why = next(iter(study.absent.items()))
         raise _refusal("GC326", f"the items of `{name}` are not here: {why}", "--data FOLDER")
-    search = _Search(study, wanted, hypotheses, speeds, prices)
-    usual = Assumed(wanted.changing, TOGETHER)
-    design = search.cheapest(wanted.decide, usual, wanted.limits)
-    alone = () if design else tuple(search.alone(name, usual) for name in wanted.decide)
-    doubled = min(2 * wanted.changing, MOST_CHANGING)
+    search = _Search(study, request, hypotheses, speeds, prices)
+    usual = Assumed(request.changing, TOGETHER)
+    design = search.cheapest(request.decide, usual, request.limits)
+    alone = () if design else tuple(search.by_itself(name, usual) for name in request.decide)
+    doubled = min(2 * request.changing, MOST_CHANGING)
     others = {
         f"answers differ on {percent(doubled, 0)} of the items": Assumed(doubled, TOGETHER),
-        "all answers to a unit move as one": Assumed(wanted.changing, 1.0),
+        "all answers to a unit move as one": Assumed(request.changing, 1.0),
     }
-    wrong = tuple(search.wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
-    targets = {name: _target(hypotheses[name], wanted) for name in wanted.decide}
+    wrong = (
+        tuple(search.if_wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
+    )
+    targets = {name: _target(hypotheses[name], request) for name in request.decide}
     return DesignAnswer(
-        wanted, targets, assumed_words(wanted.changing), design, alone, wrong, search.whole(usual)
+        request, targets, assumed_words(request.changing), design, alone, wrong, search.as_stated(usual)
     )
 
 
@@ -179,29 +181,29 @@ def _refusal(code: str, problem: str, help: str) -> UsageError:
     return UsageError([Diagnostic(code, problem, help=help)])
 
 
-def _named(spec: Spec, wanted: Wanted) -> dict[str, AnyHypothesis]:
+def _named(spec: Spec, request: DesignRequest) -> dict[str, AnyHypothesis]:
     """The hypotheses by id, each of them with an effect to find where it needs one."""
     known = {declared.id: declared for declared in spec.hypothesis}
-    for name in (*wanted.decide, *wanted.effects):
+    for name in (*request.decide, *request.effects):
         if name not in known:
             stated = f"there is {', '.join(known)}" if known else "the spec states none"
             raise _refusal("GC324", f"no hypothesis is called `{name}`", stated)
-    for name in wanted.decide:
+    for name in request.decide:
         hypothesis, kind = known[name], kind_of(known[name])
         if why := kind.undecidable(hypothesis, spec):
             raise _refusal("GC324", f"`{name}` has no power to plan: {why}", "decide the others")
-        if unplannable := kind.unplannable(hypothesis, wanted.effects.get(name)):
+        if unplannable := kind.unplannable(hypothesis, request.effects.get(name)):
             raise _refusal("GC324", unplannable.problem, unplannable.help)
-    return {name: known[name] for name in wanted.decide}
+    return {name: known[name] for name in request.decide}
 
 
-def _target(hypothesis: AnyHypothesis, wanted: Wanted) -> str:
+def _target(hypothesis: AnyHypothesis, request: DesignRequest) -> str:
     """`difference of 5 pp`, `equivalence within 2 pp`."""
-    return kind_of(hypothesis).target(hypothesis, _effect(hypothesis, wanted))
+    return kind_of(hypothesis).target(hypothesis, _effect(hypothesis, request))
 
 
-def _effect(hypothesis: AnyHypothesis, wanted: Wanted) -> float:
-    stated = wanted.effects.get(hypothesis.id)
+def _effect(hypothesis: AnyHypothesis, request: DesignRequest) -> float:
+    stated = request.effects.get(hypothesis.id)
     return kind_of(hypothesis).margin(hypothesis) or 0.0 if stated is None else stated
 
 
@@ -216,9 +218,9 @@ class _Variant:
     prices: Mapping[str, TokenPrice]
 
     @cached_property
-    def spoken(self) -> Mapping[str, Spoken]:
+    def compared(self) -> Mapping[str, ComparedLevels]:
         named = zip(self.study.spec.hypothesis, survey(self.study.spec).hypothesis, strict=True)
-        return {hypothesis.id: spoken for hypothesis, spoken in named}
+        return {hypothesis.id: compared for hypothesis, compared in named}
 
     @cached_property
     def per_item(self) -> dict[str, Cost]:
@@ -278,7 +280,7 @@ class _Search:
     """Designs of one study for some hypotheses."""
 
     study: Study
-    wanted: Wanted
+    request: DesignRequest
     hypotheses: Mapping[str, AnyHypothesis]
     speeds: Mapping[str, float]
     prices: Mapping[str, TokenPrice]
@@ -294,16 +296,16 @@ class _Search:
     def currency(self) -> Currency:
         """What designs are compared by: the first limit, else money where prices are known, else tokens."""
         some = self.variants[0].per_item
-        for name in self.wanted.limits:
+        for name in self.request.limits:
             unknown = [benchmark for benchmark, cost in some.items() if getattr(cost, name) is None]
             if unknown:
                 what, help = LIMITED[name]
                 raise _refusal("GC325", f"no {what} is known of every model that `{unknown[0]}` asks", help)
-        if "usd" in self.wanted.limits and not any(cost.usd for cost in some.values()):
+        if "usd" in self.request.limits and not any(cost.usd for cost in some.values()):
             help = "--tokens or --hours limits what they compute"
             raise _refusal("GC325", "no call of this design costs money: its models are local", help)
-        if self.wanted.limits:
-            return next(iter(self.wanted.limits))
+        if self.request.limits:
+            return next(iter(self.request.limits))
         return "usd" if all(cost.usd for cost in some.values()) else "tokens"
 
     @cached_property
@@ -312,7 +314,7 @@ class _Search:
         spec = self.study.spec
         benchmarks = [
             benchmark.id for benchmark in spec.benchmark
-            if any(name == benchmark.id for one in self.hypotheses for name, _ in self.full.spoken[one])
+            if any(name == benchmark.id for one in self.hypotheses for name, _ in self.full.compared[one])
         ]  # fmt: skip
         every = self.hypotheses.values()
         models = self._about_any("model")
@@ -370,11 +372,11 @@ class _Search:
         self, variant: _Variant, name: str, drawn: Drawn | None = None
     ) -> dict[str, BenchmarkUnits] | None:
         study = variant.study if drawn is None else variant.on(drawn)
-        return parts_of(study, self.hypotheses[name], variant.spoken[name])
+        return parts_of(study, self.hypotheses[name], variant.compared[name])
 
     def power(self, variant: _Variant, name: str, drawn: Drawn, assumed: Assumed) -> float:
         hypothesis = self.hypotheses[name]
-        parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.wanted) / 100
+        parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.request) / 100
         if not parts or min(part.units for part in parts.values()) < 2:
             return 0.0
         whole = self.study.spec
@@ -429,7 +431,7 @@ class _Search:
 
         def enough(thousandths: int) -> bool:
             drawn = self.drawn(thousandths)
-            return all(self.power(variant, name, drawn, assumed) >= self.wanted.power for name in names)
+            return all(self.power(variant, name, drawn, assumed) >= self.request.power for name in names)
 
         low, high = 0, self.largest
         if not enough(high):
@@ -471,7 +473,7 @@ class _Search:
             {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses},
         )
 
-    def alone(self, name: str, assumed: Assumed) -> Alone:
+    def by_itself(self, name: str, assumed: Assumed) -> HypothesisDesign:
         """What one hypothesis takes by itself, and how far the limits go."""
         within = at_most = 0.0
         for variant in self.variants:
@@ -479,23 +481,25 @@ class _Search:
             at_most = max(at_most, self.power(variant, name, self.drawn(high), assumed))
             while high - low > 1:
                 middle = (low + high) // 2
-                fits = variant.cost(self.drawn(middle)).within(self.wanted.limits)
+                fits = variant.cost(self.drawn(middle)).within(self.request.limits)
                 low, high = (middle, high) if fits else (low, middle)
             if low:
                 within = max(within, self.power(variant, name, self.drawn(low), assumed))
-        return Alone(name, self.cheapest((name,), assumed, {}), round(within, 3), round(at_most, 3))
+        return HypothesisDesign(
+            name, self.cheapest((name,), assumed, {}), round(within, 3), round(at_most, 3)
+        )
 
-    def wrong(self, what: str, design: Design, assumed: Assumed) -> Wrong:
+    def if_wrong(self, what: str, design: Design, assumed: Assumed) -> WrongAssumption:
         """The power of a design where something else is true, and what the wanted power would cost."""
         variant = next(candidate for candidate in self.variants if candidate.levels == design.levels)
-        thousandths = self.least(variant, self.wanted.decide, Assumed(self.wanted.changing, TOGETHER))
+        thousandths = self.least(variant, self.request.decide, Assumed(self.request.changing, TOGETHER))
         drawn = self.drawn(thousandths or 1000)
         power = {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses}
-        costs = [cost for *_, cost in self.designs(self.wanted.decide, assumed)]
+        costs = [cost for *_, cost in self.designs(self.request.decide, assumed)]
         least = min(costs, key=lambda cost: getattr(cost, self.currency), default=None)
-        return Wrong(what, power, least)
+        return WrongAssumption(what, power, least)
 
-    def whole(self, assumed: Assumed) -> Design:
+    def as_stated(self, assumed: Assumed) -> Design:
         """The spec as it stands."""
         drawn = {name: items.sampled for name, items in self.study.items.items()}
         design = self.described(self.full, drawn, self.full.cost(drawn), assumed)

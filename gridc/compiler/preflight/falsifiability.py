@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.grid.cells import Spoken, graded
+from gridc.compiler.grid.cells import ComparedLevels, graded
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.kind import (
@@ -75,8 +75,8 @@ def prospects(plan: Plan) -> list[Prospect]:
     """Every hypothesis of a study, in order. Needs no items where the spec says how many are drawn."""
     spec = plan.study.spec
     return [
-        _prospect(plan, hypothesis, spoken)
-        for hypothesis, spoken in zip(spec.hypothesis, plan.survey.hypothesis, strict=True)
+        _prospect(plan, hypothesis, compared)
+        for hypothesis, compared in zip(spec.hypothesis, plan.survey.hypothesis, strict=True)
     ]
 
 
@@ -163,21 +163,21 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
                 path = ("hypothesis", number, "id")
                 hazard = Hazard(code, problem, {"hypothesis": prospect.id}, None, None, path)
                 if not hazard.waived(plan.study.spec):  # a way out is sought among thousands of outcomes
-                    spoken = plan.survey.hypothesis[number]
-                    hazard = replace(hazard, help=_way_out(plan, hypothesis, prospect, verdict, spoken))
+                    compared = plan.survey.hypothesis[number]
+                    hazard = replace(hazard, help=_way_out(plan, hypothesis, prospect, verdict, compared))
                 yield hazard
 
 
 def _way_out(
-    plan: Plan, hypothesis: AnyHypothesis, prospect: Prospect, verdict: Verdict, spoken: Spoken
+    plan: Plan, hypothesis: AnyHypothesis, prospect: Prospect, verdict: Verdict, compared: ComparedLevels
 ) -> str:
     if prospect.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
-    return kind_of(hypothesis).way_out(hypothesis, _design(plan, hypothesis, spoken), verdict)
+    return kind_of(hypothesis).way_out(hypothesis, _design(plan, hypothesis, compared), verdict)
 
 
-def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
-    kind, design = kind_of(hypothesis), _design(plan, hypothesis, spoken)
+def _prospect(plan: Plan, hypothesis: AnyHypothesis, compared: ComparedLevels) -> Prospect:
+    kind, design = kind_of(hypothesis), _design(plan, hypothesis, compared)
     items, units = (None, None) if design.parts is None else _size(kind.pooled, design.parts)
     return Prospect(
         hypothesis.id,
@@ -193,23 +193,27 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
     )
 
 
-def _design(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> PlannedTest:
-    spec, parts = plan.study.spec, parts_of(plan.study, hypothesis, spoken)
-    many = _assumed_parts(spec, hypothesis, spoken)
+def _design(plan: Plan, hypothesis: AnyHypothesis, compared: ComparedLevels) -> PlannedTest:
+    spec, parts = plan.study.spec, parts_of(plan.study, hypothesis, compared)
+    many = _assumed_parts(spec, hypothesis, compared)
     return PlannedTest(spec, strictest_level(spec, hypothesis), graded(spec), parts, many)
 
 
-def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits]:
+def _assumed_parts(
+    spec: Spec, hypothesis: AnyHypothesis, compared: ComparedLevels
+) -> dict[str, BenchmarkUnits]:
     """Many single items, to see what is possible at all."""
     comparable = kind_of(hypothesis).comparable
     return {
         benchmark: BenchmarkUnits((1,) * MANY, cells)
-        for (benchmark, _), cells in spoken.items()
+        for (benchmark, _), cells in compared.items()
         if comparable(hypothesis, spec, cells)
     }
 
 
-def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits] | None:
+def parts_of(
+    study: Study, hypothesis: AnyHypothesis, compared: ComparedLevels
+) -> dict[str, BenchmarkUnits] | None:
     """The items that have its rate, in each benchmark in which all levels of the hypothesis are run; None
     where their number is not known. Where configurations ask different subsets, the smallest counts. Units
     are those of the report: of an effect one where two benchmarks hold the same item, of an order each
@@ -217,7 +221,7 @@ def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[st
     kind = kind_of(hypothesis)
     parts: dict[str, BenchmarkUnits] = {}
     one = _one_unit(study) if kind.pooled else {}
-    for (benchmark, subset), cells in spoken.items():
+    for (benchmark, subset), cells in compared.items():
         if kind.comparable(hypothesis, study.spec, cells):
             sized = _asked(study, hypothesis, benchmark, subset, one)
             if sized is None:

@@ -1,10 +1,8 @@
 """Hazards: settings under which a run would measure something else, and items that cannot be asked.
 
-Hazards: settings under which a run would finish without an error and measure something else.
-
-Each has its code, is raised before any call, and can be waived only in the spec, with a reason.
-`setting_hazards` needs no items and is asked whenever a spec is compiled; `prove` tries the whole instrument
-and is asked by `gridc validate --check` and before every run.
+Such a run would finish without an error. Each hazard has its code, is raised before any call, and can be
+waived only in the spec, with a reason. `setting_hazards` needs no items and is asked whenever a spec is
+compiled; `prove` tries the whole instrument and is asked by `gridc validate --check` and before every run.
 """
 
 import re

@@ -198,7 +198,7 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 unseen = True
             if trial.first is not None and trial.oracle.code not in codes:
                 codes.add(trial.oracle.code)
-                text = _told(trial, trial.first)
+                text = _failure(trial, trial.first)
                 way_out = trial.oracle.way_out
                 blamed, help = ("reader", way_out) if way_out else ("prompt", _shown(plan, once, trial.first))
                 hazard = _hazard(plan, once, trial.oracle.code, text, help, blamed)
@@ -238,7 +238,7 @@ def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSamp
     return replace(sample, item=replace(item, gold=min(tops)))
 
 
-def _told(trial: Trial, first: FailedSample) -> str:
+def _failure(trial: Trial, first: FailedSample) -> str:
     share = f"{trial.failures} of {trial.samples} items"
     where = f"first item {first.sample.item.id}"
     if first.said is None or first.outcome is None:

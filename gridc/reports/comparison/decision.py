@@ -1,7 +1,5 @@
 """What two runs show on each benchmark, and the verdict under a policy.
 
-The verdict of a comparison under a policy.
-
 A benchmark is worse where p of "worse by more than the margin", corrected by Holm over its family, is at most
 the family's alpha; the alphas of all families add up to the policy's. So one false NO-GO in any gate has at
 most that chance. GO says that no gate is worse by its margin, so every gate must show it by itself
@@ -383,9 +381,9 @@ def seen(
     """What so many units can show, in points; and where nothing was decided how many would."""
     sizes = units.items.tolist()
     share = None if margin is None else margin / 100
-    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.whole)
+    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.binary)
     needed = (
-        units_needed(sizes, share, alpha, changing, TOGETHER, units.whole) if undecided and share else None
+        units_needed(sizes, share, alpha, changing, TOGETHER, units.binary) if undecided and share else None
     )
     return ReleaseSight(
         loss=None if shown.loss is None else 100 * shown.loss,

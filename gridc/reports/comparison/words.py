@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, bracketed, number, stated, stated_percent, told_p, with_sign
+from gridc.numbers import between, bracketed, number, p_in_text, stated, stated_percent, with_sign
 from gridc.schema.comparison import MAY_DIFFER, ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.statistics.verdicts import POWER
 
@@ -137,9 +137,9 @@ def answer(row: ComparedBenchmark) -> str:
     if row.regression is None:
         return row.why or "no margin"
     if row.regression == "yes":
-        return f"yes ({told_p(row.p_worse_holm)}, Holm)"
+        return f"yes ({p_in_text(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
-        return f"no ({told_p(row.p_not_worse)})"
+        return f"no ({p_in_text(row.p_not_worse)})"
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"

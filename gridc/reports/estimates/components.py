@@ -164,7 +164,7 @@ EXCHANGED = "under no effect, the labels of both arms could be exchanged within 
 def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every curve."""
     for curve in findings[CURVES]:
-        yield from _whole(curve)
+        yield from _of_curve(curve)
         for place, specification in enumerate(curve.specifications):
             yield _specification(curve, specification, specification_name(curve, place))
         for without in curve.without:
@@ -196,7 +196,7 @@ def _without(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow
         )
 
 
-def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
+def _of_curve(curve: CurveFinding) -> Iterator[EstimateRow]:
     summary, permutation = curve.summary, curve.permutation
     if summary is None:
         return

@@ -1,8 +1,4 @@
-"""Scores, effects of hypotheses, and changed answers, as rows of the document of estimates.
-
-How many answers change between a level and its reference, and bits per byte, as rows of the document of
-estimates.
-"""
+"""Scores, effects of hypotheses, changed answers and bits per byte, as rows of the document of estimates."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -170,7 +166,7 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
             rows = _HypothesisRows(finding, finding.effect)
             for contrast in finding.effect.contrasts:
                 yield from rows.contrast(contrast)
-            yield from rows.whole()
+            yield from rows.of_test()
 
 
 class _HypothesisRows:
@@ -224,7 +220,7 @@ class _HypothesisRows:
             own = f"{name}/agrees"
             yield self._tested(name, "agreement_p", about, odds.agrees, method, p=odds.agrees, id=own)
 
-    def whole(self) -> Iterator[EstimateRow]:
+    def of_test(self) -> Iterator[EstimateRow]:
         """The test and the trend."""
         effect, finding, name = self._effect, self._found, self._name
         hypothesis = f"{finding.id} ({finding.kind})"

@@ -1,7 +1,5 @@
 """The forms in which others read a study, and in which a study reads what others made.
 
-The forms in which others read a study, and in which a study reads what others made.
-
 One more form of export is a module of `gridc.adapters.exports` and a row of `EXPORTS`: the command, its help
 and the Python call follow from the row. It stands here, and not in the module, because help must not wait for
 what that imports.

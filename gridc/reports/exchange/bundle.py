@@ -23,7 +23,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import SUFFIXES, beside, read_evidence
+from gridc.compiler.lock.anchor import SUFFIXES, evidence_path, read_evidence
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
@@ -111,7 +111,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
 
 def _evidence(path: Path, name: str) -> dict[str, bytes]:
     """What ties a file to a time or a person, under the name that the file has in the bundle."""
-    held = {f"{name}{suffix}": read_evidence(beside(path, suffix)) for suffix in SUFFIXES}
+    held = {f"{name}{suffix}": read_evidence(evidence_path(path, suffix)) for suffix in SUFFIXES}
     return {name: data for name, data in held.items() if data is not None}
 
 

@@ -115,7 +115,7 @@ class _Printed:
     row: SheetRow
     figures: dict[str, PrintedShare]
     """By the part of its form: rate, low, high, first, second, change."""
-    whole: dict[str, int]
+    counts: dict[str, int]
     """count and needed, where the form has them."""
     n: int | None
     n_other: int | None
@@ -166,10 +166,10 @@ def _read(row: SheetRow) -> _Printed | str:
         return "the row has no `n`, without which any figure is possible"
     if any(abs(figure.value) > 1 for name, figure in figures.items() if name not in _ENDS):
         return f"`{text}` is above 1; percent have a `%`"
-    whole = {name: int(parts[name]) for name in ("count", "needed") if parts.get(name)}
-    if whole.get("needed") == 0:
+    counts = {name: int(parts[name]) for name in ("count", "needed") if parts.get(name)}
+    if counts.get("needed") == 0:
         return "a number needed is at least 1"
-    return _Printed(row, figures, whole, sizes["n"], sizes["n_other"])
+    return _Printed(row, figures, counts, sizes["n"], sizes["n_other"])
 
 
 def _figure(text: str, percent: bool) -> PrintedShare:
@@ -191,13 +191,13 @@ def _checked(printed: _Printed) -> FigureRow:
 
 def _outcome(printed: _Printed, n: int | None) -> FigureOutcome:
     """Of the row if its denominator were n."""
-    figures, whole = printed.figures, printed.whole
-    if "needed" in whole:
-        return _number_needed(whole["needed"], figures["change"], n)
+    figures, counts = printed.figures, printed.counts
+    if "needed" in counts:
+        return _number_needed(counts["needed"], figures["change"], n)
     assert n is not None, "only a number needed may lack it"
     if "change" in figures:
         return _difference(figures, n, printed.n_other or n)
-    return _rate(figures, whole.get("count"), n)
+    return _rate(figures, counts.get("count"), n)
 
 
 def _rate(figures: dict[str, PrintedShare], count: int | None, n: int) -> FigureOutcome:

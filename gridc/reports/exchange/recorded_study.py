@@ -1,14 +1,11 @@
 """A study as files that name its inputs by digest: what goes wherever its answers go without its items.
 
-The items of a study without their texts: what a bundle lists of them, and how they are read back.
+Items are listed without their texts. Options are known by number, as the store shows them. Tags are listed
+where the spec selects items by them, and a text of an option only where it is a label that an outcome of the
+spec names.
 
-Options are known by number, as the store shows them. Tags are listed where the spec selects items by them,
-and a text of an option only where it is a label that an outcome of the spec names.
-
-A study as files that name its inputs by digest: what goes wherever its answers go without its items.
-
-A bundle has them beside its store, and an export beside the logs. What is read back is a study of which
-everything that follows from its outcomes can be computed, and no prompt can be rendered.
+A bundle has these files beside its store, and an export beside the logs. What is read back is a study of
+which everything that follows from its outcomes can be computed, and no prompt can be rendered.
 """
 
 import json

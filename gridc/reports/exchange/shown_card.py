@@ -1,23 +1,19 @@
-"""What a reader of a model card sees of a GRID card, and of what passes for it, look-alike letters too.
-
-Whether a text says a name in letters that a reader takes for it.
-
-A name is found whatever stands between its letters (spaces, marks, invisible characters), in letters of other
-scripts that look alike, backwards, and with any of the parts that may not be shown left out.
-
-What a reader of a model card sees of a GRID card: whether the attached section is shown as it is, and
-whether anything else in the file passes for it.
+"""What a reader of a model card sees of a GRID card, and what else in the file passes for one.
 
 The file is rendered as GitHub and the Hub do (CommonMark with tables and raw HTML), and read as a browser
 would (the tree of the HTML standard). The section must stand in it as it does alone, inside no other element:
 so neither fences, comments, lists, `<details>` or hidden elements around it nor definitions of links
-elsewhere can change it, and no style sheet has to be understood for that. Text elsewhere is taken as
-shown and as not shown, whichever makes it say more.
+elsewhere can change it, and no style sheet has to be understood for that. Text elsewhere is taken as shown
+and as not shown, whichever makes it say more.
 
 Numbers beside the GRID card that it does not have are found by a plain rule, of what is written in plain
 letters: a row, item or paragraph that names the model or a benchmark of the card and has a percentage or a
 decimal, or that names gridc and has a percentage. What is said of gridc is false; the rest may come from
 another harness, and is named.
+
+Names are found in the letters that a reader takes for them: whatever stands between the letters (spaces,
+marks, invisible characters), in letters of other scripts that look alike, backwards, and with any of the
+parts that may not be shown left out.
 """
 
 import re
@@ -411,10 +407,10 @@ def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
 
 
 def _alike(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    return list(map(_told_apart, _walk(some))) == list(map(_told_apart, _walk(others)))
+    return list(map(_tag, _walk(some))) == list(map(_tag, _walk(others)))
 
 
-def _told_apart(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
+def _tag(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
     begins, node = step
     return begins, node.name, getattr(node, "attrs", None), getattr(node, "data", None)
 

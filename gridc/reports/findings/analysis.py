@@ -158,8 +158,8 @@ def _same_calls(left: CellScore, right: CellScore) -> bool:
     """Whether two rules score the same answers, each alone and with a point or none: kappa is about two
     classes."""
     one, other = left.cell.setting, right.cell.setting
-    whole = left.scale == right.scale == 1 and one.alone and other.alone
-    return whole and left.complete and right.complete and one.asked == other.asked
+    single = left.scale == right.scale == 1 and one.scored_singly and other.scored_singly
+    return single and left.complete and right.complete and one.asked == other.asked
 
 
 def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:
@@ -182,9 +182,9 @@ def _agreement(
     outcomes: Outcomes,
 ) -> AgreementRow:
     tables = [_table(*pair, outcomes) for pair in pairs]
-    whole: NDArray[np.int64] = np.sum(tables, axis=0)
+    table: NDArray[np.int64] = np.sum(tables, axis=0)
     single = [value for value in map(cohen, tables) if value is not None]
-    both, left_only, right_only, neither = (int(count) for count in whole.flat)
+    both, left_only, right_only, neither = (int(count) for count in table.flat)
     return AgreementRow(
         model=model,
         axis=axis,
@@ -195,7 +195,7 @@ def _agreement(
         left_only=left_only,
         right_only=right_only,
         neither=neither,
-        kappa=cohen(whole),
+        kappa=cohen(table),
         least=min(single, default=None),
         greatest=max(single, default=None),
         rows=digest([score.rows for pair in pairs for score in pair]),

@@ -1,6 +1,4 @@
-"""What a level does to single answers beside the reference, and how likely texts are.
-
-What a level does to single answers beside the reference: how many change, and how far likelihoods move.
+"""What a level does to single answers: how many change from the reference, and how far likelihoods move.
 
 A score can stay while answers change: as many become right as become wrong, and wrong ones become other wrong
 ones. Of two quantisations that is what is asked (Dutta et al. 2024, "Accuracy is not all you need").

@@ -1,14 +1,11 @@
 """The claims of a study, weighed: which reversals and orders its items show beyond themselves.
 
-The claims of a study, weighed: which reversals and orders its items show beyond themselves, and how
-strongly.
-
-Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study:
-every pair x benchmark on the full envelope; every pair on every other scope that was named before the data;
-every strict order of all models; and every configuration of every pair, by direction, which gives the
-*names*. "a reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was
-chosen after the data were seen has no claims of its own: it holds what the names of the full envelope
-imply, so that no choice of scope can buy a claim.
+Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study: every
+pair x benchmark on the full envelope; every pair on every other scope that was named before the data; every
+strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
+reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was chosen after the
+data were seen has no claims of its own: it holds what the names of the full envelope imply, so that no choice
+of scope can buy a claim.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -164,9 +161,9 @@ class PairEvidence:
         middle = int(at[np.argsort(self.discordance[at], kind="stable")[len(at) // 2]])
         share = float(self.discordance[middle])
         if self.tests.kind == "mcnemar":
-            return exact_tests.smallest_gap(self.differences.shape[1], share, level), share
+            return exact_tests.mcnemar_gap(self.differences.shape[1], share, level), share
         staked = betting.stakes(self.outcomes.items_per_unit)
-        return betting.smallest_gap(self.differences[middle], self.span, level, staked), share
+        return betting.betting_gap(self.differences[middle], self.span, level, staked), share
 
     def _best(self, at: Whole, p: Floats) -> CarrierRow | None:
         place = int(p.argmin())

@@ -1,15 +1,15 @@
 """What another configuration does to a model's score, and how sensitive each model is to all of them.
 
-What another configuration does to a model's score: the difference from the reference, and how many
-answers until one more is worse (the number needed to harm).
+A change is the difference from the reference, and the number of answers until one more is worse (the number
+needed to harm).
 
-The reference is the configuration that the spec's anchor selects, the first of the envelope where it
-selects none. Both cells hold the same items, and their units are drawn together, so that a difference is
-one of pairs. Differences point upwards where the change is for the better, whatever the benchmark's
-direction; where it is a target there are none.
+The reference is the configuration that the spec's anchor selects, the first of the envelope where it selects
+none. Both cells hold the same items, and their units are drawn together, so that a difference is one of
+pairs. Differences point upwards where the change is for the better, whatever the benchmark's direction; where
+it is a target there are none.
 
-How sensitive each model is to the configuration, over all benchmarks (Safety Under Scaffolding, table
-40).
+How sensitive each model is to the configuration is summed up over all benchmarks (Safety Under Scaffolding,
+table 40).
 """
 
 from collections.abc import Mapping, Sequence

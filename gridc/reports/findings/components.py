@@ -1,22 +1,18 @@
 """What moves the outcomes of a whole study: variance shares, axes of many levels, attribution.
 
-What moves the outcomes of a whole study: shares of their variance, and how far models' means generalise.
+Shares of variance, and how far models' means generalise, are read from the score of every complete cell of
+the primary part, an unreadable answer with its credit. They describe the cells that were run; the
+generalizability coefficient also says which facets it takes as fixed, because the same components give
+another coefficient under another convention.
 
-Both read the score of every complete cell of the primary part, an unreadable answer with its credit. They
-describe the cells that were run; the generalizability coefficient also says which facets it takes as fixed,
-because the same components give another coefficient under another convention.
+The few levels of an axis each have a place in every table. Of many, such as paraphrases of one prompt or
+orders of the same options, these are shown: mean, worst, best, how far apart they are beside what levels that
+do nothing would show, and whether the models keep their order (Mizrahi et al. 2024).
 
-What an axis of many levels does to a score: paraphrases of one prompt, orders of the same options.
-
-Of few levels each has its place in every table; of many these say it: mean, worst, best, how far apart they
-are beside what levels that do nothing would show, and whether the models keep their order (Mizrahi et al.
-2024).
-
-Which axis moves the scores, and which the order: TreeSHAP of a boosted surrogate (SafetyRepro, app. S).
-
-An explanation of a surrogate that was fitted to the whole grid, and nothing more: it tests nothing,
-predicts nothing, and its sizes are not shares of variance. Optional; it needs lightgbm, whose own
-TreeSHAP is used.
+Attribution says which axis moves the scores, and which the order: TreeSHAP of a boosted surrogate
+(SafetyRepro, app. S). It explains a surrogate that was fitted to the whole grid, and nothing more: it tests
+nothing, predicts nothing, and its sizes are not shares of variance. It is optional and needs lightgbm, whose
+own TreeSHAP is used.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -336,7 +332,7 @@ def _finding(
         tuple(
             _model(record, benchmark, model, own, levelled[model], direction) for model, own in scores.items()
         ),
-        concordance(_whole(ranked).T) if len(scores) > 1 else None,
+        concordance(_in_common_units(ranked).T) if len(scores) > 1 else None,
         digest([cell.rows for cell in cells]),
     )
 
@@ -395,7 +391,7 @@ def _mean(values: Sequence[Fraction | None]) -> Fraction:
     return sum(known, Fraction(0)) / len(known)
 
 
-def _whole(rows: Sequence[Sequence[Fraction]]) -> Whole:
+def _in_common_units(rows: Sequence[Sequence[Fraction]]) -> Whole:
     """Fractions as whole numbers of one unit: what is equal stays so."""
     unit = lcm(*(value.denominator for row in rows for value in row))
     return np.array([[int(value * unit) for value in row] for row in rows], dtype=np.int64)

@@ -1,8 +1,4 @@
-"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on.
-
-How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
-on.
-"""
+"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,7 +132,7 @@ def _labels(rows: Sequence[JudgementRow], bench: Bench, name: str) -> dict[tuple
         if row.judge in orders and row.label is not None:
             last.setdefault((row.cell, row.item, row.replicate), {})[row.judge] = row.label
     return {
-        place: str(bench.settled([Judgment(replies[order]) for order in orders]).label)
+        place: str(bench.verdict_of([Judgment(replies[order]) for order in orders]).label)
         for place, replies in last.items()
         if len(replies) == len(orders)
     }

@@ -1,19 +1,16 @@
 """What scaffolds kept of a task and what leaked into its parts, beside what they change.
 
-Leakage as exposure, and options as mediator: what of a divided task's answer follows from what its parts
-were given.
-
-A row is one item of one model under a scaffold that divides. What leaked into the parts is found by rules of
-words (`instrument.subquestions`), an upper guess. Nothing of this is drawn by lot: items whose parts leak
-differ from others in more than that, which a fixed effect of the model does not take out.
-
-Measured doses and difficulty: how much of a task scaffolds keep, beside what they change, and whether hard
-items change otherwise than easy ones.
+Leakage is an exposure, and options are a mediator: how much of a divided task's answer follows from what its
+parts were given. A row is one item of one model under a scaffold that divides. What leaked into the parts is
+found by rules of words (`instrument.propagation`), which find too much rather than too little. Nothing of
+this is randomised: items whose parts leak differ from others in more than that, which a fixed effect of the
+model does not take out.
 
 The dose of a sample is the share of its task's parts (system prompt, options, format and safety instruction,
 as far as it has them) that its sub-calls were sent word for word; a plain call keeps all of it. Gringras 2026
-drew this dose from judgement (figure 3); here it is counted on the stored calls. Difficulty is an item's pass
-rate without a scaffold, on other models than those whose change is looked at.
+drew this dose from judgement (figure 3); here it is counted on the stored calls. Whether scaffolds change
+hard items otherwise than easy ones is read by difficulty: an item's pass rate without a scaffold, on other
+models than those whose change is looked at.
 """
 
 from collections import Counter

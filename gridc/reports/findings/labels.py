@@ -1,24 +1,19 @@
 """What labels rest on: judges and their agreement, whether they were blind, and what people say.
 
-What the judges of a study did: who labelled how many responses, which replies could not be read, and how
-far judges agree.
+Of judges: who labelled how many responses, which replies could not be read, and how far judges agree. Kappa
+is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn independently, however
+often each is asked.
 
-Kappa is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn
-independently, however often each is asked.
-
-Whether the judge was blind: what was taken out of responses, and what it could still guess from them.
-
-On a sample of every cell the judge is asked which configuration made a response, and has to name one. Bang's
-index of a configuration is its share of right guesses less that of wrong ones (Bang, Ni and Davis 2004); with
-K configurations chance gives 2 / K - 1 and not 0. Whether guesses depend on the configuration at all is
+Of blinding: what was taken out of responses, and what a judge could still guess from them. On a sample of
+every cell the judge is asked which configuration made a response, and has to name one. Bang's index of a
+configuration is its share of right guesses less that of wrong ones (Bang, Ni and Davis 2004); with K
+configurations chance gives 2 / K - 1 and not 0. Whether guesses depend on the configuration at all is
 Pearson's test of the table of both, which no habit of guessing passes or fails by itself.
 
-What people say of the responses that a study scored: agreement, and who is more lenient.
-
-The labels that count in the study and those of people are compared on the responses of a sheet, which were
-drawn by cell. Kappa is Cohen's with its interval; leniency is the mean of what the
-study gave less what people gave, towards the benchmark's good end, with an interval that is exact for
-responses drawn independently: `statistics.raters.leniency`.
+Of people: how far they agree with the labels that count in the study, and who is more lenient. Both label the
+responses of a sheet, which were drawn by cell. Leniency is the mean of what the study gave less what people
+gave, towards the benchmark's good end, with an interval that is exact for responses drawn independently:
+`statistics.raters.leniency`.
 """
 
 from collections import Counter
@@ -34,7 +29,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.judging import Judgment, preference
 from gridc.compiler.instrument.sanitise import CLASSES
 from gridc.compiler.instrument.score import earned
-from gridc.compiler.lowering.judging import Bench, Guess, Judged, Key, Response, Second, arms_of, benches
+from gridc.compiler.lowering.judging import Bench, Guess, Judged, Key, Response, SecondJudge, arms_of, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import (
@@ -121,7 +116,7 @@ class JudgingFinding:
     decided: int
     verdict: str | None
     pairs: tuple[tuple[str, str, Kappa], ...]
-    second: Second | None
+    second: SecondJudge | None
     least: float | None
     blinded: bool
     lengths: Mapping[str, Length]
@@ -180,7 +175,7 @@ def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows:
         decided=sum(ruling.label is not None for ruling in rulings),
         verdict=judge.verdict,
         pairs=tuple(_pairs(bench, judgements, units)),
-        second=judgements.seconds.get(judge.name),
+        second=judgements.second_judges.get(judge.name),
         least=None if judge.validation is None else judge.validation.kappa,
         blinded=judge.blinding is not None,
         lengths={} if judge.rates else _lengths(judge.verdicts, given, judgements),
@@ -216,7 +211,7 @@ def _labels(name: str, bench: Bench, judgements: Judged) -> dict[Key, str | None
     labels: dict[Key, str | None] = {}
     for key in orders[0]:
         replies = [replies.get(key) or Judgment(None, failure="no answer") for replies in orders]
-        labels[key] = bench.settled(replies).label
+        labels[key] = bench.verdict_of(replies).label
     return labels
 
 

@@ -1,15 +1,13 @@
 """What scaffolds did: what reached each step, whether one went to work, and what its steps came to.
 
-What scaffolds did: which of a task's parts reached each step, whether a scaffold went to work at all, and
-what leaked into the parts of divided tasks. Everything is counted on the stored sub-calls.
+Everything is counted on the stored sub-calls: which of a task's parts reached each step, whether a scaffold
+went to work at all, and what leaked into the parts of divided tasks.
 
-What the steps of scaffolds came to: every reply read as if it were the answer, by the rule of its cell.
-
-Three tables follow. What each step's replies come to; what changes from one answer to the whole task to the
-next (a critic's flips, a checker that goes too far, and whether the call that decides takes it back); and who
-refuses, the parts or the whole (Gringras 2026, app. M). A refusal is found by its phrases, whatever the
-method of the cell; judges label and functions score answers alone, so that a step of such a cell has no
-score.
+Every reply is also read as if it were the answer, by the rule of its cell. Three tables follow: what each
+step's replies come to; what changes from one answer to the whole task to the next (a critic's flips, a
+checker that goes too far, and whether the call that decides takes it back); and who refuses, the parts or the
+whole (Gringras 2026, app. M). A refusal is found by its phrases, whatever the method of the cell. Judges and
+functions score answers alone, so a step of a cell that they score has no score.
 """
 
 from collections import Counter
@@ -253,14 +251,14 @@ scaffold alone."""
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """One call of a sample: whether it was `whole` (asked for an answer to the whole task) and whether it
-    `decides`; of its reply what was read, None where nothing could be, and what that earns, in units of the
-    cell's scale, None where only judges read it and did not; and whether it refuses. A call that failed for
-    good has no reply. `kept` says in which state each part of the task was sent."""
+    """One call of a sample: whether it `answers_task` (is asked for an answer to the whole task) and whether
+    it `decides`; of its reply what was read, None where nothing could be, and what that earns, in units of
+    the cell's scale, None where only judges read it and did not; and whether it refuses. A call that failed
+    for good has no reply. `kept` says in which state each part of the task was sent."""
 
     step: str
     call: str
-    whole: bool
+    answers_task: bool
     decides: bool
     failed: bool
     choice: int | None
@@ -296,7 +294,7 @@ class StepOutcome:
     benchmark: str
     scaffold: str
     step: str
-    whole: bool
+    answers_task: bool
     replies: int
     failed: int
     readable: UnitEstimate | None
@@ -488,14 +486,14 @@ def totals_of(samples: Sequence[ReadSample], columns: ArrayLike) -> Floats:
 
 
 def _outcome(name: tuple[str, str, str], step: str, samples: Sequence[ReadSample]) -> StepOutcome:
-    columns, rows, failed, whole = [], [], 0, False
+    columns, rows, failed, answers_task = [], [], 0, False
     read = METHODS[samples[0].cell.setting.method].reads_alone
     for sample in samples:
         scale = sample.cell.setting.scale
         own = [reply for reply in sample.replies if reply.step == step]
         replies = [reply for reply in own if not reply.failed]
         failed += len(own) - len(replies)
-        whole = whole or any(reply.whole for reply in own)
+        answers_task = answers_task or any(reply.answers_task for reply in own)
         columns.append(
             (
                 len(replies),
@@ -509,7 +507,7 @@ def _outcome(name: tuple[str, str, str], step: str, samples: Sequence[ReadSample
     return StepOutcome(
         *name,
         step,
-        whole,
+        answers_task,
         int(totals[:, 0].sum()),
         failed,
         share(totals[:, [0, 1]]) if read else None,
@@ -535,10 +533,10 @@ def _changes(
     """From each answer to the next, and from the first to the one that decides where others lie between."""
     pairs: dict[tuple[str, str], list[tuple[ReadSample, ReadReply, ReadReply]]] = {}
     for sample in samples:
-        whole = [reply for reply in sample.replies if reply.whole]
-        steps = list(pairwise(whole))
-        if len(whole) > 1 and (whole[0], sample.answer) not in steps and sample.answer is not whole[0]:
-            steps.append((whole[0], sample.answer))
+        answers = [reply for reply in sample.replies if reply.answers_task]
+        steps = list(pairwise(answers))
+        if len(answers) > 1 and (answers[0], sample.answer) not in steps and sample.answer is not answers[0]:
+            steps.append((answers[0], sample.answer))
         for before, after in steps:
             pairs.setdefault((before.step, after.step), []).append((sample, before, after))
     for (earlier, later), some in sorted(pairs.items()):

@@ -1,8 +1,6 @@
 """Runs of logs -> cells: which model, configuration and repetitions; and what to know before any p.
 
-What a run was made with, argument by argument, and of what each argument is.
-
-A provider's arguments name the model, the machine and the seed beside what is asked of the model. Only the
+The arguments of a run name the model, the machine and the seed beside what is asked of the model. Only the
 last is the instrument: a release and its baseline are not two instruments because they have two names.
 """
 

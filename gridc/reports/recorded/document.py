@@ -1,10 +1,8 @@
 """Logs -> what they certify, as a document: which models can be told apart, and which order survives.
 
-Pairs of models on the items that both have: which can be told apart, and which order survives.
-
-The tests are those that certify a study (`statistics.exact_tests`, `margins`). An item counts where
-some model was asked it in the configuration: what another one lacks, or has no score of, is wrong in its
-score, and earns in a test what speaks against the claim. Scores lie between 0 and 1.
+The tests are those that certify a study (`statistics.exact_tests`, `margins`). An item counts where some
+model was asked it in the configuration: what another one lacks, or has no score of, is wrong in its score,
+and earns in a test what speaks against the claim. Scores lie between 0 and 1.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

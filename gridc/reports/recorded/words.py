@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.diagnostics.errors import visible
-from gridc.numbers import between, bracketed, counted, number, p_value, told_p, with_sign
+from gridc.numbers import between, bracketed, counted, number, p_in_text, p_value, with_sign
 from gridc.reports.comparison.words import states
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow, LogScoreRow
 
@@ -177,10 +177,12 @@ def pair_sentence(pair: LogPairRow) -> str:
 def beyond(pair: LogPairRow) -> str:
     """What holds of a pair beyond these items."""
     if pair.certified == "order":
-        return f"{pair.first} is better in all ({told_p(pair.order_p)})"
+        return f"{pair.first} is better in all ({p_in_text(pair.order_p)})"
     if pair.certified == "reversal":
-        return f"each is better somewhere ({told_p(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
-    ps = f"order {told_p(pair.order_p)}, reversal {told_p(pair.reversal_p)}; Holm"
+        return (
+            f"each is better somewhere ({p_in_text(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
+        )
+    ps = f"order {p_in_text(pair.order_p)}, reversal {p_in_text(pair.reversal_p)}; Holm"
     return f"nothing is certified ({ps})"
 
 

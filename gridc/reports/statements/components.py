@@ -1,12 +1,8 @@
-"""What is said of variance, of axes of many levels, and of specification curves.
-
-What is said of variance: what moves the outcomes, how far models' means generalise, and what an
-axis of many levels does.
-"""
+"""What is said of variance, of axes of many levels, and of specification curves."""
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, hundredths, number, odds_ratio, p_value, percent, told_p
+from gridc.numbers import between, hundredths, number, odds_ratio, p_in_text, p_value, percent
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, MANY_LEVELS
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
@@ -25,7 +21,7 @@ def ranges(findings: Findings) -> Iterator[Statement]:
             worst, best = (f"{percent(at.score)} ({at.level})" for at in (model.worst, model.best))
             moved = (
                 f"on average, from {worst} to {best}: {hundredths(model.range)} points, where levels "
-                f"that do nothing would show {hundredths(chance.mean)} by chance ({told_p(chance.p)})"
+                f"that do nothing would show {hundredths(chance.mean)} by chance ({p_in_text(chance.p)})"
             )
             yield Statement(
                 f"On {finding.benchmark}, {over}, {model.model} scores {mean} "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, hundredths, number, percent, points, told_p
+from gridc.numbers import between, hundredths, number, p_in_text, percent, points
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.labels import (
     ALL,
@@ -151,7 +151,7 @@ def guess_sentence(finding: GuessFinding) -> str:
     if test.chi2 is None:
         return f"{named}; all guesses or all responses are of one configuration, so nothing can be tested."
     rough = ", roughly, because expected counts are below 5" if (test.least or 0) < 5 else ""
-    shown = f"chi-squared {number(test.chi2, 1)} with {test.df} df, {told_p(test.p)}{rough}"
+    shown = f"chi-squared {number(test.chi2, 1)} with {test.df} df, {p_in_text(test.p)}{rough}"
     if finding.found:
         depend = "at the 5 % level its guesses depend on the configuration"
         return f"{named}: {depend} ({shown}), so it was not blind."

@@ -1,7 +1,5 @@
 """What is said of pairs, orders and hypotheses, each with its strength, and of the units behind it.
 
-What is said of pairs of models and of orders, each with its strength.
-
 Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
 in other words, so that nobody can take one for the other.
 """
@@ -10,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from gridc.numbers import counted, number, percent, stated, told_p
+from gridc.numbers import counted, number, p_in_text, percent, stated
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import sentence
@@ -244,7 +242,7 @@ def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     groups = "items" if benchmark.unit == "item" else "groups of items"
     size = f"{pair.evidence.units:,} {groups}"
     how = "certified" if exact else "likely, by an approximation"
-    return f"Beyond these items too {what}: {how} ({told_p(row.adjusted)}, {size})."
+    return f"Beyond these items too {what}: {how} ({p_in_text(row.adjusted)}, {size})."
 
 
 def _better(direction: Direction) -> str:
@@ -271,11 +269,11 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
     if not (counts.plus and counts.minus):
         return (
             "Descriptive: on these items; for others no order is certified "
-            f"({told_p(exact.order.adjusted)}) or supported ({told_p(flips.order.adjusted)})."
+            f"({p_in_text(exact.order.adjusted)}) or supported ({p_in_text(flips.order.adjusted)})."
         )
     return (
-        f"Descriptive, neither certified ({told_p(exact.reversal.adjusted)}) nor supported "
-        f"({told_p(flips.reversal.adjusted)}): {reference_words(evidence)}"
+        f"Descriptive, neither certified ({p_in_text(exact.reversal.adjusted)}) nor supported "
+        f"({p_in_text(flips.reversal.adjusted)}): {reference_words(evidence)}"
     )
 
 
@@ -300,13 +298,13 @@ def _claim_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow, word: s
         family = counted(found.reversal.members, "reversal")
         yield (
             f"{strength}: beyond these items each of them scores higher somewhere in the envelope "
-            f"({told_p(found.reversal.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
+            f"({p_in_text(found.reversal.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
         )
     elif found.claim == "order":
         family = counted(found.order.members, "directed order")
         yield (
             f"{strength}: beyond these items {found.first} scores higher in every configuration "
-            f"({told_p(found.order.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
+            f"({p_in_text(found.order.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
         )
 
 

@@ -158,7 +158,7 @@ class _Guarded:
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         given = {task.batch.calls: task for task in tasks}
-        own = [PendingBatch(task.batch.work[0], task.wanted) for task in tasks]
+        own = [PendingBatch(task.batch.work[0], task.unanswered) for task in tasks]
         with _coded(self._plugin):
             for done in self._engine.answers(own, lambda task: admit(given[task.batch.calls])):
                 task = given[done.task.batch.calls]

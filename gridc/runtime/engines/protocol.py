@@ -35,7 +35,7 @@ def _stated(environment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def environments_told(model: str, unlike: Mapping[str, Iterable[Any]]) -> str:
+def environments_words(model: str, unlike: Mapping[str, Iterable[Any]]) -> str:
     """The difference in a sentence."""
     keys = "; ".join(f"{key} {_listed(values)}" for key, values in unlike.items())
     return f"`{model}` is answered in environments that differ: {keys}"
@@ -141,12 +141,12 @@ class PendingBatch:
     """A batch and those of its calls that have no answer yet."""
 
     batch: Batch
-    wanted: frozenset[str]
+    unanswered: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A task with an answer to each call that was wanted, and what that took."""
+    """A task with an answer to each call that had none, and what that took."""
 
     task: PendingBatch
     answers: Sequence[Answer]

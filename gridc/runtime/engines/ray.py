@@ -32,7 +32,7 @@ from gridc.runtime.engines.protocol import (
     answered,
     differing_environments,
     environments_refusal,
-    environments_told,
+    environments_words,
 )
 from gridc.schema.spec import EngineSettings, Spec
 
@@ -166,7 +166,7 @@ class Replicas:
         ran = [self._get(ref) for ref in [actor.effective.remote(self._key, copy) for actor in self._actors]]
         unlike = differing_environments([self._here, *ran])
         if unlike and not self._cluster.acknowledged:
-            raise UnavailableError([environments_refusal(environments_told(self._name, unlike))])
+            raise UnavailableError([environments_refusal(environments_words(self._name, unlike))])
         self._ran = None if unlike else {"model": self._name, **ran[0]}
         return {**ran[0], "workers": len(ran), **({"unlike": unlike} if unlike else {})}
 
@@ -297,7 +297,7 @@ class _Worker:
             return
         unlike = differing_environments([ran, {"gridc": __version__, **engine.effective()}])
         if unlike:
-            raise UnavailableError([environments_refusal(environments_told(ran["model"], unlike))])
+            raise UnavailableError([environments_refusal(environments_words(ran["model"], unlike))])
         self._compared.add(key)
 
     def rest(self, key: str) -> None:

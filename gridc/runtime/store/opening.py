@@ -1,18 +1,14 @@
 """Opening the file of a store that anybody may have made, and which files were looked at before.
 
-Which files of stores were looked at, or written, by this user on this machine.
-
-What reads rows of a file built of pages that name each other need not end, and through an index that does not
-say what its table does, one question is answered otherwise than the next. So a file that gridc did not write
-here is looked at once, pages and indexes, before its rows are read. What was looked at is kept in the user's
-cache folder under the file's own number, with its size and times: a file that anything else changed is looked
-at again.
-
-Opening the file of a store that anybody may have made.
-
 A SQLite file is a program as well as data: views, triggers and expressions in a schema run when a table is
 read. So a file is read only if its schema is, statement for statement, one that gridc makes, and until then
 nothing in it is trusted and every step is bounded in time.
+
+A file can still be built to mislead a reader: where its pages name each other in a circle, reading its rows
+need not end; where an index does not say what its table does, the same question gets two answers. So a file
+that gridc did not write here is checked once, pages and indexes, before its rows are read. Which files were
+checked is kept in the user's cache folder under the file's own number, with its size and times: a file that
+anything else changed is checked again.
 """
 
 import json

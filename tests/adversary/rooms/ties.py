@@ -27,7 +27,7 @@ from tests.authorities import time_stamp as ask_for_token
 HOLDER = "whoever hands over a store"
 AUTHOR = "the author"
 ROOTS = "roots are those that the verifier names (`anchor._roots`)"
-SIGNERS = "signers are those whom the verifier names (`signature._signer`)"
+SIGNERS = "signers are those whom the verifier names (`anchor._signer`)"
 ASSERTED = "a commit's dates are its author's, and no time (`anchor._commit`)"
 UNCHECKED = "a DOI is `given, not checked` without the registry's record (`registrations`)"
 CHANGED = "a record counts from its last change (`anchor._last`)"
@@ -104,7 +104,7 @@ def commit_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("commit", "timestamped 2001 by DigiCert")))
 
 
-DATES = "a time is a date with its zone, or none (`claims._date`)"
+DATES = "a time is a date with its zone, or none (`ties._date`)"
 
 
 @attack(
@@ -165,7 +165,7 @@ def signed(spec: Path) -> Path:
     return spec.parent / "key"
 
 
-LISTED = "a pattern in the verifier's list is no name (`signature._principals`)"
+LISTED = "a pattern in the verifier's list is no name (`anchor._principals`)"
 
 
 @attack(

@@ -177,7 +177,7 @@ def over_all_rows(sound: Callable[..., Any]) -> Callable[..., Any]:
     return damaged
 
 
-PER_STEP = "a dose has one column, of its numbers (`designs.scored`)"
+PER_STEP = "a dose has one column, of its numbers (`case_totals.scored`)"
 
 
 @exhibit(

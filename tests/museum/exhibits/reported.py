@@ -89,7 +89,7 @@ def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
     return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
 
 
-FACETS = "a coefficient is of the facets that are named as fixed (`generalizability.coefficient`)"
+FACETS = "a coefficient is of the facets that are named as fixed (`variance.coefficient`)"
 
 
 @exhibit(

@@ -167,8 +167,8 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if not matched:
             message = f"no planned configuration matches `{spec.slice[number].id}`"
             yield source.diagnose("GC306", ("slice", number, "where"), message)
-    for number, spoken in enumerate(counts.hypothesis):
-        if not spoken:
+    for number, compared in enumerate(counts.hypothesis):
+        if not compared:
             message = f"no planned cell tests `{spec.hypothesis[number].id}`"
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
     for number, test in enumerate(spec.falsification):
@@ -343,14 +343,14 @@ def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:
     elif aggregate == "majority" and setting.gives_numbers:
         help = 'aggregate = "mean", or a function that gives labels and `scores` of them'
         yield "a function gives numbers, of which there is no majority", help
-    elif aggregate == "majority" and not _told_apart(setting):
+    elif aggregate == "majority" and not _distinguishable(setting):
         help = 'match = { as = "text", after = "..." }, or aggregate = { pass_at = ... }'
         yield "wrong answers are not told apart, of which some may be the majority", help
     elif aggregate == "majority" and setting.temperature > 0 and answers == 1:
         yield "one answer to an item has no majority", "replicates = 5, or leave `aggregate` out"
 
 
-def _told_apart(setting: Setting) -> bool:
+def _distinguishable(setting: Setting) -> bool:
     """Whether two answers can be seen to be the same."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     return match is None or COMPARISONS[match.kind].tells_apart

@@ -1,7 +1,7 @@
-"""Scoring: what a response can be read to earns a score; judges, functions and scaffolds are complete.
+"""Checks of scoring: labels and scores, judges, functions that score, and scaffolds.
 
-Labels: whatever a response can be read to earns a score, and a score is of something that can be read.
-Judges: each has a name of its own, every response that is judged has one, and what one compares exists.
+Whatever a response can be read to earns a score, and a score is of something that can be read. Each judge has
+a name of its own, every response that is judged has a judge, and what a judge compares exists.
 """
 
 from collections.abc import Iterator, Sequence

@@ -9,19 +9,19 @@ is a module of `gridc.adapters.benchmarks` that registers it in `files.LOADERS`,
 from collections.abc import Sequence
 
 from gridc.compiler.frontend.plugins import find_plugin
+from gridc.compiler.inputs.loaders import rows
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
-from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN
 from gridc.schema.items import Loading, loader_kind
 
 
-def settle_loading(loader: str, files: Sequence[File], loading: Loading) -> Settled:
+def complete_loading(loader: str, files: Sequence[File], loading: Loading) -> rows.CompletedLoading:
     """What the loader has to be told, with what the files themselves say filled in. Raises `Malformed` and
     `Misread`."""
     if not loader_kind(loader).mapped:
-        return Settled(loading, {}, ())
-    return settle(files, loading)
+        return rows.CompletedLoading(loading, {}, ())
+    return rows.complete_loading(files, loading)
 
 
 def load_items(loader: str, file: File, loading: Loading) -> list[Item]:

@@ -53,7 +53,7 @@ def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] =
         return _by_text(value, options)
     if rule == "marks":
         return _by_marks(value, options)
-    number = _whole(value)
+    number = _integer(value)
     if number is None:
         raise ValueError(f"{spelled(value)} is not a whole number")
     found = number - (rule == "one_based")
@@ -108,7 +108,7 @@ def _by_text(value: Any, options: Sequence[str]) -> int:
     """The one option that is the text; else the one that is, whatever its case and white space."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is not a text")
-    texts = [str(value)] if _whole(value) is None else [str(value), str(_whole(value))]
+    texts = [str(value)] if _integer(value) is None else [str(value), str(_integer(value))]
     exact = [number for number, option in enumerate(options) if option in texts]
     folded = [number for number, option in enumerate(options) if _fold(option) in map(_fold, texts)]
     found = exact or folded
@@ -121,7 +121,7 @@ def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     """The whole number that a value is or says."""
     if isinstance(value, bool):
         return None
@@ -198,7 +198,7 @@ class GoldSurvey:
 
     def numbers(self) -> str:
         """What tells counting from 0 and from 1 apart: `18 rows are 0 and none is the number of options`."""
-        numbers = [(_whole(case.value), len(case.options)) for case in self.cases]
+        numbers = [(_integer(case.value), len(case.options)) for case in self.cases]
         zeros = sum(number == 0 for number, _ in numbers)
         tops = sum(number == count for number, count in numbers)
         counts = {count for _, count in numbers}
@@ -209,7 +209,7 @@ class GoldSurvey:
         """What the values are, by kind: `52 whole numbers (0 to 3), 18 letters (A to D)`."""
         kinds: dict[str, list[Any]] = {}
         for case in self.cases:
-            number = _whole(case.value)
+            number = _integer(case.value)
             text = str(case.value).strip()
             if number is not None:
                 kinds.setdefault("whole numbers", []).append(number)

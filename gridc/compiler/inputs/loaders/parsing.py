@@ -1,11 +1,9 @@
-"""Benchmark files: what their bytes are, their rows, and rows as items; a wrong row is told by its number.
+"""Benchmark files: their format, their rows, and rows as items. An error names the number of its row.
 
-What the bytes of a benchmark file are, where they are no text: Parquet, which is read, and what people
-take for a table and is none, which is refused with the way to one.
+A file of anyone's own is CSV, a JSON list, JSONL or Parquet, which its bytes decide. Other formats that
+people take for tables, such as Excel workbooks, are refused with the way to one that is read.
 
-A file of anyone's own as records: CSV, JSON list, JSONL or Parquet, found out from the file itself.
-
-What was found out and is not what the file's name says is said in words; what could be two things is refused.
+Where the format is not what the file's name says, a remark says so; what could be two formats is refused.
 """
 
 import csv

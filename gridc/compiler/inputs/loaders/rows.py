@@ -1,7 +1,7 @@
 """The general loader: CSV, JSONL, a JSON list or Parquet, with a map from columns to the parts of an item.
 
-`settle` looks at all rows first: whether each column is there, and how the gold column names an option.
-`load` then makes the items of one file.
+`complete_loading` looks at all rows first: whether each column is there, and how the gold column names an
+option. `load` then makes the items of one file.
 """
 
 import ast
@@ -47,7 +47,7 @@ WORDS_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CompletedLoading:
     """What the loader has to be told, with what was found out filled in (`found`, as the lock records it),
     and what a person should know about it (`said`)."""
 
@@ -56,7 +56,7 @@ class Settled:
     said: tuple[str, ...]
 
 
-def settle(files: Sequence[File], loading: Loading) -> Settled:
+def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoading:
     """Look at every row of the files before any item is made.
 
     Raises `Malformed` for a file that cannot be read, and `Misread` for a column that is not there or a way
@@ -71,10 +71,10 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
         _require_meanings(read, fields)
     survey = GoldSurvey(tuple(_cases(read, fields)))
     if not survey.cases:
-        return Settled(loading, {}, tuple(said))
+        return CompletedLoading(loading, {}, tuple(said))
     if loading.gold is not None:
         said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
-        return Settled(loading, {}, (*said, *_oddities(read, fields)))
+        return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
     path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
     rule = _find_rule(survey, path, fields)
     _require_order(fields, rule)
@@ -82,8 +82,8 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
     said.append(
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
     )
-    settled = loading.model_copy(update={"gold": rule})
-    return Settled(settled, {"gold": rule}, (*said, *_oddities(read, fields)))
+    completed = loading.model_copy(update={"gold": rule})
+    return CompletedLoading(completed, {"gold": rule}, (*said, *_oddities(read, fields)))
 
 
 @LOADERS.add("rows")

@@ -1,9 +1,8 @@
 """Log files, which may be a stranger's, read within bounds; and what the columns of a table mean.
 
-Files that may be a stranger's, read within bounds: JSON, lines of JSON, CSV and TSV, each as it is or
-packed by gzip, and entries of a zip.
+A log is JSON, lines of JSON, CSV or TSV, as it is or packed by gzip, or such an entry of a zip.
 
-Whatever is larger, deeper or other than it may be is a `LogError` with the place; nothing is unpacked to
+Whatever is larger, deeper or other than it may be is a `FileError` with the place; nothing is unpacked to
 disk, and no link is followed within a folder.
 """
 
@@ -206,7 +205,7 @@ class LogFile:
         packed = suffix_of(self.path) != self.path.suffix.lower()
         return Path(self.path.stem).stem if packed else self.path.stem
 
-    def beside(self, name: str) -> "LogFile | None":
+    def sibling(self, name: str) -> "LogFile | None":
         """Another file of its folder, as it is or packed by gzip; None where there is neither."""
         paths = self.path.with_name(name), self.path.with_name(f"{name}.gz")
         return next((LogFile(path) for path in paths if path.is_file()), None)

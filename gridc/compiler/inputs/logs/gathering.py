@@ -1,10 +1,9 @@
 """Runs of logs -> columns: what every answer earned, by item, and how much wording the items share.
 
-Whether items were written from templates: how much of its wording each shares with another one.
-
-A phrase is four words in a row, a number being any number. An item shares its wording where at least half of
-its phrases stand in another item too; phrases that most items have, such as an instruction, are nobody's.
-Paraphrases that share no phrase are not found.
+The wording that items share shows whether they were written from templates. A phrase is four words in a row,
+a number being any number. An item shares its wording where at least half of its phrases stand in another item
+too; phrases that most items have, such as an instruction, do not count. Paraphrases that share no phrase are
+not found.
 """
 
 import re
@@ -196,7 +195,7 @@ class _Growing:
     prompts: bytearray = field(default_factory=bytearray)
     seen: set[int] = field(default_factory=set)
 
-    def whole(self) -> LogColumn:
+    def finished(self) -> LogColumn:
         return LogColumn(
             np.array(self.item, np.int64),
             np.array(self.epoch, np.int64),
@@ -235,10 +234,10 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
-    whole = {reading: column.whole() for reading, column in columns.items()}
-    for reading, read in whole.items():
+    read_columns = {reading: column.finished() for reading, column in columns.items()}
+    for reading, read in read_columns.items():
         _require_printed(run, reading, read)
-    return GatheredRun(run, whole, texts if has_texts else None)
+    return GatheredRun(run, read_columns, texts if has_texts else None)
 
 
 AGREE = 5e-4

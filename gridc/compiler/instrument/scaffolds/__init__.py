@@ -1,6 +1,6 @@
 """Scaffolds: procedures of calls that answer an item. Pure: no model, no store, no clock.
 
-One more is a generator in `procedures.py` that registers itself, and a row of `schema.scaffold.TAKES`.
+One more is a generator in `procedures.py` that registers itself, and a row of `schema.effects.TAKES`.
 """
 
 from gridc.compiler.instrument.scaffolds.procedures import PROCEDURES, VERSIONS, Procedure, StepReply

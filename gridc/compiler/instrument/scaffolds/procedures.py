@@ -1,7 +1,6 @@
 """The scaffolds, each a small generator over turns. What they say is in gridc/builtin/scaffolds.
 
-The rules are those of Gringras 2026 (sec. 3.3, app. E and M) as its code runs them. The same model has every
-role.
+The rules are those of Gringras 2026 (sec. 3.3, app. E and M) as its code runs them. One model has every role.
 
 Each tool that react may call is a function of its input and of this one item: no file, no network, no clock,
 and no Python that a model could reach.
@@ -195,8 +194,8 @@ class Procedure:
     far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
     `wording` is its file there, if any. `engaged` says of the replies of a sample, by step, whether it went
     to work; None where it has no choice. One that `divides` splits the task, in its step `decompose`.
-    `whole` are the beginnings of the steps whose every reply is asked to answer the whole task. Of one that
-    `converses` a judge sees all that was said after the first question.
+    `answering` are the beginnings of the steps whose every reply is asked to answer the whole task. Of one
+    that `converses` a judge sees all that was said after the first question.
     """
 
     run: Run
@@ -206,16 +205,16 @@ class Procedure:
     usual: float = 1.0
     engaged: Callable[[Mapping[str, str]], bool] | None = None
     divides: bool = False
-    whole: tuple[str, ...] = ()
+    answering: tuple[str, ...] = ()
     converses: bool = False
 
     def answers(self, step: str) -> bool:
         """Whether every reply to a step is asked to answer the whole task."""
-        return step.startswith(self.whole)
+        return step.startswith(self.answering)
 
 
 PROCEDURES: Registry[Procedure] = Registry()
-"""By the `kind` of the language; `schema.scaffold.TAKES` has the keys of each."""
+"""By the `kind` of the language; `schema.effects.TAKES` has the keys of each."""
 VERSIONS = {
     "tool:calculator": 1,
     "tool:text_search": 1,
@@ -253,18 +252,18 @@ _MAP: dict[str, Any] = {
     "usual": 0.91,
     "engaged": lambda replies: len(parts(replies["decompose"], 2)) > 1,
     "divides": True,
-    "whole": ("reduce",),
+    "answering": ("reduce",),
 }
 
 
-@scaffold("direct", 1, whole=("direct",))
+@scaffold("direct", 1, answering=("direct",))
 def direct(scaffold: Scaffold, task: Task) -> Steps:
     """One call."""
     yield (Turn("direct", task.opening()),)
     return "direct"
 
 
-@scaffold("cot", 1, wording="cot", whole=("cot",))
+@scaffold("cot", 1, wording="cot", answering=("cot",))
 def cot(scaffold: Scaffold, task: Task) -> Steps:
     """One call, with a prefix that asks for reasoning; the options stay."""
     yield (Turn("cot", task.asking(f"{wording('cot')['prefix']}\n\n{task.question}").opening()),)
@@ -275,7 +274,7 @@ def cot(scaffold: Scaffold, task: Task) -> Steps:
 def react(scaffold: Scaffold, task: Task) -> Steps:
     """A loop: a reply with a line `Action: TOOL(INPUT)` gets an observation, the first one without is final.
     At the cap the last reply is."""
-    texts, box = wording("react"), Toolbox(scaffold.tools, task.whole, task.tools)
+    texts, box = wording("react"), Toolbox(scaffold.tools, task.with_history, task.tools)
     offered = (*(texts["tools"][name] for name in scaffold.tools), *(tool.description for tool in task.tools))
     shown = "\n".join(offered)
     messages = task.opening(texts["with_tools"].format(tools=shown) if shown else texts["alone"])
@@ -305,7 +304,7 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
     shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
     usual=0.33,
     engaged=lambda replies: verdict(replies.get("critic_round_0", "")) is not None,
-    whole=("primary_",),
+    answering=("primary_",),
 )
 def critic(scaffold: Scaffold, task: Task) -> Steps:
     """Answer, critique, and unless the verdict is SAFE a revision; as many rounds as are allowed."""
@@ -313,7 +312,7 @@ def critic(scaffold: Scaffold, task: Task) -> Steps:
     step, messages = "primary_initial", task.opening()
     (answer,) = yield (Turn(step, messages),)
     for number in range(scaffold.rounds or ROUNDS["critic"]):
-        review = texts["review"].format(question=task.whole, answer=answer)
+        review = texts["review"].format(question=task.with_history, answer=answer)
         request: Messages = (("system", texts["critic"]), ("user", review))
         (critique,) = yield (Turn(f"critic_round_{number}", request),)
         if verdict(critique) == "SAFE":
@@ -339,12 +338,12 @@ def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
     """Divide the task, answer each part alone, combine. Who divides does not see the study's system prompt;
     who answers a part sees that and the part, and the `options` where they are given."""
     texts = wording("map_reduce")
-    (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.whole))),)
-    divided = parts(reply, scaffold.workers or WORKERS) or [task.whole]
+    (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.with_history))),)
+    divided = parts(reply, scaffold.workers or WORKERS) or [task.with_history]
     answers = yield tuple(
         Turn(
             f"map_chunk_{number}",
-            task.alone(f"{part}\n\n{options}" if options else part).opening(texts["worker"]),
+            task.without_history(f"{part}\n\n{options}" if options else part).opening(texts["worker"]),
             number,
         )
         for number, part in enumerate(divided)
@@ -378,7 +377,7 @@ def parts(reply: str, most: int) -> list[str]:
     return [line for line in lines if line][:most]
 
 
-@scaffold("vote", 1, wording="vote", whole=("vote_", "decide"))
+@scaffold("vote", 1, wording="vote", answering=("vote_", "decide"))
 def vote(scaffold: Scaffold, task: Task) -> Steps:
     """Every worker answers the whole prompt, and one more call decides (the format study's procedure)."""
     texts = wording("vote")
@@ -391,20 +390,20 @@ def vote(scaffold: Scaffold, task: Task) -> Steps:
     return "decide"
 
 
-@scaffold("adjudicator", 1, wording="adjudicator", whole=("primary_initial", "checker", "adjudicate"))
+@scaffold("adjudicator", 1, wording="adjudicator", answering=("primary_initial", "checker", "adjudicate"))
 def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
     """Answer, check for one property, and a third call that decides between answer and check."""
     texts = wording("adjudicator")
     (answer,) = yield (Turn("primary_initial", task.opening()),)
     about = texts["property"][(scaffold.property or {}).get(task.benchmark, "accuracy")]
-    review = texts["review"].format(question=task.whole, answer=answer)
+    review = texts["review"].format(question=task.with_history, answer=answer)
     request: Messages = (("system", texts["checker"].format(property=about)), ("user", review))
     (check,) = yield (Turn("checker", request),)
     yield (Turn("adjudicate", task.opening(texts["adjudicate"].format(answer=answer, check=check))),)
     return "adjudicate"
 
 
-@scaffold("chain", 1, wording="chain", whole=("chain_",))
+@scaffold("chain", 1, wording="chain", answering=("chain_",))
 def chain(scaffold: Scaffold, task: Task) -> Steps:
     """A fixed sequence of prompts in one conversation; the first comes with the item."""
     first, *rest = chain_prompts(scaffold, task.benchmark)
@@ -416,7 +415,7 @@ def chain(scaffold: Scaffold, task: Task) -> Steps:
     return step
 
 
-@scaffold("turns", 1, whole=(LAST_TURN, "user_"), converses=True)
+@scaffold("turns", 1, answering=(LAST_TURN, "user_"), converses=True)
 def turns(scaffold: Scaffold, task: Task) -> Steps:
     """The item's own turns, then those of the wording: what a user says, whatever the model replies."""
     own, more = task.turns, (scaffold.wording or {}).get(task.benchmark, ())

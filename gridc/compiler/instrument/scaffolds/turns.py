@@ -1,10 +1,8 @@
 """What a scaffold is made of: its task and its turns, and functions of other frameworks followed as turns.
 
-What a scaffold is made of: the task that it is given, and the turns that it asks.
-
-A procedure is a generator. It yields turns that can be asked side by side, receives their texts, and
-returns the step whose text is the answer. It keeps nothing but what it was sent, so running it again on
-stored answers gives the same turns: that is how a run resumes and how a store is verified.
+A procedure is a generator. It yields turns that can be asked side by side, receives their texts, and returns
+the step whose text is the answer. It keeps nothing but what it was sent, so running it again on stored
+answers gives the same turns: that is how a run resumes and how a store is verified.
 """
 
 import inspect
@@ -53,7 +51,7 @@ class Task:
     tools: tuple[ScriptedTool, ...] = ()
 
     @property
-    def whole(self) -> str:
+    def with_history(self) -> str:
         """The question with all that was said before it, for who is not in the conversation."""
         return transcript((*self.before, ("user", self.question))) if self.before else self.question
 
@@ -61,7 +59,7 @@ class Task:
         """The same task with another text."""
         return replace(self, question=question)
 
-    def alone(self, question: str) -> "Task":
+    def without_history(self, question: str) -> "Task":
         """Another text, with nothing said before it."""
         return replace(self, question=question, before=())
 
@@ -141,10 +139,10 @@ class Followed:
 
     function: Function
     packages: tuple[str, ...] = ()
-    _told: Callable[..., "Turn | str"] = field(init=False, repr=False)
+    _next_turn: Callable[..., "Turn | str"] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_told", lru_cache(REMEMBERED)(self._run))
+        object.__setattr__(self, "_next_turn", lru_cache(REMEMBERED)(self._run))
 
     def __call__(self, scaffold: Scaffold, task: Task) -> Steps:
         """Its turns, one at a time. Raises `ScaffoldError`, and `ValueError` where it returns a text that no
@@ -153,7 +151,7 @@ class Followed:
         texts: tuple[str, ...] = ()
         given = scaffold.model_dump_json()
         while True:
-            turn = self._told(given, task, turns, texts)
+            turn = self._next_turn(given, task, turns, texts)
             if isinstance(turn, str):
                 return turn
             (text,) = yield (turn,)

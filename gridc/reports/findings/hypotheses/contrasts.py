@@ -10,7 +10,7 @@ import numpy as np
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
-from gridc.numbers import number, told_p
+from gridc.numbers import number, p_in_text
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
@@ -73,7 +73,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
         ]
         if inside and self.kind.finds_effects and finding.verdict == "supported":
             names, first = ", ".join(change.level for change in inside), inside[0]
-            p = told_p(max(change.margins[0].p for change in inside))
+            p = p_in_text(max(change.margins[0].p for change in inside))
             yield (
                 f"It is found and smaller than the margin: {names} and {first.reference} are equivalent "
                 f"within {first.margins[0].pp:g} pp ({p}, uncorrected)."
@@ -240,7 +240,7 @@ def _log(ratio: float) -> float:
 
 
 def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: OddsRow) -> OddsRow:
-    """The odds of a level with the check of `statistics.unseen`, where they decide."""
+    """The odds of a level with the check of `statistics.bounded_means`, where they decide."""
     tested = tested_odds(comparison, fitted, level, odds)
     if tested is None:
         return odds

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
-from gridc.numbers import counted, p_value, told_p
+from gridc.numbers import counted, p_in_text, p_value
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.finding import (
     INDEPENDENT,
@@ -122,7 +122,7 @@ class EffectDecision(Decision[T]):
         if effect.failure is not None and not effect.tested:
             return f"{words}, not tested"
         side, p = ("refutation ", finding.refute) if finding.verdict == "refuted" else ("", finding.support)
-        return f"{words}, {side}{told_p(p)} ({correction_words(finding)})"
+        return f"{words}, {side}{p_in_text(p)} ({correction_words(finding)})"
 
     def reach(self, finding: HypothesisFinding) -> str:
         """One on an effect takes independent units, many of them; one at a margin alone any number."""

@@ -1,7 +1,5 @@
 """What is read of a study to decide a hypothesis, what is found, and what is said of an effect.
 
-What is read of a study to decide a hypothesis, and what is found.
-
 Hypotheses of a family share one error rate. A verdict claims something either way, and one level covers the
 claims of both directions: the chance that *some* decided verdict of a family is false is at most alpha
 (Holm), or of a hypothesis by itself. What is claimed when a hypothesis is refuted is what refutes it

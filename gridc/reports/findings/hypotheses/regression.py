@@ -1,17 +1,14 @@
 """The estimators that a spec can declare, on the rows of a comparison.
 
-`estimator = "glmm"`: a logit with a normal random intercept for each unit, by gpboost.
-
-gpboost (Sigrist 2022) maximises the likelihood, by Laplace's approximation, and scales to millions of rows.
-statsmodels has no maximum likelihood for this model: its BinomialBayesMixedGLM puts priors on everything, and
-its estimates of the spread between units are those of the priors where units are small. Effects are
-conditional on the unit, so they lie farther from 0 than those of `cluster_logit` where units differ.
-
-The estimators that a spec can declare, on the rows of a comparison.
-
 Both regress the outcome on the axis, with model, benchmark and every other axis that varies as covariates
 (main effects). `cluster_logit` has errors clustered by unit; `glmm` a random intercept for each unit instead,
 by maximum likelihood, and decides nothing. A fit that does not exist is a `FailureRow` and never a number.
+
+`glmm` is a logit with a normal random intercept for each unit, by gpboost (Sigrist 2022), which maximises the
+likelihood by Laplace's approximation and scales to millions of rows. statsmodels has no maximum likelihood
+for this model: its BinomialBayesMixedGLM puts priors on everything, and its estimates of the spread between
+units are those of the priors where units are small. Effects are conditional on the unit, so they lie farther
+from 0 than those of `cluster_logit` where units differ.
 """
 
 from collections.abc import Callable, Mapping

@@ -69,7 +69,7 @@ DECISION = TrendDecision()
 
 
 def _where_seen(comparison: Comparison, odds: OddsRow, doses: Sequence[float]) -> OddsRow:
-    """The odds with the check of `statistics.unseen`; where it does not agree the interval holds 1."""
+    """The odds with the check of `statistics.bounded_means`; where it does not agree the interval holds 1."""
     agrees = of_direction(against_zero(comparison.by_unit, slope(doses)), odds.z)
     p = agreed(odds.p, agrees)
     low, high = odds.interval

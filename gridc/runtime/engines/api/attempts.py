@@ -25,7 +25,7 @@ class Limits(Protocol):
         """Whether a request that may cost so much can be sent; if so, it counts at that until it is
         settled."""
 
-    def settle(self, most: CallCost, took: CallCost) -> None:
+    def charge(self, most: CallCost, took: CallCost) -> None:
         """A request that counted at `most` is over and took that."""
 
     def returned(self, most: CallCost, took: CallCost) -> None:
@@ -43,7 +43,7 @@ class NoLimits:
     def hold(self, most: CallCost) -> bool:
         return True
 
-    def settle(self, most: CallCost, took: CallCost) -> None:
+    def charge(self, most: CallCost, took: CallCost) -> None:
         pass
 
     def returned(self, most: CallCost, took: CallCost) -> None:
@@ -174,7 +174,7 @@ class Paying(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
     @property
-    def beside(self) -> int | None:
+    def batch_width(self) -> int | None:
         """So many requests are open at once, where what is asked at the same time shares a batch and may move
         an answer; None where nobody knows of batches."""
 

@@ -1,15 +1,14 @@
 """A batch at a provider: how OpenAI and Anthropic take one, how it gets there, and its results.
 
-How providers take a batch: OpenAI by an uploaded file, Anthropic in one request; both answer in JSON lines
-that name their request by a custom id.
+OpenAI takes a batch as an uploaded file, Anthropic in one request; both answer in JSON lines that name their
+request by a custom id.
 
-A batch at a provider, the calls in it, how it gets there, and its results.
-
-Before anything leaves, a batch and its requests are on the disk; before the request that may be paid leaves,
-so is that it is about to; and as soon as the provider has named the batch, its name. A process that is killed
-at any instant leaves one of three things: a batch that was never submitted, one whose results come later,
-or one that has to be found at the provider, which is told our own name of it. What cannot be found may have
-been paid, and is not asked again unasked. Results are fetched whole before the first is taken.
+Before anything leaves, a batch and its requests are on the disk. Before the request that may be paid leaves,
+it is on the disk that it is about to; and the batch's name is there as soon as the provider has given one. A
+process that is killed at any instant leaves one of three things: a batch that was never submitted, one whose
+results come later, or one that has to be found at the provider by the name that gridc gave it. What cannot be
+found may have been paid, and is asked again only where the study says so. Results are fetched whole before
+the first is taken.
 """
 
 import json
@@ -278,13 +277,13 @@ class CallInFlight:
 
 @dataclass(slots=True)
 class Flight:
-    """A batch at the provider. `asked` are its attempts that have not ended, by call, and `wanted` those of
+    """A batch at the provider. `asked` are its attempts that have not ended, by call, and `pending` those of
     their calls that are asked for now; `names` has every call that was ever in it, by what the name of its
     request begins with. `earlier` says that another run submitted it."""
 
     submission: Submission
     asked: Mapping[str, Attempt]
-    wanted: Mapping[str, CallInFlight]
+    pending: Mapping[str, CallInFlight]
     names: Mapping[str, str]
     earlier: bool
     protocol: BatchProtocol
@@ -310,10 +309,10 @@ def name_of(submission: str, call: str) -> str:
     return f"{submission[:16]}-{call[:40]}"
 
 
-def custom_id(submission: str, wanted: CallInFlight) -> str:
+def custom_id(submission: str, request: CallInFlight) -> str:
     """The name of a request in a batch: at most 64 letters, digits and hyphens. The number of its form is at
     its end."""
-    return f"{name_of(submission, wanted.call)}-{wanted.form}"
+    return f"{name_of(submission, request.call)}-{request.form}"
 
 
 async def send_flight(session: Session, flight: Flight, path: str, lines: Sequence[bytes]) -> None:

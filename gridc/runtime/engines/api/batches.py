@@ -30,7 +30,7 @@ from gridc.runtime.engines.api.batch_protocols import (
     name_of,
 )
 from gridc.runtime.engines.api.routes import Prepared
-from gridc.runtime.engines.api.session import EndedRequest, Got, Session, pause_after, within
+from gridc.runtime.engines.api.session import EndedRequest, RequestResult, Session, pause_after, within
 from gridc.runtime.engines.api.wire import RequestError
 
 LONGEST_LOOK = 60.0
@@ -60,7 +60,7 @@ class Batches:
     session: Session
     client: httpx.AsyncClient
     provider: str
-    read: Callable[[Prepared, Mapping[str, Any]], Awaitable[Got]]
+    read: Callable[[Prepared, Mapping[str, Any]], Awaitable[RequestResult]]
     wait: float | None
     repeat_lost: bool
     most_requests: int = 10**9
@@ -74,7 +74,7 @@ class Batches:
     _stop: RequestError | None = None
 
     def run(
-        self, wanted: Iterable[CallInFlight], loop: asyncio.AbstractEventLoop, submits: bool
+        self, requests: Iterable[CallInFlight], loop: asyncio.AbstractEventLoop, submits: bool
     ) -> Iterator[list[EndedRequest]]:
         """What has ended, as it ends; an empty list while everything waits. First what earlier runs submitted
         is taken up. Without `submits` nothing new is submitted, and `left` are the calls in no batch.
@@ -82,7 +82,7 @@ class Batches:
         Raises `UnavailableError`: GC638 for a batch that may have been paid and cannot be found, GC639 where
         it is waited for no longer, GC640 where the provider did not carry one out, and as for a single
         request where the endpoint cannot be used."""
-        self._ready.extend(wanted)
+        self._ready.extend(requests)
         try:
             yield from self._pursued(loop, submits)
         except RequestError as error:
@@ -129,7 +129,7 @@ class Batches:
 
     def _waiting(self, until: str) -> UnavailableError:
         """What is said when a run ends before its batches do."""
-        calls = sum(len(flight.wanted) for flight in self._flights)
+        calls = sum(len(flight.pending) for flight in self._flights)
         names = [flight.remote for flight in self._flights]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         message = (
@@ -140,8 +140,8 @@ class Batches:
         return UnavailableError([Diagnostic("GC639", message, help=help)])
 
     async def _adopt(self) -> None:
-        """Take up the batches of earlier runs that hold a call which is wanted."""
-        by_call = {wanted.call: wanted for wanted in self._ready}
+        """Take up the batches of earlier runs that hold a call that is asked for."""
+        by_call = {request.call: request for request in self._ready}
         for submission, attempts in self.session.journal.waiting(self.session.identity):
             unended = {
                 attempt.call: attempt
@@ -151,8 +151,8 @@ class Batches:
             mine = {call: by_call.pop(call) for call in unended if call in by_call}
             if not mine:
                 continue
-            for call, wanted in mine.items():
-                wanted.number = unended[call].number
+            for call, request in mine.items():
+                request.number = unended[call].number
             names = {
                 name_of(submission.id, attempt.call): attempt.call for attempt in attempts if attempt.call
             }
@@ -170,9 +170,9 @@ class Batches:
             self._flights.append(flight)
         self._ready = deque(by_call.values())
 
-    async def _protocol(self, wanted: CallInFlight) -> BatchProtocol:
+    async def _protocol(self, request: CallInFlight) -> BatchProtocol:
         """The batch endpoint beside the one that a single request goes to."""
-        prepared = await wanted.prepared()
+        prepared = await request.prepared()
         return PROTOCOLS[self.provider](self.client, prepared.base, prepared.headers)
 
     async def _submit(self) -> None:
@@ -187,8 +187,8 @@ class Batches:
             protocol = await self._protocol(self._ready[0])
             path, lines = (await self._ready[0].prepared()).path, []
             chosen = []
-            async for wanted, line in self._chosen(protocol, identifier, path):
-                chosen.append(wanted)
+            async for request, line in self._chosen(protocol, identifier, path):
+                chosen.append(request)
                 lines.append(line)
             if not chosen:
                 break
@@ -201,17 +201,19 @@ class Batches:
         most, room = min(protocol.most_requests, self.most_requests), protocol.most_bytes
         others: list[CallInFlight] = []
         while self._ready and most:
-            wanted = self._ready[0]
-            prepared = await wanted.prepared()
+            request = self._ready[0]
+            prepared = await request.prepared()
             if prepared.path != path:
                 others.append(self._ready.popleft())
                 continue
-            line = protocol.line(custom_id(identifier, wanted), path, prepared.body)
-            if (len(line) > room and room < protocol.most_bytes) or not self.session.limits.hold(wanted.most):
+            line = protocol.line(custom_id(identifier, request), path, prepared.body)
+            if (len(line) > room and room < protocol.most_bytes) or not self.session.limits.hold(
+                request.most
+            ):
                 break
             self._ready.popleft()
             most, room = most - 1, room - len(line)
-            yield wanted, line
+            yield request, line
         self._ready.extendleft(reversed(others))
 
     async def _send(
@@ -223,30 +225,30 @@ class Batches:
         lines: Sequence[bytes],
     ) -> None:
         """Submit one batch."""
-        for wanted in chosen:
-            wanted.number += 1
+        for request in chosen:
+            request.number += 1
         created = datetime.now(UTC).isoformat(timespec="seconds")
         submission = Submission(identifier, self.session.identity, created, len(chosen))
-        attempts = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
+        attempts = {request.call: self._attempt(request, identifier) for request in chosen}
         names = {name_of(identifier, call): call for call in attempts}
-        wanted_calls = {wanted.call: wanted for wanted in chosen}
-        flight = Flight(submission, attempts, wanted_calls, names, False, protocol)
+        pending = {request.call: request for request in chosen}
+        flight = Flight(submission, attempts, pending, names, False, protocol)
         try:
             await batch_protocols.send_flight(self.session, flight, path, lines)
         except RequestError as error:
             arrived = flight.submission.state == "submitting"
             came = error if arrived else RequestError("not_submitted", error.message, error.http)
-            for call in flight.wanted:
+            for call in flight.pending:
                 self._close(flight, call, came)
             self.session.journal.moved(replace(submission, state="dropped", detail=error.message))
             raise
         self._flights.append(flight)
 
-    def _attempt(self, wanted: CallInFlight, submission: str) -> Attempt:
+    def _attempt(self, request: CallInFlight, submission: str) -> Attempt:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return Attempt(
-            uuid4().hex, self.session.identity, "call", wanted.call, wanted.number, started,
-            usd=wanted.most.usd, submission=submission,
+            uuid4().hex, self.session.identity, "call", request.call, request.number, started,
+            usd=request.most.usd, submission=submission,
         )  # fmt: skip
 
     def _advance(self, flight: Flight, loop: asyncio.AbstractEventLoop) -> Iterator[list[EndedRequest]]:
@@ -271,8 +273,8 @@ class Batches:
             return
         with ExitStack() as opened:
             try:
-                got = fetch(self.session, self.client, flight, look, opened)
-                files = loop.run_until_complete(got)
+                result = fetch(self.session, self.client, flight, look, opened)
+                files = loop.run_until_complete(result)
             except RequestError as error:
                 if error.kind != "no_model":
                     raise
@@ -287,10 +289,10 @@ class Batches:
         if not self.repeat_lost:
             raise batch_protocols.lost_batch(self.session, flight.submission, "does not have its results")
         batch_protocols.give_up_batch(self.session, flight.submission, flight.asked.values())
-        for wanted in flight.wanted.values():
+        for request in flight.pending.values():
             if not flight.earlier:
-                self.session.limits.settle(wanted.most, wanted.most)
-            self._ready.append(wanted)
+                self.session.limits.charge(request.most, request.most)
+            self._ready.append(request)
         self._flights.remove(flight)
 
     def _results(
@@ -303,7 +305,7 @@ class Batches:
     ) -> Iterator[list[EndedRequest]]:
         """Everything that came of a batch, in groups: first by its lines, then of what has none."""
         odd: Counter[str] = Counter()
-        missing = dict.fromkeys(flight.wanted)
+        missing = dict.fromkeys(flight.pending)
         ended: list[EndedRequest] = []
         for call, form, line in lines_of(flight, files, odd):
             if call in missing:
@@ -324,64 +326,64 @@ class Batches:
         else:
             self._full_pause, self._refused_alone = FULL_PAUSE, 0
         if self._held and self.session.worked:
-            ended += [self._given_up(flight, wanted, error) for wanted, error in self._held]
+            ended += [self._given_up(flight, request, error) for request, error in self._held]
             self._held = []
         if ended:
             yield ended
-        whole = len(flight.wanted) == len(flight.asked)
+        complete = len(flight.pending) == len(flight.asked)
         self.session.journal.moved(
-            replace(flight.submission, state="ended" if whole else "submitted", detail=detail)
+            replace(flight.submission, state="ended" if complete else "submitted", detail=detail)
         )
 
     async def _take(self, flight: Flight, call: str, form: int, line: ResultLine) -> list[EndedRequest]:
         """What came of one request, by its line."""
-        wanted = flight.wanted[call]
-        wanted.form = min(form, len(wanted.forms) - 1)
+        request = flight.pending[call]
+        request.form = min(form, len(request.forms) - 1)
         try:
             if line.error is not None:
                 raise line.error
             assert line.body is not None
-            got = await self.read(await wanted.prepared(), line.body)
+            result = await self.read(await request.prepared(), line.body)
         except RequestError as error:
             return self._failed(flight, call, error)
-        got.sent["batch"] = flight.remote
-        if wanted.form:
-            got.sent["exemplars_dropped"] = wanted.form
+        result.sent["batch"] = flight.remote
+        if request.form:
+            result.sent["exemplars_dropped"] = request.form
         self.session.worked = True
-        self._close(flight, call, got)
-        return [EndedRequest(call, 0, got, None, flight.share, wanted.number)]
+        self._close(flight, call, result)
+        return [EndedRequest(call, 0, result, None, flight.share, request.number)]
 
-    def _close(self, flight: Flight, call: str, came: Got | RequestError) -> None:
+    def _close(self, flight: Flight, call: str, came: RequestResult | RequestError) -> None:
         """Count what a request took, and note how it ended."""
-        attempt, wanted = flight.asked[call], flight.wanted[call]
-        most = CallCost(0, attempt.usd) if flight.earlier else wanted.most
+        attempt, request = flight.asked[call], flight.pending[call]
+        most = CallCost(0, attempt.usd) if flight.earlier else request.most
         attempt = replace(attempt, seconds=round(flight.share, 6))
         closed, took = self.session.ended(attempt, came, most)
-        (self.session.limits.returned if flight.earlier else self.session.limits.settle)(most, took)
+        (self.session.limits.returned if flight.earlier else self.session.limits.charge)(most, took)
         self.session.journal.closed(closed)
 
     def _failed(self, flight: Flight, call: str, error: RequestError) -> list[EndedRequest]:
         """What follows from a failure: the call is asked again in a later batch, or has failed for good."""
-        wanted, then = flight.wanted[call], error.rule.then
+        request, then = flight.pending[call], error.rule.then
         self._close(flight, call, error)
-        if error.kind == "context_length" and wanted.form + 1 < len(wanted.forms):
-            wanted.form += 1
-            self._ready.append(wanted)
+        if error.kind == "context_length" and request.form + 1 < len(request.forms):
+            request.form += 1
+            self._ready.append(request)
         elif then == "stop":
             self._stop = self._stop or error
         elif error.kind == "queue_full":
-            self._ready.append(wanted)
-        elif then in ("again", "later") and wanted.tries + 1 < self.session.attempts:
-            wanted.tries += 1
-            self._ready.append(wanted)
+            self._ready.append(request)
+        elif then in ("again", "later") and request.tries + 1 < self.session.attempts:
+            request.tries += 1
+            self._ready.append(request)
         elif then == "final":
-            return [self._given_up(flight, wanted, error)]
+            return [self._given_up(flight, request, error)]
         else:
-            self._held.append((wanted, error))
+            self._held.append((request, error))
         return []
 
-    def _given_up(self, flight: Flight, wanted: CallInFlight, error: RequestError) -> EndedRequest:
-        return EndedRequest(wanted.call, 0, None, error, flight.share, wanted.number)
+    def _given_up(self, flight: Flight, request: CallInFlight, error: RequestError) -> EndedRequest:
+        return EndedRequest(request.call, 0, None, error, flight.share, request.number)
 
     def _wait_for_room(self, flight: Flight) -> None:
         """Submit no more until another batch has ended, where one of ours may be what fills the queue; else

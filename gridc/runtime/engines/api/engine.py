@@ -48,7 +48,7 @@ from gridc.runtime.engines.api.scoring import (
     refusals,
     score_requests,
 )
-from gridc.runtime.engines.api.session import EndedRequest, Got, Pace, Pursuit, Session
+from gridc.runtime.engines.api.session import EndedRequest, Pace, Pursuit, RequestResult, Session
 from gridc.runtime.engines.api.wire import RequestError
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED, TAKE_TOKENS, Server
@@ -131,7 +131,7 @@ class ApiEngine:
         return facts
 
     @property
-    def beside(self) -> int | None:
+    def batch_width(self) -> int | None:
         return self._settings.concurrency if self._server in TAKE_TOKENS else None
 
     def crowd(self) -> None:
@@ -163,10 +163,10 @@ class ApiEngine:
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """All tasks at once, as many requests open as the endpoint bears. Where it is connected, every
         request is admitted by its limits, at what it really costs."""
-        by_call = {call: task for task in tasks for call in task.wanted}
+        by_call = {call: task for task in tasks for call in task.unanswered}
         admitted = tasks if self._connected else takewhile(admit, tasks)
-        wanted = [task.batch.work for task in admitted if task.wanted]
-        for answers in self._answered(wanted):
+        open_work = [task.batch.work for task in admitted if task.unanswered]
+        for answers in self._answered(open_work):
             if not answers:
                 yield Done(PendingBatch(Batch((), 0, None), frozenset()), (), Spending(0.0))
                 continue
@@ -233,8 +233,8 @@ class ApiEngine:
             route = self._open()
             texts = {call.id: call for call in calls if not call.ranks}
             batches = self._batches(route)
-            wanted = [self._wanted(route, call) for call in texts.values()]
-            for group in batches.run(wanted, self._running(), self._identity.batch):
+            in_flight = [self._in_flight(route, call) for call in texts.values()]
+            for group in batches.run(in_flight, self._running(), self._identity.batch):
                 self._worked = batches.session.worked
                 yield [self._answer(texts[request.call], route, _Parts(1, {0: request})) for request in group]
             left += () if self._identity.batch else [texts[call] for call in batches.left]
@@ -244,7 +244,7 @@ class ApiEngine:
         assert self._client is not None
         price = None if self._price is None else self._price.in_batches
 
-        async def read(prepared: Prepared, body: Mapping[str, Any]) -> Got:
+        async def read(prepared: Prepared, body: Mapping[str, Any]) -> RequestResult:
             return await route.read(prepared, body, price)
 
         return Batches(
@@ -252,7 +252,7 @@ class ApiEngine:
             self._terms.repeat_lost,
         )  # fmt: skip
 
-    def _wanted(self, route: Direct | Provider, call: Call) -> CallInFlight:
+    def _in_flight(self, route: Direct | Provider, call: Call) -> CallInFlight:
         forms = [partial(route.prepare, call.id, form, call.parameters) for form in call.prompt.forms()]
         price = None if self._price is None else self._price.in_batches
         read, written = wire.most_tokens(call.prompt, call.parameters["max_tokens"])
@@ -338,7 +338,7 @@ class ApiEngine:
         for call in others[:3]:
             yield replace(next(iter(self._pursuits(route, call))), call="")
 
-    async def _score(self, route: Direct, text: str) -> Got:
+    async def _score(self, route: Direct, text: str) -> RequestResult:
         document = await route.post("/completions", scoring.body_of(route.source, text))
         try:
             scored = scoring.read(document, text)
@@ -350,17 +350,19 @@ class ApiEngine:
         body = scoring.body_of(route.source, text)
         sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
         name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
-        return Got({"scored": scored}, sent, counts, CallCost(read + written, usd), name, fingerprint, 200)
+        return RequestResult(
+            {"scored": scored}, sent, counts, CallCost(read + written, usd), name, fingerprint, 200
+        )
 
     def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
         ended = [parts.ended[part] for part in range(parts.of)]
         failure = next((request.failure for request in ended if request.failure is not None), None)
-        got = [request.got for request in ended if request.got is not None]
+        results = [request.result for request in ended if request.result is not None]
         usage: dict[str, Any] = {"requests": sum(request.attempts for request in ended)}
-        for name in {name for reply in got for name in reply.usage}:
-            usage[name] = sum(reply.usage.get(name, 0) for reply in got)
+        for name in {name for reply in results for name in reply.usage}:
+            usage[name] = sum(reply.usage.get(name, 0) for reply in results)
         if self._price is not None:
-            usage["usd"] = sum(reply.cost.usd or 0.0 for reply in got)
+            usage["usd"] = sum(reply.cost.usd or 0.0 for reply in results)
         seconds = max(request.seconds for request in ended)
         if failure is not None:
             content: dict[str, Any] = {
@@ -368,24 +370,24 @@ class ApiEngine:
             }
             return Answer(call.id, content, {"endpoint": route.endpoint, "dropped": []}, usage, seconds)
         if not call.ranks:
-            sent = {**got[0].sent, "model": got[0].model, "fingerprint": got[0].fingerprint}
-            return Answer(call.id, got[0].content, sent, usage, seconds)
+            sent = {**results[0].sent, "model": results[0].model, "fingerprint": results[0].fingerprint}
+            return Answer(call.id, results[0].content, sent, usage, seconds)
         if self._prompts is not None:
             scores: list[list[Score]] = [[] for _ in call.parameters["continuations"]]
-            for reply in got:
+            for reply in results:
                 scores[reply.content["candidate"]] += reply.content["scores"]
-            sent = {**got[0].sent, "candidates": len(scores), "model": got[0].model}
+            sent = {**results[0].sent, "candidates": len(scores), "model": results[0].model}
             return Answer(call.id, ranked(scores), sent, usage, seconds)
         text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
-        prompt, *candidates = (reply.content["scored"] for reply in got)
-        sent = {**got[0].sent, "candidates": len(candidates), "model": got[0].model}
+        prompt, *candidates = (reply.content["scored"] for reply in results)
+        sent = {**results[0].sent, "candidates": len(candidates), "model": results[0].model}
         return Answer(call.id, scoring.rank(prompt, candidates, text, by_length), sent, usage, seconds)
 
     def _session(self, purpose: Purpose) -> Session:
         route = self._open()
 
         def clean(text: str) -> str:
-            return wire.whole(scrub(text, route.secrets))
+            return wire.valid_unicode(scrub(text, route.secrets))
 
         return Session(
             self._name, self._identity.digest, self.pace, self._limits, self._journal,
@@ -477,18 +479,20 @@ class ApiEngine:
             raise self._session("probe").stopped(error) from None
 
     async def _probe_ask(self, route: Direct, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        async def ask() -> Got:
+        async def ask() -> RequestResult:
             document = await route.post(path, body)
             counts, _ = wire.counted(document.get("usage"))
             took = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
             usd = None if self._price is None else self._price.usd(*took)
             name = wire.named(document.get("model"))
-            return Got({"document": document}, {}, counts, CallCost(sum(took), usd), name, None, 200)
+            return RequestResult(
+                {"document": document}, {}, counts, CallCost(sum(took), usd), name, None, 200
+            )
 
         read, written = len(json.dumps(body)), int(body.get("max_tokens", 16)) * int(body.get("n", 1))
         pursuit = Pursuit("", ask, self._cost(read, written))
-        got = await self._session("probe").insist(pursuit)
-        document: dict[str, Any] = got.content["document"]
+        result = await self._session("probe").insist(pursuit)
+        document: dict[str, Any] = result.content["document"]
         return document
 
 
@@ -509,12 +513,12 @@ def _text_body(
     return wire.body_of(model, Prompt((("user", text),), chat), asked, server, omits)
 
 
-async def _with_less(dropped: int, ask: Callable[[], Awaitable[Got]]) -> Got:
+async def _with_less(dropped: int, ask: Callable[[], Awaitable[RequestResult]]) -> RequestResult:
     """Ask with so many exemplars less."""
-    got = await ask()
+    result = await ask()
     if dropped:
-        got.sent["exemplars_dropped"] = dropped
-    return got
+        result.sent["exemplars_dropped"] = dropped
+    return result
 
 
 def _spent(answers: Sequence[Answer]) -> Spending:

@@ -19,7 +19,7 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.attempts import CallCost
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
 from gridc.runtime.engines.api.scoring import NotProvedError, ScoreRequest
-from gridc.runtime.engines.api.session import Got
+from gridc.runtime.engines.api.session import RequestResult
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 from gridc.schema.models import Server
 
@@ -78,13 +78,15 @@ class Route(Protocol):
     provider: str
     """Whose protocol of batches it is."""
 
-    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> RequestResult:
         """Ask for a text. Raises `RequestError`."""
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
         """What `generate` would send, which is not sent. Raises `RequestError`."""
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
+    async def read(
+        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+    ) -> RequestResult:
         """What a response to a prepared request says. Raises `RequestError`."""
 
 
@@ -109,7 +111,7 @@ class Direct:
             **({"authorization": f"Bearer {key}"} if key else {}),
         }
 
-    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> RequestResult:
         prepared = await self.prepare(call, prompt, parameters)
         return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
 
@@ -121,7 +123,7 @@ class Direct:
 
     async def continued(
         self, call: str, tokens: Sequence[int], opened: str, parameters: Mapping[str, Any]
-    ) -> Got:
+    ) -> RequestResult:
         """Ask for what follows some tokens, which end with the tag `opened` of a thought. Raises
         `RequestError`."""
         prompt = Prompt((), False)  # what it says, the tokens say
@@ -130,9 +132,9 @@ class Direct:
         reply = wire.of_tokens(wire.read(await self.post(path, body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
         sent = {"endpoint": self.base + path, "body": wire.noted(body), "dropped": dropped}
-        return got(reply, sent, len(tokens), stated, self._price)
+        return result_of(reply, sent, len(tokens), stated, self._price)
 
-    async def scored(self, request: ScoreRequest, number: int) -> Got:
+    async def scored(self, request: ScoreRequest, number: int) -> RequestResult:
         """Ask for the scores of the tokens of a candidate, of that number. Raises `RequestError`."""
         body, read = request
         document = await self.post("/completions", body)
@@ -146,11 +148,15 @@ class Direct:
         sent = {"endpoint": f"{self.base}/completions", "body": wire.noted(body), "dropped": []}
         name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
         cost = CallCost(len(tokens) + 1, usd)
-        return Got({"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200)
+        return RequestResult(
+            {"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200
+        )
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
+    async def read(
+        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+    ) -> RequestResult:
         reply = wire.read(body, prepared.prompt.chat_template)
-        return got(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
+        return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that answers a request."""
@@ -191,7 +197,7 @@ class Provider:
         litellm.aclient_session = client
         self._handler = {} if self.provider == "openai" else {"client": handler}
 
-    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> RequestResult:
         stated = self._asked(call, prompt, parameters)
         document, exchange = await self._complete(prompt, stated)
         sent = {
@@ -199,7 +205,7 @@ class Provider:
             "body": json.loads(exchange.sent),
             "dropped": sorted(set(stated) & self._omits),
         }
-        return got(wire.read(document, True), sent, _most_read(prompt), stated, self._price)
+        return result_of(wire.read(document, True), sent, _most_read(prompt), stated, self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
         stated = self._asked(call, prompt, parameters)
@@ -213,10 +219,12 @@ class Provider:
         base = exchange.url.removesuffix(path)
         return Prepared(base, path, json.loads(exchange.sent), prompt, stated, dropped, kept)
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
+    async def read(
+        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+    ) -> RequestResult:
         with canned(json.dumps(body).encode()):
             document, _ = await self._complete(prepared.prompt, prepared.asked)
-        return got(
+        return result_of(
             wire.read(document, True), prepared.sent, _most_read(prepared.prompt), prepared.asked, price
         )
 
@@ -263,13 +271,13 @@ class Provider:
         return of_error(error)
 
 
-def got(
+def result_of(
     reply: wire.ParsedReply,
     sent: dict[str, Any],
     read: int,
     stated: Mapping[str, Any],
     price: TokenPrice | None,
-) -> Got:
+) -> RequestResult:
     """What came of a request, with what it cost: what the response counts, or the most (`read` tokens of the
     prompt) where it counts nothing that can be right."""
     limit = stated.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
@@ -293,7 +301,9 @@ def got(
     usd = None if price is None else price.usd(read, written, counts.get("cached_tokens", 0))
     if problems:
         sent = {**sent, "usage_problems": problems}
-    return Got(content, sent, counts, CallCost(read + written, usd), reply.model, reply.fingerprint, 200)
+    return RequestResult(
+        content, sent, counts, CallCost(read + written, usd), reply.model, reply.fingerprint, 200
+    )
 
 
 def _most_read(prompt: Prompt) -> int:

@@ -1,14 +1,11 @@
 """What an endpoint honours, and likelihoods of candidates where it proves that it scores tokens.
 
-What an endpoint honours of what it is asked, found by asking it in the way in which the study will.
-
-A server may take a parameter and do nothing with it, or sample with one that nobody stated, and it may do so
-on one endpoint only: `transformers serve` takes a temperature without an error, and answers greedily once. No
-documentation says so, and a study would report replicates that are one answer. Six short requests to each
-endpoint that the study asks for texts show it before the first call; seven where logprobs are refused, or
-where given tokens are scored besides.
-
-Likelihoods of given candidates, where an endpoint proves that it scores given tokens.
+What an endpoint honours is found by asking it in the way in which the study will. A server may take a
+parameter and do nothing with it, or sample with one that nobody stated, and it may do so on one endpoint
+only: `transformers serve` takes a temperature without an error, and answers greedily once. No documentation
+says so, and a study would report replicates that are one answer. Six short requests to each endpoint that the
+study asks for texts show it before the first call; seven where logprobs are refused, or where given tokens
+are scored besides.
 
 `/completions` with `echo` and `logprobs` returns the log-probability of every token of a text behind those
 before it. Servers differ in whether they do, and some return something else under that name, so the endpoint
@@ -263,7 +260,7 @@ async def prove(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
     text, steps = await _written(ask, body)
     if not isinstance(text, str) or len(text) > WRITTEN * wire.MOST_CHARACTERS:
         raise NotProvedError("it completes no plain text")
-    written = wire.whole(text)
+    written = wire.valid_unicode(text)
     texts = TRIAL + written, TRIAL + NOISE
     try:
         own, other = scored = [await score(ask, model, text) for text in texts]
@@ -561,7 +558,7 @@ async def prove_tokens(
         written = _choice(document).get("text")
         if not isinstance(written, str) or len(written) > WRITTEN * wire.MOST_CHARACTERS:
             raise NotProvedError("it completes no prompt of tokens")
-        own = _ids(prompts, TRIAL + (wire.whole(written) or NOISE))
+        own = _ids(prompts, TRIAL + (wire.valid_unicode(written) or NOISE))
         other = _ids(prompts, TRIAL + NOISE)
         shared = common_prefix([own, other])
         start = max(shared - 3, 1)

@@ -1,19 +1,16 @@
 """Many calls at once, as the endpoint allows, each pursued until it is answered or has failed.
 
-How many requests may be open at once, learnt from what the endpoint says.
-
-Slow start and additive growth as in TCP congestion control (Jacobson 1988), with the pauses that HTTP states
-(RFC 9110, Retry-After): a round is as many responses as may be open at once. It starts at `START`, doubles
-after every clean round, and after the first refusal grows by 5 % a round. An episode of 429 takes 20 % once,
-however many of them it has; while it lasts, nothing is sent. Rounds with a server error do not grow.
-
-Many calls at once, each pursued until it is answered or has failed for good.
+How many requests may be open at once is learnt from what the endpoint says: slow start and additive growth as
+in TCP congestion control (Jacobson 1988), with the pauses that HTTP states (RFC 9110, Retry-After). A round
+is as many responses as may be open at once. The number starts at `START`, doubles after every clean round,
+and after the first refusal grows by 5 % a round. An episode of 429 takes 20 % once, however many of them it
+has; while it lasts, nothing is sent. Rounds with a server error do not grow.
 
 A call is asked again after a failure that may pass, with growing pauses, up to a number of attempts. After
-the last one it has failed for good if the endpoint answered another call since its first failure. If none
-was answered, perhaps because none was left to ask, others of the study are asked again; where none of those
-is answered, the endpoint is down, and the run stops with everything that was answered kept. So an outage
-costs no item, and an item that nothing can answer costs no run.
+the last one it has failed for good if the endpoint answered another call since its first failure. If none was
+answered, perhaps because none was left to ask, others of the study are asked again; where none of those is
+answered, the endpoint is down, and the run stops with everything that was answered kept. So an outage costs
+no item, and an item that nothing can answer costs no run.
 """
 
 import asyncio
@@ -125,7 +122,7 @@ Came = TypeVar("Came")
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class RequestResult:
     """What came of one request: the content of the answer, what was sent, and what the response says."""
 
     content: dict[str, Any]
@@ -144,10 +141,10 @@ class Pursuit:
     far."""
 
     call: str
-    ask: Callable[[], Awaitable[Got]]
+    ask: Callable[[], Awaitable[RequestResult]]
     most: CallCost
     part: int = 0
-    shorter: "deque[Callable[[], Awaitable[Got]]]" = field(default_factory=deque)
+    shorter: "deque[Callable[[], Awaitable[RequestResult]]]" = field(default_factory=deque)
     tries: int = 0
     waits: int = 0
     number: int = 0
@@ -157,11 +154,11 @@ class Pursuit:
 
 @dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request of a call that is answered (`got`) or has failed for good (`failure`)."""
+    """A request of a call that is answered (`result`) or has failed for good (`failure`)."""
 
     call: str
     part: int
-    got: Got | None
+    result: RequestResult | None
     failure: RequestError | None
     seconds: float
     attempts: int
@@ -189,7 +186,7 @@ class Session:
     _waits_until: float = 0.0
     _waited: float = 0.0
     _last_answer: float = -1.0
-    _open: dict[asyncio.Task[Got], tuple[Pursuit, Attempt]] = field(default_factory=dict)
+    _open: dict[asyncio.Task[RequestResult], tuple[Pursuit, Attempt]] = field(default_factory=dict)
     _ready: deque[Pursuit] = field(default_factory=deque)
     _later: list[tuple[float, int, Pursuit]] = field(default_factory=list)
     _held: list[tuple[Pursuit, RequestError]] = field(default_factory=list)
@@ -295,7 +292,7 @@ class Session:
             uuid4().hex, self.identity, purpose, call, pursuit.number, started, usd=pursuit.most.usd
         )
 
-    async def insist(self, pursuit: Pursuit) -> Got:
+    async def insist(self, pursuit: Pursuit) -> RequestResult:
         """One request after another until there is an answer. Raises the last `RequestError`."""
         for tries in range(1, self.attempts + 1):
             try:
@@ -329,7 +326,7 @@ class Session:
                 await asyncio.sleep(pause)
         raise AssertionError("there is at least one attempt")
 
-    async def _once(self, pursuit: Pursuit) -> Got:
+    async def _once(self, pursuit: Pursuit) -> RequestResult:
         if not self.limits.hold(pursuit.most):
             cap = self.limits.reached or "a cap"
             help = "raise the cap, and run `gridc run` to resume"
@@ -340,40 +337,46 @@ class Session:
         self.journal.opened([attempt])
         task = asyncio.ensure_future(within(pursuit.ask(), self.timeout))
         await asyncio.wait([task])
-        self._settle(pursuit, attempt, task)
+        self._end_attempt(pursuit, attempt, task)
         return task.result()
 
-    def _close(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> list[EndedRequest]:
+    def _close(
+        self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[RequestResult]"
+    ) -> list[EndedRequest]:
         """Note how an attempt ended; what ended with it."""
         now, sent = time.monotonic(), attempt.seconds or 0.0
-        error = self._settle(pursuit, attempt, task)
+        error = self._end_attempt(pursuit, attempt, task)
         if error is None:
-            got = task.result()
+            result = task.result()
             self.pace.answered()
             self.worked, self._last_answer = True, now
             self.heard()
             freed = [self._failed(held, failure, now) for held, failure in self._held]
             self._held = []
             return [
-                EndedRequest(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number),
+                EndedRequest(pursuit.call, pursuit.part, result, None, now - pursuit.begun, pursuit.number),
                 *freed,
             ]
         return self._after(pursuit, error, sent, now)
 
-    def _settle(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> RequestError | None:
+    def _end_attempt(
+        self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[RequestResult]"
+    ) -> RequestError | None:
         """Count what an attempt took and write down how it ended; the failure, if it is one."""
         attempt = replace(attempt, seconds=round(time.monotonic() - (attempt.seconds or 0.0), 6))
         error = task.exception()
         if error is not None and not isinstance(error, RequestError):
             raise error
         closed, took = self.ended(attempt, error or task.result(), pursuit.most)
-        self.limits.settle(pursuit.most, took)
+        self.limits.charge(pursuit.most, took)
         self.journal.closed(closed)
         return error
 
-    def ended(self, attempt: Attempt, came: Got | RequestError, most: CallCost) -> tuple[Attempt, CallCost]:
+    def ended(
+        self, attempt: Attempt, came: RequestResult | RequestError, most: CallCost
+    ) -> tuple[Attempt, CallCost]:
         """An attempt that could cost `most` with how it ended, and what it took, as far as that is known."""
-        if isinstance(came, Got):
+        if isinstance(came, RequestResult):
             answered = replace(
                 attempt, status="answered", paid="yes", http=came.http, answered_by=came.model,
                 fingerprint=came.fingerprint, usage=came.usage, usd=came.cost.usd,

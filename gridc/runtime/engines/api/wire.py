@@ -262,7 +262,7 @@ def parse(data: bytes) -> dict[str, Any]:
     return document
 
 
-def whole(text: str) -> str:
+def valid_unicode(text: str) -> str:
     """The text with U+FFFD for half a surrogate pair, which has no UTF-8: an emoji that `max_tokens` cut."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -273,7 +273,7 @@ def named(value: Any) -> str | None:
         return None
     if len(value) > MOST_NAME:
         raise RequestError("unreadable", f"{len(value):,} characters came for a name", 200)
-    return whole(value)
+    return valid_unicode(value)
 
 
 def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
@@ -304,7 +304,7 @@ def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
     return ParsedReply(
-        whole(content),
+        valid_unicode(content),
         "stop" if finish in ("None", "eos", "end_turn") else finish,
         isinstance(declined, str) and bool(declined),
         named(document.get("model")),

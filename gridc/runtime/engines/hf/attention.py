@@ -1,20 +1,17 @@
 """Attention over a forest: keys and values that rows share are stored once and read by all.
 
-Attention over a forest: keys and values that rows share are stored once and read by all of them.
-
-What a token may see lies in up to three levels: the *trunk* that its whole batch stands on, the *stem*
-(the rest of its own prompt), and its own *tips* (the tokens since). Each level is attended to by itself,
-with the queries of a group side by side so that nothing is copied per row, and the parts are joined by
-their log-sum-exp (Milakov and Gimelshein 2018; as flash attention joins its blocks).
+What a token may see lies in up to three levels: the *trunk* that its whole batch stands on, the *stem* (the
+rest of its own prompt), and its own *tips* (the tokens since). Each level is attended to by itself, with the
+queries of a group side by side so that nothing is copied per row, and the parts are joined by their
+log-sum-exp (Milakov and Gimelshein 2018; as flash attention joins its blocks).
 
 All tokens of a forward pass lie in one packed row without padding. transformers calls `attend` in every
 layer, which asks the view of the pass (`viewing`): not every architecture hands keywords on to its layers.
 
-Attention that older architectures spell out for themselves, led through `attention.attend`.
-
-transformers replaces the attention of most architectures by name; these compute their scores in modules of
-their own. While the forest computes, a method of such a module is another one, which hands queries, keys and
-values on. The gate compares what comes of it with the model as it was, so a module that changes is found out.
+transformers replaces the attention of most architectures by name; older ones compute their scores in modules
+of their own. While the forest computes, a method of such a module is replaced by one that hands queries, keys
+and values to `attend`. The gate compares the result with the model as it was, so a module that changes is
+found out.
 
 ALiBi (Press et al. 2022, section 3) adds slope x position of the key to each score, up to a constant of the
 query. That is two more coordinates: the key carries its position, the query its head's slope, so trunk, stems

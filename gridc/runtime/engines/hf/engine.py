@@ -1,10 +1,9 @@
 """The local engine: transformers on torch, and which calls it answers together.
 
-Which calls are answered together: batches that are a function of the calls and of the memory allowed.
-
-Prompts that share a long prefix stand on one trunk. Those that stand on the same trunk are taken in the
-order of their length, so that little is padded, as many at a time as the bound on keys and values
-allows. Prompts with much in common beyond the trunk are not parted.
+Batches are a function of the calls and of the memory allowed. Prompts that share a long prefix stand on one
+trunk. Those that stand on the same trunk are taken in the order of their length, so that little is padded, as
+many at a time as the bound on keys and values allows. Prompts with much in common beyond the trunk are kept
+together.
 """
 
 import gc
@@ -277,17 +276,17 @@ class HfEngine:
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """Batch after batch, because neighbours share prefixes."""
         for task in takewhile(admit, tasks):
-            yield Done(task, *self.answer(task.batch, task.wanted))
+            yield Done(task, *self.answer(task.batch, task.unanswered))
 
-    def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
+    def answer(self, batch: Batch, unanswered: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
         work = batch.work
         if isinstance(work, TooLong):
-            return [work.answer(call) for call in batch.calls if call in wanted], Spending(0.0)
+            return [work.answer(call) for call in batch.calls if call in unanswered], Spending(0.0)
         self._load()
         by_call: dict[str, list[Member]] = {}
         for member in work.members:
-            if member.call not in wanted:
+            if member.call not in unanswered:
                 continue
             by_call.setdefault(member.call, []).append(member)
             if member.temperature:

@@ -1,14 +1,4 @@
-"""Which way a model is computed, by proof: each path is held against the model, or a twin of it.
-
-Twins: small models in fp32 that run the code of a large one in another precision.
-
-Rounding moves the logits of a model in bf16, and at a near tie it sends a token to another expert, so a
-comparison there cannot tell rounding from a wrong attention. What can be wrong is code, and the same code
-runs in a model of the same class and configuration with fewer and narrower layers. A twin has as many of the
-model's first layers as show every kind of layer that it has, feed-forward parts and a vocabulary of a few
-numbers, heads, windows and positions as they are, and random weights that make attention decisive.
-
-Which way a model is computed, by proof: every path is held against the model itself before it answers.
+"""Which way a model is computed, by proof: each path is held against the model itself, or a twin of it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every
@@ -17,8 +7,12 @@ logits behind the same tokens change when what stood before them is another text
 in a model whose weights are random too.
 
 In another precision than fp32 rounding moves logits by itself, and a router that rounds at a near tie takes
-another expert. There a twin in fp32 (`twin.py`), which runs the same code, proves a path, and on the model
-itself its noise is measured and refuses nothing.
+another expert, so a comparison there cannot tell rounding from a wrong attention. What can be wrong is code,
+and the same code runs in a twin: a model of the same class and configuration in fp32, with fewer and narrower
+layers. A twin has as many of the model's first layers as show every kind of layer that it has, feed-forward
+parts and a vocabulary of a few numbers, heads, windows and positions as they are, and random weights that
+make attention decisive. The twin proves a path; on the model itself its noise is measured and refuses
+nothing.
 """
 
 import copy
@@ -452,7 +446,7 @@ def _attempt(references: "_References", form: PathForm, measured: bool = False) 
         text = str(error).strip().partition("\n")[0][:120]
         return f"its code does not take part ({type(error).__name__}: {text})"
     name, most = path.name, references.tolerance
-    if comparison.seen != references.wanted:
+    if comparison.seen != references.needed_tokens:
         return f"the {name} path leaves positions out"
     if not comparison.deviation <= (inf if measured else most):
         if name == "plain":
@@ -518,7 +512,7 @@ class _References:
         return self._sequences[0][:quarter], (quarter // 2, quarter), members
 
     @property
-    def wanted(self) -> frozenset[tuple[int, int]]:
+    def needed_tokens(self) -> frozenset[tuple[int, int]]:
         """The tokens, at their positions, behind which a path has to compute something."""
         _, _, members = self.work()
         whole = [(*member.prompt, *(member.given or ()))[:-1] for member in members]

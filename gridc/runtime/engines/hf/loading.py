@@ -1,16 +1,13 @@
 """Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
 
-The files of a model, loaded from the very bytes that were hashed.
-
 Each file is read once: its bytes are hashed, held against the lock, and parsed. Weights for a GPU, which may
 be more than this machine has memory for, are hashed in their files and copied from there, and the files must
 not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
 outside its folder can be led in.
 
-Checkpoints as they are shipped: in the number format that their config.json states, quantised or not.
-
-Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded, so
-that a model is the same on every machine and no kernel is downloaded that would run here.
+A checkpoint can be loaded as it is shipped: in the number format that its config.json states, quantised or
+not. Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded,
+so that a model is the same on every machine and no kernel is downloaded that would run here.
 """
 
 import copy

@@ -1,18 +1,14 @@
-"""The seam to what computes, and the paths that leave the model's attention as it is.
-
-The seam between the engine and what computes: the three ways to carry calls through a model.
+"""The three ways to carry calls through a model, and the two of them that leave its attention as it is.
 
 *forest* replaces the model's attention, so that what calls share is computed once, in batches of prompts of
 any length. *cached* leaves the model as it is and copies its own cache where sequences part. *plain* computes
-whole sequences. All three choose tokens by `choosing.branch`, so they differ in what they compute and never
+whole sequences. All three choose tokens by `sampling.branch`, so they differ in what they compute and never
 in what an answer means.
 
-Decode with the model's own attention and its own cache, whatever that holds: keys and values, windows of
-them, or recurrent states.
-
-Prompts are taken in sorted order, so that a prefix is computed once: where prompts part, the cache is copied.
-The answers of one prompt are rows of one batch, all of the same length, so nothing is padded; rows are copied
-where answers part.
+The cached path decodes with the model's own attention and its own cache, whatever that holds: keys and
+values, windows of them, or recurrent states. Prompts are taken in sorted order, so that a prefix is computed
+once: where prompts part, the cache is copied. The answers of one prompt are rows of one batch, all of the
+same length, so nothing is padded; rows are copied where answers part.
 """
 
 import copy

@@ -151,7 +151,7 @@ class Prompts:
     def _behind_shared_prefix(self, form: Form, texts: Sequence[str]) -> list[_Divided]:
         """A tokenizer may merge across the seam. What all candidates share with the prompt is given to
         them; every token after it is scored, so that none is scored for one candidate and not for another."""
-        whole = self._whole(form, texts)
+        whole = self._tokens_with(form, texts)
         seam = min(common_prefix([form.ids, tokens]) for tokens in whole)
         seam = min(seam, *(len(tokens) - 1 for tokens in whole))
         return [(tokens[:seam], tokens[seam:]) for tokens in whole]
@@ -163,9 +163,9 @@ class Prompts:
         if not context:
             return self._behind_shared_prefix(form, texts)
         (ids,) = self.encode([context], form.prompt)
-        return [(ids, tokens[len(ids) :]) for tokens in self._whole(form, texts)]
+        return [(ids, tokens[len(ids) :]) for tokens in self._tokens_with(form, texts)]
 
-    def _whole(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
+    def _tokens_with(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of a prompt with each text behind it."""
         if form.text:
             together = [form.text + text for text in texts]

@@ -1,9 +1,7 @@
 """Choosing the next token: greedy, sampled with numbers that belong to the call, or given.
 
-Choosing the next token: greedy, or sampled with numbers that belong to the call.
-
-The random numbers of a call are a function of its digest (a counter-based generator, Philox, keyed
-by it), so they do not depend on what shares its batch, on order, on a resume or on another process.
+The random numbers of a call are a function of its digest (a counter-based generator, Philox, keyed by it), so
+they do not depend on what shares its batch, on order, on a resume or on another process.
 """
 
 import math
@@ -85,13 +83,13 @@ def nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor
     rows = torch.nonzero(cut)[:, 0]
     if len(rows) == len(top_p):
         return _cut_nucleus(logits, temperature, top_p)
-    whole = _whole_nucleus(logits, temperature)
+    whole = _full_nucleus(logits, temperature)
     if not len(rows):
         return whole
     return whole.put(rows, _cut_nucleus(logits[rows], temperature[rows], top_p[rows]))
 
 
-def _whole_nucleus(logits: torch.Tensor, temperature: torch.Tensor) -> Nucleus:
+def _full_nucleus(logits: torch.Tensor, temperature: torch.Tensor) -> Nucleus:
     """All tokens in the order of their ids: no edge, so nothing is at stake there."""
     scaled = logits / temperature[:, None].to(logits.dtype)
     cumulative = torch.softmax(scaled.double(), dim=-1).cumsum(-1)

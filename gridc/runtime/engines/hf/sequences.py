@@ -1,15 +1,12 @@
 """Token sequences: what they share, as a trie, and the members of a decoding forest.
 
-What travels through a decoding forest: each member is one path that a call needs.
+A member of a forest is one path that a call needs: a greedy or sampled generation is a member that chooses
+its tokens; a candidate of a ranking is a member whose tokens are given. Members that stand on the same prompt
+and have the same tokens so far are on the same row of the forest, whatever call they belong to.
 
-A greedy or sampled generation is a member that chooses its tokens; a candidate of a ranking is a
-member whose tokens are given. Members that stand on the same prompt and have the same tokens so far
-are on the same row of the forest, whatever call they belong to.
-
-Token sequences as a trie: what they share, how many distinct prefixes they have, where to cut it.
-
-The measure of the engine is machine-independent: the forward tokens that it executes over the least
-that any engine needs, which is the number of nodes in the trie of all sequences that must be computed.
+A trie of sequences says what they share, how many distinct prefixes they have, and where to cut. Its number
+of nodes is the least number of forward tokens that any engine needs. The measure of the engine, the forward
+tokens that it executes over that number, does not depend on the machine.
 """
 
 from bisect import bisect_left

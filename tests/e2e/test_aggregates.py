@@ -1,9 +1,6 @@
 """Several answers to an item that become one score, on a server of known answers: recounted with sqlite3."""
 
-import json
-import sqlite3
 from collections import Counter, defaultdict
-from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations
@@ -11,68 +8,39 @@ from pathlib import Path
 
 import pytest
 
-import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
-from gridc.study import OpenStudy
+from tests import studies
 from tests.e2e.conftest import command
 from tools.servers.http import Asked, Reply, Server
 from tools.servers.judges import completion
 
 ITEMS, ANSWERS, DRAWS = 24, 5, 3
 WAYS = {
-    "mean": '"mean"',
-    "vote": '"majority"',
-    "some": f"{{ pass_at = {DRAWS} }}",
-    "every": f"{{ pass_all = {DRAWS} }}",
+    "mean": 'aggregate = "mean"',
+    "vote": 'aggregate = "majority"',
+    "some": f"aggregate = {{ pass_at = {DRAWS} }}",
+    "every": f"aggregate = {{ pass_all = {DRAWS} }}",
 }
-HEAD = """\
-gridcard = 1
-
-[study]
-id = "several"
-title = "Several answers"
-purpose = "comparative"
-not_varied = ["everything else"]
-
-[[model]]
-id = "strong"
-engine = "api"
-source = "strong-2026-01-01"
-base_url = "URL"
-
-[[model]]
-id = "weak"
-engine = "api"
-source = "weak-2026-01-01"
-base_url = "URL"
-
-[[benchmark]]
-id = "sums"
-loader = "rows"
-source = "path:sums.jsonl"
-direction = "higher_is_better"
-unit = "family"
-loading = { fields = { id = "id", query = "question", references = ["answer"], family = "pair" } }
-
+FIELDS = 'id = "id", query = "question", references = ["answer"]'
+IN_PAIRS = studies.benchmark("sums", f'{FIELDS}, family = "pair"', 'unit = "family"')
+HARNESS = """
 [harness]
 method = "match"
 match = { as = "number" }
 prompt = "{{ question }}"
 temperature = 0.8
 replicates = 5
+"""
+ROWS = [
+    {"id": f"q{n:02}", "question": f"What is {n} plus 1?", "answer": str(n + 1), "pair": f"p{n // 2}"}
+    for n in range(ITEMS)
+]
 
-[[axis]]
-id = "of"
-"""
-LEVEL = """
-[[axis.level]]
-id = "{name}"
-tier = "core"
-aggregate = {aggregate}
-provenance = "a test"
-"""
+
+def head(url: str) -> str:
+    return studies.head("several", studies.behind(url, "strong", "weak", version="-2026-01-01"))
 
 
 class Guesser:
@@ -95,37 +63,23 @@ class Guesser:
         return Reply.json(completion(body, texts[0 if draw < limit else 1 + draw % 3], "stop"))
 
 
-@pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
-    folder = tmp_path_factory.mktemp("several")
-    rows = [
-        {"id": f"q{n:02}", "question": f"What is {n} plus 1?", "answer": str(n + 1), "pair": f"p{n // 2}"}
-        for n in range(ITEMS)
-    ]
-    (folder / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    levels = "".join(LEVEL.format(name=name, aggregate=aggregate) for name, aggregate in WAYS.items())
+def carried_out(folder: Path) -> studies.Finished:
     with Server(Guesser()) as server:
-        text = HEAD.replace("URL", server.url) + levels
-        (folder / "gridcard.toml").write_text(text, "utf-8")
-        study = gridc.open(folder)
-        study.stamp()
-        study.run()
-    study.report()
-    return study
+        spec = head(server.url) + IN_PAIRS + HARNESS + studies.axis("of", WAYS)
+        return studies.carried_out(studies.written(folder, spec, ROWS))
 
 
-def recounted(store: str, model: str) -> tuple[dict[str, Fraction], dict[str, int]]:
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> studies.Finished:
+    return carried_out(tmp_path_factory.mktemp("several"))
+
+
+def recounted(done: studies.Finished, model: str) -> tuple[dict[str, Fraction], dict[str, int]]:
     """The score by each way, and how many items have no readable answer, from the stored texts alone."""
-    with closing(sqlite3.connect(store)) as db:
-        rows = db.execute(
-            """SELECT item, json_extract(call.answer, '$.text') FROM sample
-               JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
-               JOIN call ON call.id = trace.call WHERE cell.key = ? ORDER BY item, replicate""",
-            [f"{model}/sums/of=mean"],
-        ).fetchall()
     texts = defaultdict(list)
-    for item, text in rows:
-        texts[item].append("".join(letter for letter in text if letter.isdigit()))
+    for name, configuration, item, text in done.texts():
+        if (name, configuration) == (model, "of=mean"):
+            texts[item].append("".join(letter for letter in text if letter.isdigit()))
     total: dict[str, Fraction] = defaultdict(Fraction)
     for item, numbers in texts.items():
         assert len(numbers) == ANSWERS
@@ -144,54 +98,48 @@ def recounted(store: str, model: str) -> tuple[dict[str, Fraction], dict[str, in
 
 
 @pytest.mark.parametrize("model", ["strong", "weak"])
-def test_each_score_is_what_every_draw_counted_alone_gives(several: OpenStudy, model: str) -> None:
-    certificate = json.loads((several.store.parent / "certificate.json").read_text("utf-8"))
-    scores, parsed = recounted(str(several.store), model)
+def test_each_score_is_what_every_draw_counted_alone_gives(several: studies.Finished, model: str) -> None:
+    scores, parsed = recounted(several, model)
     assert len(set(scores.values())) == len(WAYS), "the four ways differ here"
-    for row in certificate["benchmarks"][0]["envelope"]:
+    for row in several.certificate()["envelope"]:
         name, score = row["configuration"].removeprefix("of="), row["scores"][model]
         assert Fraction(score["correct"], score["trials"] * score["scale"]) == scores[name]
         assert score["trials"] == score["scored"] == (ITEMS * ANSWERS if name == "mean" else ITEMS)
         assert score["parsed"] == parsed[name]
 
 
-@pytest.mark.parametrize(("aggregate", "test"), [('"majority"', "McNemar"), ("{ pass_at = 3 }", "bets")])
+@pytest.mark.parametrize(("aggregate", "test"), [("vote", "McNemar"), ("some", "bets")])
 def test_a_plan_names_the_test_that_the_scores_allow(tmp_path: Path, aggregate: str, test: str) -> None:
     """A share of draws is no right and wrong answer."""
     rows = [{"id": f"q{n}", "question": f"What is {n} plus 1?", "answer": str(n + 1)} for n in range(30)]
-    (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    text = HEAD.replace('unit = "family"\n', "").replace(', family = "pair"', "")
-    text = text.replace("URL", "http://127.0.0.1:9/v1")
-    text += LEVEL.format(name="one", aggregate=aggregate)
-    text += '[[hypothesis]]\nid = "H"\nkind = "ranking"\norder = ["strong", "weak"]\n'
-    (tmp_path / "gridcard.toml").write_text(text, "utf-8")
+    spec = head("http://127.0.0.1:9/v1") + studies.benchmark("sums", FIELDS) + HARNESS
+    spec += studies.axis("of", {"one": WAYS[aggregate]})
+    spec += '[[hypothesis]]\nid = "H"\nkind = "ranking"\norder = ["strong", "weak"]\n'
+    studies.written(tmp_path, spec, rows)
     (prospect,) = prospects(Plan(compile_spec(tmp_path / "gridcard.toml").study))
     assert test in prospect.power.test
 
 
-def test_the_same_answers_are_shared_by_every_way(several: OpenStudy) -> None:
-    with closing(sqlite3.connect(several.store)) as db:
-        (calls,) = db.execute("SELECT count(*) FROM call").fetchone()
-    assert calls == 2 * ITEMS * ANSWERS, "what only scores differently asks nothing again"
+def test_the_same_answers_are_shared_by_every_way(several: studies.Finished) -> None:
+    assert several.rows("SELECT count(*) FROM call") == [(2 * ITEMS * ANSWERS,)], (
+        "what only scores differently asks nothing again"
+    )
 
 
-def test_the_card_says_what_the_answers_become(several: OpenStudy) -> None:
-    card = " ".join((several.store.parent / "gridcard.md").read_text("utf-8").split())
+def test_the_card_says_what_the_answers_become(several: studies.Finished) -> None:
+    card = " ".join((several.results / "gridcard.md").read_text("utf-8").split())
     assert "5 answers to an item become one score: that of the answer that was given most often." in card
     assert "the share of draws of 3 of them in which one is right or more" in card
     assert "the share of draws of 3 of them in which every one is right" in card
 
 
-def test_rules_for_several_answers_are_not_told_as_readers_of_one(
-    several: OpenStudy,
-) -> None:
-    certificate = json.loads((several.store.parent / "certificate.json").read_text("utf-8"))
-    assert certificate["benchmarks"][0]["agreements"] == []
+def test_rules_for_several_answers_are_not_told_as_readers_of_one(several: studies.Finished) -> None:
+    assert several.certificate()["agreements"] == []
 
 
-def test_it_verifies_and_what_reads_single_answers_refuses(several: OpenStudy) -> None:
-    assert several.verify().complete
-    folder = several.store.parents[2]
+def test_it_verifies_and_what_reads_single_answers_refuses(several: studies.Finished) -> None:
+    assert several.study.verify().complete
+    folder = several.folder
     compared = command("compare", "results/several", "results/several", cwd=folder)
     assert "GC754" in compared.stderr and compared.returncode != 0, compared.stdout
     raced = command("certify", "--until-decided", cwd=folder)

@@ -21,7 +21,6 @@ from tests.e2e import test_aggregates as aggregates
 from tests.e2e.conftest import command, make_study
 from tests.e2e.judged import serving
 from tests.roundtrip import DOCUMENTS
-from tools.servers.http import Server
 
 
 def certified(study: OpenStudy, folder: Path) -> dict[str, bytes]:
@@ -50,22 +49,8 @@ def test_logs_of_a_study_say_what_the_study_says(study: Path, tmp_path: Path) ->
 
 
 def test_what_is_made_of_several_answers_is_made_again(tmp_path: Path) -> None:
-    rows = [
-        {"id": f"q{n:02}", "question": f"What is {n} plus 1?", "answer": str(n + 1), "pair": f"p{n // 2}"}
-        for n in range(aggregates.ITEMS)
-    ]
-    folder = tmp_path / "several"
-    folder.mkdir()
-    (folder / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    levels = "".join(
-        aggregates.LEVEL.format(name=name, aggregate=way) for name, way in aggregates.WAYS.items()
-    )
-    with Server(aggregates.Guesser()) as server:
-        (folder / "gridcard.toml").write_text(aggregates.HEAD.replace("URL", server.url) + levels, "utf-8")
-        study = gridc.open(folder)
-        study.run()
-    study.report()
-    assert certified(study, tmp_path) == reported(folder / "results" / "several")
+    done = aggregates.carried_out(tmp_path / "several")
+    assert certified(done.study, tmp_path) == reported(done.results)
 
 
 def test_a_bundle_tells_items_of_two_benchmarks_apart(tmp_path: Path) -> None:

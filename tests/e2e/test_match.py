@@ -1,19 +1,14 @@
 """Word problems in free text, from a stamp to a report: solvers that err in known ways earn what is due."""
 
-import json
 import re
-import sqlite3
-from contextlib import closing
 from hashlib import sha256
 from html import unescape
 
 import pytest
 
-import gridc
-from gridc.study import OpenStudy
+from tests import studies
 from tests.e2e.conftest import command
-from tools.servers.http import Asked, Reply, Server
-from tools.servers.judges import completion
+from tools.servers.http import Server
 
 ITEMS = 40
 WAYS = ("right", "right in words", "wrong", "no number", "undecided")
@@ -26,8 +21,11 @@ def way(model: str, shed: int) -> str:
     return WAYS[draw] if draw < len(WAYS) else "right"
 
 
-def response(model: str, prompt: str) -> str:
-    shed, boxes, nails = map(int, ASKED.findall(prompt)[-1])
+def response(model: str, messages: studies.Messages) -> str:
+    found = ASKED.findall(messages[-1]["content"])
+    if not found:
+        return "Yes."
+    shed, boxes, nails = map(int, found[-1])
     total, written = boxes * nails, f"{boxes * nails:,}"
     return {
         "right": f"Each box has {nails}. {boxes} * {nails} = {total}\nThe answer is {total}.",
@@ -38,84 +36,31 @@ def response(model: str, prompt: str) -> str:
     }[way(model, shed)]
 
 
-class Solver:
-    """A server of two models that answer as `response` says."""
-
-    async def __call__(self, asked: Asked) -> Reply:
-        body = asked.document
-        prompt = body["messages"][-1]["content"]
-        text = response(body["model"], prompt) if ASKED.search(prompt) else "Yes."
-        return Reply.json(completion(body, text, "stop"))
-
-
-SPEC = """\
-gridcard = 1
-
-[study]
-id = "sheds"
-title = "Nails in sheds"
-purpose = "comparative"
-not_varied = ["everything else"]
-
-[[model]]
-id = "strong"
-engine = "api"
-source = "strong-2026-01-01"
-base_url = "URL"
-
-[[model]]
-id = "weak"
-engine = "api"
-source = "weak-2026-01-01"
-base_url = "URL"
-
-[[benchmark]]
-id = "sheds"
-loader = "rows"
-source = "path:sheds.jsonl"
-direction = "higher_is_better"
-loading = { fields = { id = "id", query = "question", references = ["answer"] } }
-
+SHEDS = studies.benchmark("sheds", 'id = "id", query = "question", references = ["answer"]')
+HARNESS = """
 [harness]
+prompt = "{{ question }}\\nEnd with: The answer is N."
 method = "match"
 max_tokens = 64
-
-[[axis]]
-id = "read"
-
-[[axis.level]]
-id = "stated"
-tier = "core"
-prompt = "{{ question }}\\nEnd with: The answer is N."
-match = { as = "number", after = "The answer is", gold_after = "####" }
-provenance = "a test"
-
-[[axis.level]]
-id = "last"
-tier = "stress"
-prompt = "{{ question }}\\nEnd with: The answer is N."
-match = { as = "number", gold_after = "####" }
-provenance = "a test"
 """
+READ = {
+    "stated": 'match = { as = "number", after = "The answer is", gold_after = "####" }',
+    "last": 'match = { as = "number", gold_after = "####" }',
+}
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
-    folder = tmp_path_factory.mktemp("sheds")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> studies.Finished:
     rows = []
     for shed in range(ITEMS):
         boxes, nails = shed + 21, 7 * shed + 13
         question = f"Your shed {shed} has {boxes} boxes of {nails} nails. How many nails are there?"
         answer = f"{boxes} times {nails} is\n#### {boxes * nails}"
         rows.append({"id": f"s{shed:02}", "question": question, "answer": answer})
-    (folder / "sheds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    with Server(Solver()) as server:
-        (folder / "gridcard.toml").write_text(SPEC.replace("URL", server.url), "utf-8")
-        study = gridc.open(folder)
-        study.stamp()
-        study.run()
-    study.report()
-    return study
+    with Server(studies.Scripted(response)) as server:
+        models = studies.behind(server.url, "strong", "weak", version="-2026-01-01")
+        spec = studies.head("sheds", models) + SHEDS + HARNESS + studies.axis("read", READ, ["last"])
+        return studies.carried_out(studies.written(tmp_path_factory.mktemp("sheds"), spec, rows))
 
 
 def expected(model: str, level: str) -> tuple[int, int, int]:
@@ -130,12 +75,11 @@ def expected(model: str, level: str) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("model", ["strong", "weak"])
 @pytest.mark.parametrize("level", ["stated", "last"])
-def test_a_solver_earns_what_a_person_counts(solved: OpenStudy, model: str, level: str) -> None:
-    with closing(sqlite3.connect(solved.store)) as store:
-        rows = store.execute(
-            "SELECT choice, score FROM sample JOIN cell ON cell.id = sample.cell WHERE key = ?",
-            [f"{model}/sheds/read={level}"],
-        ).fetchall()
+def test_a_solver_earns_what_a_person_counts(solved: studies.Finished, model: str, level: str) -> None:
+    rows = solved.rows(
+        "SELECT choice, score FROM sample JOIN cell ON cell.id = sample.cell WHERE key = ?",
+        [f"{model}/sheds/read={level}"],
+    )
     counted = tuple(rows.count(row) for row in ((0, 1), (1, 0), (None, 0)))
     assert sum(counted) == ITEMS
     assert counted == expected(model, level)
@@ -145,36 +89,30 @@ def test_every_way_to_answer_occurs() -> None:
     assert {way("weak-2026-01-01", shed) for shed in range(ITEMS)} == set(WAYS)
 
 
-def test_what_was_read_is_the_number_that_the_response_gives(solved: OpenStudy) -> None:
-    with closing(sqlite3.connect(solved.store)) as store:
-        rows = store.execute(
-            """SELECT json_extract(evidence, '$.start'), json_extract(evidence, '$.end'),
-                      json_extract(call.answer, '$.text')
-               FROM sample JOIN trace USING (cell, item, replicate) JOIN call ON call.id = trace.call
-               WHERE choice = 0"""
-        ).fetchall()
+def test_what_was_read_is_the_number_that_the_response_gives(solved: studies.Finished) -> None:
+    rows = solved.rows(
+        """SELECT json_extract(evidence, '$.start'), json_extract(evidence, '$.end'),
+                  json_extract(call.answer, '$.text')
+           FROM sample JOIN trace USING (cell, item, replicate) JOIN call ON call.id = trace.call
+           WHERE choice = 0"""
+    )
     assert rows
     for start, end, text in rows:
         number = text[start:end].replace(",", "")
         assert float(number) in {float(found.replace(",", "")) for found in re.findall(r"[\d,]*\d", text)}
 
 
-def test_the_report_says_how_answers_were_compared_and_what_was_unreadable(solved: OpenStudy) -> None:
-    results = solved.store.parent
-    certificate = json.loads((results / "certificate.json").read_text("utf-8"))
-    envelope = certificate["benchmarks"][0]["envelope"]
-    (row,) = (row for row in envelope if row["configuration"] == "read=stated")
+def test_the_report_says_how_answers_were_compared_and_what_was_unreadable(solved: studies.Finished) -> None:
+    row = solved.row("read=stated")
     for model in ("strong", "weak"):
         right, _, unread = expected(model, "stated")
-        assert row["scores"][model]["correct"] == right
-        assert row["scores"][model]["parsed"] == ITEMS - unread
-    page = unescape((results / "report.html").read_text("utf-8"))
+        assert (row[model]["correct"], row[model]["parsed"]) == (right, ITEMS - unread)
+    page = unescape((solved.results / "report.html").read_text("utf-8"))
     assert "chance" not in page.partition("</table>")[0], "free text has no chance level"
-    assert solved.verify().complete
+    assert solved.study.verify().complete
 
 
-def test_a_response_is_shown_with_its_reading(solved: OpenStudy) -> None:
-    folder = solved.store.parents[2]
-    shown = command("show", "--model", "weak", "--where", "read=stated", cwd=folder)
+def test_a_response_is_shown_with_its_reading(solved: studies.Finished) -> None:
+    shown = command("show", "--model", "weak", "--where", "read=stated", cwd=solved.folder)
     assert shown.returncode == 0, shown.stderr
     assert "right" in shown.stdout and "option" not in shown.stdout, shown.stdout

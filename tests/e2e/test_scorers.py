@@ -2,11 +2,9 @@
 
 import json
 import re
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -17,10 +15,9 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.diagnostics.errors import GridcError
-from gridc.study import OpenStudy
+from tests import studies
 from tests.e2e.conftest import command
-from tools.servers.http import Asked, Reply, Server
-from tools.servers.judges import completion
+from tools.servers.http import Server
 
 GRADERS = Path(__file__).parent / "graders"
 COMMA: dict[str, Any] = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
@@ -46,74 +43,37 @@ def way(model: str, item: str) -> str:
     return list(WAYS)[number % 5 if model == "weak" else (number + 1) % 4]
 
 
-class Writer:
-    """A server of two models that answer each item in one of the ways."""
-
-    async def __call__(self, asked: Asked) -> Reply:
-        body = asked.document
-        number = re.search(r"River (\d+)", body["messages"][-1]["content"])
-        said = WAYS[way(body["model"], f"i{int(number[1]):02}")][0] if number else "Yes."
-        return Reply.json(completion(body, said, "stop"))
+def write(model: str, messages: studies.Messages) -> str:
+    """A model answers each item in one of the ways."""
+    number = re.search(r"River (\d+)", messages[-1]["content"])
+    return WAYS[way(model, f"i{int(number[1]):02}")][0] if number else "Yes."
 
 
-SPEC = """\
-gridcard = 1
-
-[study]
-id = "rivers"
-title = "Instructions that a program can check"
-purpose = "comparative"
-not_varied = ["everything else"]
-
-[[model]]
-id = "strong"
-engine = "api"
-source = "strong"
-base_url = "URL"
-
-[[model]]
-id = "weak"
-engine = "api"
-source = "weak"
-base_url = "URL"
-
-[[benchmark]]
-id = "ifeval"
-loader = "rows"
-source = "path:items.jsonl"
-direction = "higher"
-[benchmark.loading.fields]
-id = "key"
-query = "prompt"
-extra = ["instruction_id_list", "kwargs", "perfect", "worst"]
-
+FIELDS = 'id = "key", query = "prompt", extra = ["instruction_id_list", "kwargs", "perfect", "worst"]'
+SPEC = (
+    studies.head("rivers", studies.behind("URL", "strong", "weak"), waived="GC507")
+    + studies.benchmark("ifeval", FIELDS)
+    + """
 [harness]
 method = "scorer"
 scorer = { function = "python:scorers.py:ifeval", score = "prompt_strict" }
 max_tokens = 64
-
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "bare"
-tier = "core"
-prompt = "{{ question }}"
-provenance = "a test"
-[[axis.level]]
-id = "told"
-tier = "stress"
-prompt = "{{ question }} ({{ extra.instruction_id_list | join(', ') }})"
-provenance = "a test"
-
+"""
+    + studies.axis(
+        "template",
+        {
+            "bare": 'prompt = "{{ question }}"',
+            "told": "prompt = \"{{ question }} ({{ extra.instruction_id_list | join(', ') }})\"",
+        },
+        ["told"],
+    )
+    + """
 [[outcome]]
 id = "inst_loose"
 benchmark = "ifeval"
 number = "inst_loose"
-
-[[waive]]
-code = "GC507"
-why = "a test"
 """
+)
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -125,10 +85,8 @@ def rows() -> Iterator[dict[str, Any]]:
 
 
 def written(folder: Path, url: str, scorer: str | None = None, spec: str = SPEC) -> Path:
-    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
     text = scorer or (GRADERS / "ifeval.py").read_text("utf-8")
-    (folder / "scorers.py").write_text(text, "utf-8")
-    (folder / "gridcard.toml").write_text(spec.replace("URL", url), "utf-8")
+    studies.written(folder, spec.replace("URL", url), rows(), scorers_py=text)
     return folder
 
 
@@ -138,31 +96,26 @@ def consent(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with Server(Writer()) as server:
+    with Server(studies.Scripted(write)) as server:
         yield server.url
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory, url: str) -> OpenStudy:
+def scored(tmp_path_factory: pytest.TempPathFactory, url: str) -> studies.Finished:
     folder = written(tmp_path_factory.mktemp("rivers"), url)
     with MonkeyPatch.context() as patch:
         patch.setenv("GRIDC_ALLOW", consent(folder))
-        study = gridc.open(folder)
-        study.stamp()
-        study.run()
-        study.report()
-    return study
+        return studies.carried_out(gridc.open(folder))
 
 
-def stored(study: OpenStudy) -> list[tuple[str, str, int | None, int, dict[str, Any]]]:
-    with closing(sqlite3.connect(study.store)) as store:
-        found = store.execute(
-            "SELECT model, item, choice, score, evidence FROM sample JOIN cell ON cell.id = sample.cell"
-        ).fetchall()
+def stored(done: studies.Finished) -> list[tuple[str, str, int | None, int, dict[str, Any]]]:
+    found = done.rows(
+        "SELECT model, item, choice, score, evidence FROM sample JOIN cell ON cell.id = sample.cell"
+    )
     return [(*row, json.loads(evidence)) for *row, evidence in found]
 
 
-def test_each_answer_earns_what_a_person_counts(scored: OpenStudy) -> None:
+def test_each_answer_earns_what_a_person_counts(scored: studies.Finished) -> None:
     seen = set()
     kinds = dict(ITEMS)
     for model, item, choice, score, evidence in stored(scored):
@@ -175,36 +128,32 @@ def test_each_answer_earns_what_a_person_counts(scored: OpenStudy) -> None:
     assert seen == {(said, kind) for said in WAYS for kind in ("comma", "short")}
 
 
-def test_a_number_of_the_function_is_an_outcome_of_the_certificate(scored: OpenStudy) -> None:
-    (about,) = json.loads((scored.store.parent / "certificate.json").read_text("utf-8"))["benchmarks"]
+def test_a_number_of_the_function_is_an_outcome_of_the_certificate(scored: studies.Finished) -> None:
     kinds = dict(ITEMS)
-    (rate,) = (rate for rate in about["rates"] if rate["name"] == "inst_loose")
+    rate, row = scored.rate("inst_loose"), scored.row("template=bare")
     for model in ("strong", "weak"):
         by_hand = [WAYS[way(model, item)][1][kinds[item]] for item in kinds]
         strict, loose = (sum(Fraction(numbers[place]) for numbers in by_hand) for place in (0, 3))
-        (row,) = (row for row in about["envelope"] if row["configuration"] == "template=bare")
-        assert row["scores"][model]["correct"] == strict * 10_000
-        counted = rate["models"][model]["template=bare"]
+        assert row[model]["correct"] == strict * 10_000
+        counted = rate[model]["template=bare"]
         assert counted["counts"] == {"earned": loose * 10_000, "possible": len(ITEMS) * 10_000}
         assert counted["value"] == pytest.approx(float(loose) / len(ITEMS))
 
 
-def test_a_scored_study_verifies(scored: OpenStudy, monkeypatch: MonkeyPatch) -> None:
-    folder = scored.store.parents[2]
-    monkeypatch.setenv("GRIDC_ALLOW", consent(folder))
-    checked = gridc.open(folder).verify()
+def test_a_scored_study_verifies(scored: studies.Finished, monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDC_ALLOW", consent(scored.folder))
+    checked = scored.study.verify()
     assert checked.complete
     assert not any("NOT made again" in line for line in checked.checked)
 
 
 def test_without_consent_verify_recomputes_the_rest_and_says_which_scores_were_not(
-    scored: OpenStudy,
+    scored: studies.Finished,
 ) -> None:
-    folder = scored.store.parents[2]
-    checked = gridc.open(folder).verify()
+    checked = gridc.open(scored.folder).verify()
     assert checked.complete
     (line,) = (line for line in checked.checked if "NOT made again" in line)
-    assert "ifeval" in line and consent(folder) in line
+    assert "ifeval" in line and consent(scored.folder) in line
 
 
 def test_without_consent_nothing_runs_and_the_help_is_right(tmp_path: Path, url: str) -> None:
@@ -303,15 +252,13 @@ def ifeval_responders(item):
 def test_a_function_that_gives_two_scores_is_an_error_and_no_score(
     tmp_path: Path, url: str, monkeypatch: MonkeyPatch, scorer: str
 ) -> None:
-    spec = SPEC.partition("[[outcome]]")[0] + '[[waive]]\ncode = "GC507"\nwhy = "a test"\n'
-    folder = written(tmp_path, url, scorer, spec)
+    folder = written(tmp_path, url, scorer, SPEC.partition("[[outcome]]")[0])
     monkeypatch.setenv("GRIDC_ALLOW", consent(folder))
     study = gridc.open(folder)
     with pytest.raises(GridcError, match="GC669"):
         study.run()
-    with closing(sqlite3.connect(study.store)) as store:
-        assert store.execute("SELECT count(score) FROM sample").fetchone() == (0,)
-        assert store.execute("SELECT count(answer) FROM call").fetchone()[0] > 0
+    assert studies.Finished(study).rows("SELECT count(score) FROM sample") == [(0,)]
+    assert studies.Finished(study).rows("SELECT 1 FROM call WHERE answer IS NOT NULL")
 
 
 def test_a_changed_file_is_another_study(tmp_path: Path, url: str, monkeypatch: MonkeyPatch) -> None:
@@ -349,7 +296,7 @@ def test_labels_of_a_function_earn_scores_and_outcomes(
     study = gridc.open(folder)
     study.validate(check=True)
     study.run()
-    for model, item, choice, score, evidence in stored(study):
+    for model, item, choice, score, evidence in stored(studies.Finished(study)):
         said = way(model, item)
         label = {"chatty": "several lines", "empty": None}.get(said, "one line")
         assert evidence.get("label") == label

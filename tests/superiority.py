@@ -1,4 +1,4 @@
-"""A kind of hypothesis that gridc does not have, added as CONTRIBUTING.md says, and what it must do."""
+"""A kind of hypothesis that gridc does not have, added as docs/additions.md says, and what it must do."""
 
 COMPILED = '''"""The outcome moves the predicted way, by more than the margin."""
 

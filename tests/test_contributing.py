@@ -1,4 +1,4 @@
-"""Each kind of addition is made once, as CONTRIBUTING.md says, in a copy.
+"""Each kind of addition is made once, as docs/additions.md says, in a copy.
 
 Complete it passes, and with any one file left out a test fails."""
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
 CERTIFICATE = "gridc/schema/certificate.v1.schema.json"
 DONE = "tests/golden/stamps/instrument.json"
-TABLE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+TABLE = (ROOT / "docs" / "additions.md").read_text("utf-8")
 
 Edit = tuple[str, str]
 """A text of a file, standing there once, and what replaces it; ("", text) makes a new file."""
@@ -394,7 +394,7 @@ STRANGERS = ("a finding", "a loader", "a sentence")
 @pytest.mark.parametrize("kind", ADDITIONS)
 def test_its_files_are_those_of_contributing(kind: str) -> None:
     row = re.search(rf"^\| {kind} \|(.*)$", TABLE, re.MULTILINE)
-    assert row, f"CONTRIBUTING.md has no row for {kind}"
+    assert row, f"docs/additions.md has no row for {kind}"
     listed = set(re.findall(r"`([\w./-]+)`", row[1].split("|")[0]))
     listed |= {DONE} if "its version" in row[1] else set()
     made = {file for file in ADDITIONS[kind].edits if not (ROOT / file).exists()}

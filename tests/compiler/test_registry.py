@@ -1,6 +1,6 @@
 """One row per kind: whatever the language names has its row, and each row does what it says.
 
-Each test goes red when an entry is left out. CONTRIBUTING.md says which files an addition takes.
+Each test goes red when an entry is left out. docs/additions.md says which files an addition takes.
 """
 
 import json

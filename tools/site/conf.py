@@ -17,7 +17,7 @@ CONTENTS = {
     "audit tables studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",
     "Explanation": "certificate-in-words certificates report scorecard stamps verification threat-model "
-    "blinding statistics sizes engine-inside museum architecture registries",
+    "blinding statistics sizes engine-inside museum architecture additions registries",
 }
 """Every page, in the order of a reader. Sphinx warns of one that is missing, and a warning is an error."""
 

@@ -1,4 +1,5 @@
-"""Blinding: what a judge is handed names no cell; and what the judges come to.
+"""Blinding: the identifiers, made with a secret, under which a judge sees responses, so that nothing names a
+cell (DESIGN 6.4); sheets for people; and what the judges come to.
 
 Every response gets a UUID under a secret number. The map from UUIDs to cells is sealed in the event chain
 before the first judgement, and opened only after the judgements are locked:

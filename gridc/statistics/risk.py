@@ -1,4 +1,5 @@
-"""Rates of arms that share their cases: differences, ratios, intervals, numbers needed, recovery.
+"""Differences and ratios of the rates of two arms that share their cases, their limits joined with the
+test's; numbers needed, and recovery.
 
 Intervals of a difference or a ratio of rates are, without a model, those of two shares (`unit_intervals`):
 limits of both rates, combined by their correlation over units; of a difference that few units carry, or of

@@ -1,4 +1,5 @@
-"""Intervals over units: by the bootstrap, and by a method for each kind of quantity.
+"""Intervals over units, by a method for each kind of quantity: a share, a change, a gap, a ratio of shares, a
+mean; and where there is none.
 
 The bootstrap shows how far a score or a gap could move with another draw of items. Units are drawn with
 replacement, n of n, the same draw in all configurations and for all models, so that a gap is an interval of

@@ -1,4 +1,6 @@
-"""From an address to a page. What a page shows follows from its address and the stores alone."""
+"""From an address to a page: a study, a cell, an item, a sample, two responses side by side. What a page
+shows follows from its address and the stores alone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,4 +1,5 @@
-"""The grid that a spec spans: its configurations, their tiers, and the setting of every call."""
+"""The grid that a spec spans: its configurations, their tiers, and the setting of every call, which model,
+benchmark and levels of axes state over each other, named parts joined in their order."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""Functions that score: files beside the spec and plug-ins, called in a child process with limits.
+"""Functions that score: files beside the spec and plug-ins, called in a child process, with the time
+and memory that each call may take.
 
 A file of a spec may be a stranger's program. It runs only where the person consented to its digest, and the
 limits of the child are against mistakes: they are no sandbox (docs/threat-model.md).

@@ -1,4 +1,5 @@
-"""Levels of an axis against a reference: difference, equivalence, non-inferiority, no effect."""
+"""Levels of an axis against a reference: the effect of each, its odds, its risk ratio (none where a rate is
+0), its number needed, and the verdict."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

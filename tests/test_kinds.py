@@ -96,7 +96,7 @@ ELSEWHERE = {
     ("call", "gridc/runtime/store/checks.py"): "a column of the store, which knows no calls",
 }
 """Where a name means something else, by family and file."""
-CAPABILITIES = {"gridc.runtime.engines.api.records Paying"}
+CAPABILITIES = {"gridc.runtime.engines.api.records PaidEngine"}
 """Protocols: they ask what an engine can do, and not which one it is."""
 
 
@@ -223,7 +223,7 @@ def test_a_question_is_seen_however_it_is_asked(kind: str, source: str, how: str
     ("kind", "source"),
     [
         ("estimator", 'family.correction == "none"'),
-        ("engine", "from gridc.runtime.engines.api.records import Paying\nisinstance(engine, Paying)"),
+        ("engine", "from gridc.runtime.engines.api.records import PaidEngine\nisinstance(engine, PaidEngine)"),
     ],
 )
 def test_a_shared_name_and_a_capability_are_no_kind(kind: str, source: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from gridc.compiler.frontend.locate import BUILTIN_MODELS, MODELS_FOLDER, NotFound, Places
+from gridc.compiler.frontend.locate import BUILTIN_MODELS, MODELS_FOLDER, NotFound, ReferenceFolders
 from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
@@ -92,7 +92,9 @@ class ModelIdentity:
         return digest(self.manifest)
 
 
-def identify(model: Model, places: Places, pinned: str | None = None, online: bool = False) -> ModelIdentity:
+def identify(
+    model: Model, places: ReferenceFolders, pinned: str | None = None, online: bool = False
+) -> ModelIdentity:
     """The identity of a model. `pinned` is the commit that a lock recorded for a hub branch; without
     one the hub is asked, but only when `online` says so.
 
@@ -102,7 +104,7 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
     return replace(_weights(model, places, pinned, online), template_args=given)
 
 
-def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
+def _weights(model: Model, places: ReferenceFolders, pinned: str | None, online: bool) -> ModelIdentity:
     if engine_kind(model.engine).provider:
         return ModelIdentity(
             model.source,
@@ -119,7 +121,9 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
     return _files(model.source, model, places, pinned, online)
 
 
-def _files(source: str, model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
+def _files(
+    source: str, model: Model, places: ReferenceFolders, pinned: str | None, online: bool
+) -> ModelIdentity:
     if source.startswith("models:") and places.models_folder is None:
         return ModelIdentity(source, unpinned=f"`{source}` is not here: {MODELS_FOLDER}")
     if not source.startswith("hf:"):
@@ -253,7 +257,7 @@ PROVIDERS: Mapping[str, ProviderAddress] = {
 client. For some others litellm asks by a client of its own, which nothing here could hold to an address."""
 
 
-class Addressed(Protocol):
+class AddressedModel(Protocol):
     """What a model says of where it is."""
 
     @property
@@ -265,7 +269,7 @@ class Addressed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ServerAccess:
     """A `base` address, the environment variable that holds the key (None: there is no key), and the
     `provider` whose own address it is (None: a server that the spec names)."""
 
@@ -306,13 +310,13 @@ _USUAL = {
 }
 
 
-def reach_of(model: Addressed) -> Reach | None:
+def reach_of(model: AddressedModel) -> ServerAccess | None:
     """Where a model is reached; None for one of a provider whose address is not known here."""
     if model.base_url is not None:
-        return Reach(model.base_url, model.key_env, None)
+        return ServerAccess(model.base_url, model.key_env, None)
     name = model.source.partition("/")[0]
     provider = PROVIDERS.get(name)
-    return None if provider is None else Reach(provider.base, model.key_env or provider.variable, name)
+    return None if provider is None else ServerAccess(provider.base, model.key_env or provider.variable, name)
 
 
 def origin_of(url: str) -> str:

@@ -12,10 +12,10 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.numbers import number
-from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.changes import ScoreDifference
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, Measured, rate_of
+from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     ClusteredLogit,
     Fit,
@@ -25,7 +25,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
-from gridc.reports.findings.observations import NotMean, Reading
+from gridc.reports.findings.observations import NotMeanError, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import (
@@ -59,7 +59,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
     def kind(self) -> ContrastKind:
         """What the compiler knows of it."""
 
-    def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: ContrastHypothesis) -> EffectRow:
         return _decide(measured, hypothesis, self.kind)
 
     def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
@@ -99,7 +99,7 @@ def within_words(hypothesis: ContrastHypothesis) -> str:
     return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
 
 
-def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
+def _decide(measured: MeasuredStudy, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     comparison = compared(measured, hypothesis, hypothesis.every_level)
@@ -143,7 +143,7 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
 
 
 def compared(
-    measured: Measured, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
+    measured: MeasuredStudy, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
 ) -> Comparison | EffectRow:
     """What is compared, or the answer where there is nothing to compare."""
     reading, outcome = measured.spec.analysis.outcome, hypothesis.outcome
@@ -153,7 +153,7 @@ def compared(
     )
     try:
         comparison = compare(measured, hypothesis, levels, reading, only)
-    except NotMean as error:
+    except NotMeanError as error:
         comparison, why = None, FailureRow(code="not_a_mean", words=str(error))
     if comparison is not None:
         return comparison
@@ -420,4 +420,4 @@ def _needed(
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    return Moved(Fraction(good * change.difference), ends).needed(stated.rounding)
+    return ScoreDifference(Fraction(good * change.difference), ends).needed(stated.rounding)

@@ -49,7 +49,7 @@ _SIZE = struct.Struct("<Q")
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from gridc.confined import _nurse; _nurse()"
 
 
-class EndedError(Exception):
+class ChildEndedError(Exception):
     """A child took more than it may, or crashed. The message says which, as a sentence without its subject,
     which is the file that the child read."""
 
@@ -58,7 +58,7 @@ class Confined:
     """An object of the class `target` (`module:name`) in a child process. `ask` calls its methods, with JSON
     in and out. `each` is the CPU time in seconds that a request may take, where requests are many and short;
     a child that is `apart` comes from a nursery of its own, so that Python hashes texts otherwise in it.
-    Raises `EndedError` where there can be no child."""
+    Raises `ChildEndedError` where there can be no child."""
 
     def __init__(self, target: str, each: float | None = None, apart: bool = False) -> None:
         self._lock, self._limits = threading.Lock(), _limits()
@@ -78,7 +78,7 @@ class Confined:
     def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any:
         """What the method gives. `seconds` of CPU time are added to what the child may take in all.
 
-        Raises `ValueError` where the method raised anything, with its words, and `EndedError`.
+        Raises `ValueError` where the method raised anything, with its words, and `ChildEndedError`.
         """
         with self._lock:
             try:
@@ -87,25 +87,25 @@ class Confined:
                 reply = _receive(self._channel, patience)
                 if not isinstance(reply, dict):
                     raise ValueError
-            except _WaitsError:
+            except _StalledError:
                 raise self._ended("waits for something that does not come") from None
             except (ValueError, RecursionError):  # code of a stranger in the child can write what it likes
-                raise self._ended("answers with what is no answer") from None
+                raise self._ended("answers with something that is not an answer") from None
             except (OSError, EOFError):
                 # Ended before the channel is: a child that sees it closed ends by itself, and says nothing.
                 ended_by = self._nursery.end(self._child)
                 self._channel.close()
-                raise EndedError(_cause(ended_by, self._limits)) from None
+                raise ChildEndedError(_cause(ended_by, self._limits)) from None
         if "failed" in reply:
             raise ValueError(reply["failed"])
         if "gave" not in reply:
-            raise EndedError(_too_much_memory(self._limits))
+            raise ChildEndedError(_too_much_memory(self._limits))
         return reply["gave"]
 
-    def _ended(self, why: str) -> EndedError:
+    def _ended(self, why: str) -> ChildEndedError:
         self._nursery.end(self._child)
         self._channel.close()
-        return EndedError(why)
+        return ChildEndedError(why)
 
     def close(self) -> None:
         """End the child."""
@@ -159,7 +159,7 @@ def _waits(process: int) -> bool:
     return state not in ("R", "D")
 
 
-class _WaitsError(Exception):
+class _StalledError(Exception):
     """A child waits for something that does not come."""
 
 
@@ -170,11 +170,11 @@ class _Patience:
         self._child, self._look = child, time.monotonic() + PATIENCE
 
     def wait(self, channel: socket.socket, writing: bool = False) -> None:
-        """Return when a byte can be read or written. Raises `_WaitsError`."""
+        """Return when a byte can be read or written. Raises `_StalledError`."""
         sides = ([], [channel]) if writing else ([channel], [])
         while not any(select.select(*sides, [], max(0.0, self._look - time.monotonic()))):
             if _waits(self._child):
-                raise _WaitsError
+                raise _StalledError
             self._look = time.monotonic() + PATIENCE
 
 
@@ -223,15 +223,15 @@ class _Nursery:
         return self.process == os.getpid() and self._running.poll() is None
 
     def fork(self, target: str, limits: Mapping[str, float], channel: socket.socket) -> int:
-        """The number of a child that answers over the channel. Raises `EndedError`."""
+        """The number of a child that answers over the channel. Raises `ChildEndedError`."""
         try:
             child = self._ask(["fork", target, limits, sys.path], channel)
         except (OSError, EOFError):
             self.close()
-            child = "most often for want of memory"
+            child = "most often for lack of memory"
         if isinstance(child, int):
             return child
-        raise EndedError(f"cannot be read, because no process can be started for it: {child}")
+        raise ChildEndedError(f"cannot be read, because no process can be started for it: {child}")
 
     def end(self, child: int) -> int:
         """End a child; the signal that ended it, 0 where none did."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gridc import confined
-from gridc.confined import Confined, EndedError, run_within
+from gridc.confined import ChildEndedError, Confined, run_within
 
 
 class Child:
@@ -115,7 +115,7 @@ def test_a_child_that_takes_too_much_is_ended(method: str, why: str, monkeypatch
     if method == "loop":  # where pages are slow, filling the memory takes longer than this
         monkeypatch.setattr(confined, "SECONDS", 1.0)
     monkeypatch.setattr(confined, "MEMORY", 2**29)
-    with closing(Confined(CHILD)) as child, pytest.raises(EndedError, match=why):
+    with closing(Confined(CHILD)) as child, pytest.raises(ChildEndedError, match=why):
         child.ask(method)
 
 
@@ -131,7 +131,7 @@ def test_a_child_that_does_not_answer_is_ended(
 ) -> None:
     monkeypatch.setattr(confined, "PATIENCE", 1.0)
     begun = time.monotonic()
-    with closing(Confined(CHILD)) as child, pytest.raises(EndedError, match=why):
+    with closing(Confined(CHILD)) as child, pytest.raises(ChildEndedError, match=why):
         child.ask(method)
     assert time.monotonic() - begun < 20
 

@@ -18,7 +18,14 @@ from contextvars import ContextVar, copy_context
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from gridc.compiler.instrument.scaffolds.turns import AskModel, Followed, Messages, Replay, Task, follow
+from gridc.compiler.instrument.scaffolds.turns import (
+    AskModel,
+    FollowedFunction,
+    Messages,
+    Replay,
+    Task,
+    follow,
+)
 from gridc.schema.effects import Scaffold
 
 Driven = Callable[[Scaffold, Task, Any], Any]
@@ -27,11 +34,11 @@ Driven = Callable[[Scaffold, Task, Any], Any]
 ASKING: ContextVar[Replay] = ContextVar("ASKING")
 """The replay of the item that asks."""
 
-TOOLS = "a call of gridc gives text alone: write the tool into the prompts, as gridc's react does"
+TOOLS = "a call of gridc gives only text: write the tool into the prompts, as gridc's react does"
 SAMPLING = "state it in the spec, where it is stamped and holds for every call"
 
 
-def driven(function: Driven, model: Callable[[], Any], packages: tuple[str, ...]) -> Followed:
+def driven(function: Driven, model: Callable[[], Any], packages: tuple[str, ...]) -> FollowedFunction:
     """The procedure of a function that a framework drives. `model` makes the framework's model, once."""
     made: list[Any] = []
 
@@ -59,7 +66,7 @@ LANGCHAIN = ("langchain-core", "langgraph")
 ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 
 
-def langchain(function: Driven) -> Followed:
+def langchain(function: Driven) -> FollowedFunction:
     """The procedure of a function `(scaffold, task, model) -> answer`, where `model` is a chat model for the
     chains, graphs and agents of LangChain and LangGraph. The answer is a text or a message that the model
     gave. A step is called after the node of the graph that asks."""
@@ -149,7 +156,7 @@ OPENAI_AGENTS = ("openai-agents",)
 TEXTS = ("input_text", "output_text", "text")
 
 
-def openai_agents(function: Driven) -> Followed:
+def openai_agents(function: Driven) -> FollowedFunction:
     """The procedure of a function `(scaffold, task, model) -> answer`, where `model` is a `Model` for the
     agents of the SDK. The answer is a text that the model gave, such as `final_output` of a run."""
 

@@ -47,7 +47,9 @@ def sample(study: OpenStudy, as_json: bool, responses: int) -> None:
 def read(labels: Path, study: OpenStudy, as_json: bool) -> None:
     """Take the labels of a sheet back, and say how far they agree with the study's own."""
     if labels.suffix == ".toml":
-        raise click.UsageError(f"{labels} is no sheet of labels, which comes first: audit read LABELS SPEC")
+        raise click.UsageError(
+            f"{labels} is not a sheet of labels, which comes first: audit read LABELS SPEC"
+        )
     taken = study.audit_read(labels)
     if as_json:
         print_json(taken.as_json())

@@ -11,7 +11,7 @@ from gridc.cli import terminal
 from gridc.cli.options import (
     ALLOW,
     JSON,
-    Several,
+    MultiValueCommand,
     believes,
     of_study,
     print_json,
@@ -23,7 +23,7 @@ from gridc.study import LogOptions, OpenStudy
 from gridc.study.recorded import LogBenchmarkRow, LogReport, words
 
 
-@click.command(cls=Several, several="--from")
+@click.command(cls=MultiValueCommand, several="--from")
 @click.option(
     "--from",
     "logs",

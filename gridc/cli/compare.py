@@ -7,7 +7,7 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Several, print_json, reads_logs
+from gridc.cli.options import JSON, MultiValueCommand, print_json, reads_logs
 from gridc.study import LogOptions
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class MarginParameter(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
-@click.command(cls=Several, several="--baseline")
+@click.command(cls=MultiValueCommand, several="--baseline")
 @click.argument("runs", nargs=-1, metavar="A B")
 @click.option(
     "--baseline",

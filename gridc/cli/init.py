@@ -58,7 +58,7 @@ NEXT = {
     help="What a word of the column of `expected`, or of `gold`, stands for: harmful=refuse.",
 )
 @click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
-@click.option("--match", type=click.Choice(MATCHES), help="As what answers in free text are compared.")
+@click.option("--match", type=click.Choice(MATCHES), help="How answers in free text are compared: as what.")
 @click.option("--judge", help="Source of the model that compares them instead.")
 @click.option(
     "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."
@@ -115,7 +115,7 @@ def init(
     if begun.ahead:
         click.echo(terminal.diagnostics(begun.ahead), err=True)
     where = "" if spec == Path("gridcard.toml") else f" {shlex.quote(str(spec))}"
-    state = "valid, but the above has to be settled" if begun.ahead else "valid"
+    state = "valid, but the points above are open" if begun.ahead else "valid"
     click.echo(f"{state}. Next: edit {spec} (`gridc docs language` teaches it), then")
     for command in begun.install:
         click.echo(f"  {command}")

@@ -31,7 +31,7 @@ class SpecPath(click.Path):
         return spec_in(path)
 
 
-class Several(click.Command):
+class MultiValueCommand(click.Command):
     """A command with an option of several values: `--baseline A1 A2` is `--baseline A1 --baseline A2`, up
     to the next option."""
 

@@ -63,7 +63,9 @@ def plan(
             _print_design(design)
         return
     if usd or tokens or hours or effects:
-        raise click.UsageError("--usd, --tokens, --hours and --effect are of a design: say what to --decide")
+        raise click.UsageError(
+            "--usd, --tokens, --hours and --effect belong to a design: say what to --decide"
+        )
     manifest = study.plan(earlier).as_json()
     if as_json:
         print_json(manifest)

@@ -161,7 +161,7 @@ def _quoted(text: str, boundary: int | None = None) -> Iterator[str]:
 def _candidates(call: "ShownCall") -> Iterator[str]:
     texts, answer = call.parameters["continuations"], call.answer or {}
     values = answer.get("loglikelihoods") or [None] * len(texts)
-    yield f"{len(texts)} candidates, ranked by their log-likelihood behind the prompt; nothing is generated"
+    yield f"{len(texts)} candidates, ranked by their log-likelihood after the prompt; nothing is generated"
     for text, value in zip(texts, values, strict=True):
         likelihood = "" if value is None else f"   {value:.4f} nats"
         yield visible(f"  {json.dumps(text, ensure_ascii=False)}{likelihood}")
@@ -257,7 +257,7 @@ def _response(sample: "ShownSample", showing: "Showing") -> Iterator[str]:
             yield from _marked(answer["text"], sample if call.call == sample.decides else None)
         dropped = (call.sent or {}).get("exemplars_dropped")
         if dropped:
-            yield f"asked with {dropped} exemplars less, for want of room"
+            yield f"asked with {dropped} exemplars fewer, for lack of room"
     outcome = sample.outcome
     if outcome is None:
         yield "not all of its calls have an answer"

@@ -18,7 +18,7 @@ from gridc.cli.terminal import visible
 from gridc.diagnostics.errors import GridcError
 
 if TYPE_CHECKING:
-    from gridc.study.sql import Queries, Relation, Selected
+    from gridc.study.sql import Queries, QueryRows, Relation
 
 WIDEST, AHEAD = 60, 200
 """Characters of a cell, and rows that the widths of a table follow."""
@@ -34,7 +34,7 @@ GREETING = """{path}, open for reading. Statements end with a semicolon.
 @click.argument("statement", required=False)
 @click.option("--spec", type=SpecPath(), default=Path("gridcard.toml"), help="Default: gridcard.toml.")
 @click.option(
-    "--store", help="A store by its path, without a spec; behind @ the stamp of one of its studies."
+    "--store", help="A store by its path, without a spec; @ and the stamp of one of its studies may follow."
 )
 @FOLDERS
 @OUT
@@ -129,7 +129,7 @@ def _statements(talking: bool) -> Iterator[str]:
         yield held
 
 
-def _print(selected: "Selected", style: str) -> None:
+def _print(selected: "QueryRows", style: str) -> None:
     if style == "csv":
         from gridc.study.sql import harmless
 
@@ -143,7 +143,7 @@ def _print(selected: "Selected", style: str) -> None:
         _print_table(selected)
 
 
-def _print_records(selected: "Selected") -> None:
+def _print_records(selected: "QueryRows") -> None:
     """A JSON list, a record a line, as the rows come."""
     opened = False
     for row in selected.rows:
@@ -157,7 +157,7 @@ def _json_value(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _print_table(selected: "Selected") -> None:
+def _print_table(selected: "QueryRows") -> None:
     if not selected.columns:
         return
     shown = (tuple(map(_cell, row)) for row in selected.rows)

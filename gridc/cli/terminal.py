@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gridc.diagnostics.errors import Diagnostic
     from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow
-    from gridc.study.running import Consentable, RunStep, Spent, StatusReport
+    from gridc.study.running import AnswerWork, Consentable, RunStep, StatusReport
 
 
 WIDTH = 96
@@ -111,7 +111,7 @@ def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
     return f"{number} {name.replace('_', ' ')} so far{ratio}"
 
 
-def spent(spending: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":
+def spent(spending: "Iterable[AnswerWork]", names: "Mapping[str, str]") -> "Iterator[str]":
     """A line for each model and precision: what its answers took, and what they had to take."""
     for took in spending:
         work = ", ".join(_worked(*counted, took.least) for counted in took.work.items())
@@ -165,7 +165,9 @@ def _consent(what: "Consentable") -> bool:
 
     click.echo(paint(visible(str(what)), err=True, bold=True), err=True)
     if not hasattr(what, "reach"):
-        return click.confirm("May it run? Of the same file you are not asked again", default=False, err=True)
+        return click.confirm(
+            "May it run? You are not asked again about the same file", default=False, err=True
+        )
     name = what.reach.variable
     if name is None or what.reach.usual:
         return click.confirm("May it leave? You are not asked again", default=False, err=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridc.compiler.frontend.read import Checked, read_spec
+from gridc.compiler.frontend.read import CheckedSpec, read_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
@@ -16,7 +16,7 @@ from gridc.schema.spec import Spec
 class Compiled:
     """A spec that passed every stage, with its text, the study it describes and its lock, if any."""
 
-    checked: Checked
+    checked: CheckedSpec
     study: Study
     lock: Lock | None
 

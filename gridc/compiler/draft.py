@@ -221,7 +221,7 @@ def draft(
     if unnamed and len(benchmarks) > 1:
         first = unnamed[0]
         help = f"name its file: --{first.kind} {Path(benchmarks[0]).name}:{first.key}={first.value}"
-        problem = f"`--{first.kind} {first.key}={first.value}` is of which of the benchmarks?"
+        problem = f"`--{first.kind} {first.key}={first.value}` belongs to which of the benchmarks?"
         raise UsageError([Diagnostic("GC000", problem, help=help)])
     read = [
         _benchmark(
@@ -237,7 +237,7 @@ def draft(
             "--match number, text, contains or exact, by a rule; or --judge MODEL: a builtin:, path:, hf: or "
             "litellm name, of none of the models that are compared"
         )
-        which = "is not said" if judge is None else "is said twice: by a rule, and by a judge"
+        which = "is not said" if judge is None else "is stated twice: by a rule, and by a judge"
         unknown.append(Diagnostic("GC000", f"how answers in free text are compared {which}", help=help))
     for source in (*models, *(benchmark.source for benchmark in taken)):
         if source.startswith("path:../"):
@@ -313,7 +313,7 @@ def _benchmark(
     if unknown and source.startswith(HUB):
         repository = source.removeprefix(HUB).partition("?")[0].partition("@")[0]
         repository = "/".join(repository.split("/")[:2])
-        help = f"fetch it first: hf download {repository} --repo-type dataset; or give LOADER={source}"
+        help = f"download it first: hf download {repository} --repo-type dataset; or give LOADER={source}"
         return Diagnostic("GC000", f"`{source}` is not in the hub's cache here", help=help)
     if unknown:
         message = f"the format of `{given}` is not known"

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.findings.analysis import MAXIMA, Between
+from gridc.reports.findings.analysis import MAXIMA, ModelComparison
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.paired import PRECISIONS
@@ -123,7 +123,7 @@ def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     )
 
 
-def _between(between: Between) -> BetweenRow:
+def _between(between: ModelComparison) -> BetweenRow:
     one, other = between.dispersion_a, between.dispersion_b
     return BetweenRow.of(
         between,

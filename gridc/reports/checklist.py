@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
 from gridc.numbers import counted
-from gridc.reports.rendering import Printed, markdown, table_markdown
+from gridc.reports.rendering import TextTable, markdown, table_markdown
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
 
@@ -47,7 +47,7 @@ def criteria(deck: CardDeck, scorecard: Scorecard) -> Iterator[ReportCriterion]:
 def as_text(study: str, rows: Sequence[ReportCriterion]) -> str:
     """In Markdown, to be filled in."""
     tables = [
-        Printed(
+        TextTable(
             source,
             source,
             ("criterion", "what the study shows"),

@@ -17,7 +17,7 @@ from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, drawn_curves, lay_out
-from gridc.reports.rendering import Printed, as_latex, markdown, render, table_markdown
+from gridc.reports.rendering import TextTable, as_latex, markdown, render, table_markdown
 from gridc.reports.scorecard import document as scorecard
 from gridc.reports.scorecard.document import scorecard_tables
 from gridc.schema.canonical import digest_bytes
@@ -36,7 +36,7 @@ def deviation_report(findings: Findings) -> DeviationReport:
     )
 
 
-def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
+def deviation_tables(report: DeviationReport) -> Iterator[TextTable]:
     """The entries, a row for each path, and what the run observed."""
     rows = []
     for entry in report.deviations:
@@ -46,12 +46,12 @@ def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
             first = (entry.id, f"{entry.element}{undone}") if place == 0 else ("", "")
             values = _value(change, "registered"), _value(change, "implemented")
             rows.append((*first, change.path, *values, *(explanation if place == 0 else ("", "", ""))))
-    yield Printed(
+    yield TextTable(
         "deviations", "Deviations from the stamp", DEVIATION_COLUMNS, tuple(rows),
         note="Values are the difference of the stamped and the current study; reasons, phases and impacts "
         "are their author’s.",
     )  # fmt: skip
-    yield Printed(
+    yield TextTable(
         "observed",
         "What the run observed",
         ("observation",),
@@ -102,7 +102,7 @@ def paper_tex(certificate: Certificate, deck: CardDeck, card: Scorecard) -> str:
     return as_latex(tables, f"Tables of {certificate.study}, stamp {certificate.stamp}")
 
 
-def _pair_tables(certificate: Certificate) -> Iterator[Printed]:
+def _pair_tables(certificate: Certificate) -> Iterator[TextTable]:
     columns = ("a", "b", "N+", "N-", "N0", "|C|", "rho_flip", "certified", "supported", "on these items")
     for row in certificate.benchmarks:
         rows = tuple(
@@ -120,12 +120,12 @@ def _pair_tables(certificate: Certificate) -> Iterator[Printed]:
             )
             for pair in row.scopes[0].pairs
         )
-        yield Printed(
+        yield TextTable(
             f"pairs-{row.benchmark}", f"Pairs on {row.benchmark}", columns, rows, frozenset(columns[2:7])
         )
 
 
-def _range_table(deck: CardDeck) -> Printed:
+def _range_table(deck: CardDeck) -> TextTable:
     columns = ("model", "benchmark", "configurations", "min", "mean", "max", "SDI")
     rows = tuple(
         (
@@ -141,16 +141,16 @@ def _range_table(deck: CardDeck) -> Printed:
         for neighbourhood in card.score_neighbourhood
         if neighbourhood.kind == "full"
     )
-    return Printed("ranges", "Scores over the envelope", columns, rows, frozenset(columns[2:]))
+    return TextTable("ranges", "Scores over the envelope", columns, rows, frozenset(columns[2:]))
 
 
-def _falsification_table(certificate: Certificate) -> Printed:
+def _falsification_table(certificate: Certificate) -> TextTable:
     columns = ("test", "criterion", "result", "worst value")
     rows = tuple(
         (row.test, row.criterion, row.result, "–" if row.value is None else number(row.value))
         for row in certificate.falsifications
     )
-    return Printed("falsification", "Falsification tests", columns, rows, frozenset(columns[3:]))
+    return TextTable("falsification", "Falsification tests", columns, rows, frozenset(columns[3:]))
 
 
 FIGURES = "figures"

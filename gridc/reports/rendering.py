@@ -98,7 +98,7 @@ PROSE = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class TextTable:
     """A table of text. `numeric` names the columns that are set flush right; `note` stands below."""
 
     id: str
@@ -109,7 +109,7 @@ class Printed:
     note: str = ""
 
 
-def table_markdown(table: Printed, heading: str = "##") -> str:
+def table_markdown(table: TextTable, heading: str = "##") -> str:
     """The table under its title. Text is shown as it is, on one line a row."""
     lines = [f"{heading} {markdown(table.title)}", ""]
     if not table.rows:
@@ -128,7 +128,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def as_latex(tables: Sequence[Printed], title: str) -> str:
+def as_latex(tables: Sequence[TextTable], title: str) -> str:
     """The tables as a file to `\\input`, each a `longtable` with `booktabs` rules."""
     lines = [
         f"% {_comment(title)}",
@@ -139,7 +139,7 @@ def as_latex(tables: Sequence[Printed], title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _longtable(table: Printed) -> list[str]:
+def _longtable(table: TextTable) -> list[str]:
     columns = "".join(_column(table, place) for place in range(len(table.columns)))
     head = f"{' & '.join(latex(name) for name in table.columns)} \\\\"
     body = [f"{' & '.join(latex(cell) for cell in row)} \\\\" for row in table.rows]
@@ -155,7 +155,7 @@ def _longtable(table: Printed) -> list[str]:
     ]  # fmt: skip
 
 
-def _column(table: Printed, place: int) -> str:
+def _column(table: TextTable, place: int) -> str:
     if table.columns[place] in table.numeric:
         return "r"
     widths = [max((len(row[at]) for row in table.rows), default=0) for at in range(len(table.columns))]

@@ -16,7 +16,7 @@ from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import Claim, HypothesisFinding, rate_of, step_down
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.rendering import Printed, in_configurations, markdown, render, table_markdown
+from gridc.reports.rendering import TextTable, in_configurations, markdown, render, table_markdown
 from gridc.reports.scorecard.document import HELD, STATED
 from gridc.reports.scorecard.methodology import since_when, stamped_first
 from gridc.reports.scorecard.validity import claims, places_of
@@ -265,9 +265,9 @@ def _corrected(named: Sequence[_Named], alpha: float) -> Iterator[CorrectedClaim
             )
 
 
-def studies_tables(report: StudiesTogether) -> Iterator[Printed]:
+def studies_tables(report: StudiesTogether) -> Iterator[TextTable]:
     """The tables of the report, in order."""
-    yield Printed(
+    yield TextTable(
         "studies", "The studies",
         ("study", "title", "purpose", "stamp", "stamped before any answer", "tied by", "run"),
         tuple(
@@ -285,7 +285,7 @@ def studies_tables(report: StudiesTogether) -> Iterator[Printed]:
         ),
     )  # fmt: skip
     yield _sample_table(report)
-    yield Printed(
+    yield TextTable(
         "claims", "Which sample each claim rests on",
         ("study", "id", "claim", "stated", "answer", "cases x models x configurations", "reaches"),
         tuple(
@@ -301,7 +301,7 @@ def studies_tables(report: StudiesTogether) -> Iterator[Printed]:
     yield from _budget_tables(report)
 
 
-def _sample_table(report: StudiesTogether) -> Printed:
+def _sample_table(report: StudiesTogether) -> TextTable:
     columns = ("study", "benchmark", "items", "units", "models", "configurations", "answers", "hypotheses")
     rows = tuple(
         (
@@ -321,7 +321,7 @@ def _sample_table(report: StudiesTogether) -> Printed:
         "Hypotheses are those whose `where` selects the benchmark; one about an outcome that only some items "
         "have reads those. Estimates are in each study's estimates.json, and name their benchmark."
     )
-    return Printed("samples", "Samples", columns, rows, numeric, note)
+    return TextTable("samples", "Samples", columns, rows, numeric, note)
 
 
 def _plural(unit: str) -> str:
@@ -329,7 +329,7 @@ def _plural(unit: str) -> str:
     return words[unit]
 
 
-def _shared_table(report: StudiesTogether) -> Printed:
+def _shared_table(report: StudiesTogether) -> TextTable:
     columns = ("sample", "items", "other sample", "items of it", "in both", "compared by")
     rows = tuple(
         (
@@ -347,10 +347,12 @@ def _shared_table(report: StudiesTogether) -> Printed:
         "Two results on the same items are not two pieces of evidence. Samples of different files that share "
         "no item are left out."
     )
-    return Printed("shared", "Items in two studies", columns, rows, frozenset({"items", "items of it"}), note)
+    return TextTable(
+        "shared", "Items in two studies", columns, rows, frozenset({"items", "items of it"}), note
+    )
 
 
-def _paired_table(report: StudiesTogether) -> Printed:
+def _paired_table(report: StudiesTogether) -> TextTable:
     columns = ("studies", "cells", "same items", "what differs", "model", "mean", "size", "orders")
     rows = []
     for pair in report.pairs:
@@ -379,10 +381,10 @@ def _paired_table(report: StudiesTogether) -> Printed:
         "cell."
     )
     numeric = frozenset({"cells", "same items", "mean"})
-    return Printed("pairs", "Cells that two studies ran", columns, tuple(rows), numeric, note)
+    return TextTable("pairs", "Cells that two studies ran", columns, tuple(rows), numeric, note)
 
 
-def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
+def _budget_tables(report: StudiesTogether) -> Iterator[TextTable]:
     shares = any(line.holds == "share_false" for line in report.budget)
     early = _not_fixed(report)
     held = (
@@ -396,7 +398,7 @@ def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
         + (f" Nothing shows that of {', '.join(early)}." if early else "")
         + " Orders of models that a certificate names are held beside it, by the level of their study."
     )
-    yield Printed(
+    yield TextTable(
         "budget", "Levels that the studies declare", ("study", "group", "correction", "level", "claims"),
         tuple(
             (line.study, line.group, line.correction, f"{line.alpha:g}", f"{line.claims:,}")
@@ -413,7 +415,7 @@ def _budget_tables(report: StudiesTogether) -> Iterator[Printed]:
         "counts with p = 1. Studies whose purpose is "
         "exploratory confirm nothing and are left out."
     )
-    yield Printed(
+    yield TextTable(
         "corrected", "One level over all studies", columns,
         tuple(
             (

@@ -198,5 +198,5 @@ def _expected(shown: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterato
         yield Diagnostic("GC709", "no signature here is by a signer whom you named", str(lock_path))
     if trust.roots and "timestamped" not in held:
         yield Diagnostic(
-            "GC709", "no token here is of an authority under a root that you named", str(lock_path)
+            "GC709", "no time stamp here comes from an authority whose root you named", str(lock_path)
         )

@@ -21,7 +21,7 @@ from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import behaviour_differences, brief, differences, log_path, reconcile
 from gridc.compiler.lock.lock import Lock, holds_fingerprints
 from gridc.compiler.lock.trust import NOBODY, Trust
-from gridc.compiler.lowering.judging import Judged
+from gridc.compiler.lowering.judging import JudgingState
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import other_versions
@@ -61,7 +61,7 @@ MOST_JSON = 2**26
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedStudy:
     """A study in which nothing differs: `checked` says what was looked at, a line each. Of a run that is not
     `complete` only what is there so far was. The ties are those of the lock and of the results, as checked
     here."""
@@ -72,7 +72,9 @@ class Verified:
     results_ties: tuple[Anchor, ...]
 
 
-def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY) -> Verified:
+def verify(
+    compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY
+) -> VerifiedStudy:
     """Look at everything. `trust` names whom the verifier believes.
 
     Raises `VerificationError` with all that differs, and `StoreError` when the store holds no run of the
@@ -123,7 +125,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         raise VerificationError(diagnostics)
     unscored = unscored_here(plan)
     models = ", ".join(name for name, identity in compiled.study.models.items() if identity.files)
-    return Verified(
+    return VerifiedStudy(
         (
             f"the spec, the templates and every item are the ones that {stamped_words(lock, stamp)}",
             f"model files hashed: {models or 'none are here'}",
@@ -506,7 +508,7 @@ def _reported(events: Sequence[Event], stamp: str) -> bool:
     return kinds[-1:] == [Reported]
 
 
-def of_judgements(plan: Plan, store: Store, judgements: Judged) -> Iterator[Diagnostic]:
+def of_judgements(plan: Plan, store: Store, judgements: JudgingState) -> Iterator[Diagnostic]:
     """What judges were asked against what the stored responses and replies have them asked, and what each
     reply was read to. While a run is under way the last ones may not be written yet."""
     expected = {(*ask.key, ask.judge, ask.attempt): ask for ask in judgements.asks}

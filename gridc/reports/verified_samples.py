@@ -17,7 +17,7 @@ from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.lowering.calls import PlannedSample
-from gridc.compiler.lowering.judging import Judged, is_judged
+from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic
 from gridc.runtime.blinding import JUDGING, blind, draw_sheet, hides, judged, order_seed
@@ -29,7 +29,7 @@ from gridc.schema.canonical import canonical
 
 
 def of_samples(
-    plan: Plan, store: Store, concluded: bool, judgements: Judged | None, outcomes: CellResults
+    plan: Plan, store: Store, concluded: bool, judgements: JudgingState | None, outcomes: CellResults
 ) -> Iterator[Diagnostic]:
     """The samples against the plan's, and each outcome against what its answers score to. A run that is under
     way, or was stopped, has answers that nobody has scored or judged yet. What is stored is added to
@@ -232,7 +232,7 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
         if about not in locked and about != JUDGING and store.labels(plan.study_digest, about):
             yield Diagnostic("GC713", f"{about}: there are labels, and no event locks them")
     if hides(plan) and store.judged_scores(plan.study_digest) and not _opened(chain):
-        yield Diagnostic("GC713", "responses have the scores of their labels, and no event opens the map")
+        yield Diagnostic("GC713", "responses are scored by their labels, and no event opens the map")
 
 
 def _opened(chain: Sequence[Event]) -> bool:

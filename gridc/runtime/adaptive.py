@@ -9,7 +9,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.inputs.scorers import functions_scoring
-from gridc.compiler.lock.deviations import Reconciled
+from gridc.compiler.lock.deviations import Reconciliation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import is_judged
@@ -47,7 +47,7 @@ class ChosenSamples:
         self,
         compiled: Compiled,
         lock: Lock,
-        departures: Reconciled,
+        departures: Reconciliation,
         path: Path,
         consents: Consents = NONE_GIVEN,
         say: Say = _ignore,

@@ -46,7 +46,7 @@ class RacedPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class BenchmarkRace:
     """The race on one benchmark: its verdicts, and its evaluations (item x cell) of those in the full grid of
     replicate 0."""
 
@@ -58,7 +58,7 @@ class Watched:
 
 def race_study(
     plan: Plan, ask: ScoresOf, watch: Callable[[str, int, int], None] | None = None
-) -> list[Watched]:
+) -> list[BenchmarkRace]:
     """Race every pair on every benchmark. `watch` is told benchmark, units used and units there are.
 
     Raises whatever `ask` raises; what was asked by then is in the store, and the same race resumes from
@@ -116,7 +116,7 @@ def race_study(
                 watch(benchmark.id, len(units) - len(race.queue), len(units))
         verdicts = tuple(_verdict(race, duel, benchmark.id, models, configurations) for duel in race.duels)
         whole = sum(len(names) for names in planned.values())
-        watched.append(Watched(benchmark.id, verdicts, evaluations, whole))
+        watched.append(BenchmarkRace(benchmark.id, verdicts, evaluations, whole))
     return watched
 
 
@@ -153,7 +153,7 @@ def from_store(stored: Mapping[str, CellOutcomes]) -> ScoresOf:
     return ask
 
 
-def document(plan: Plan, races: Iterable[Watched]) -> dict[str, Any]:
+def document(plan: Plan, races: Iterable[BenchmarkRace]) -> dict[str, Any]:
     """What was decided, as JSON."""
     spec = plan.study.spec
     return {

@@ -36,10 +36,10 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
-from gridc.compiler.instrument.sanitise import Known, Sanitised, known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import ResponseContext, Sanitised, known_of, reading, sanitise
 from gridc.compiler.instrument.scaffolds.turns import Messages, conversation, transcript
 from gridc.compiler.instrument.score import before_stop
-from gridc.compiler.lowering.judging import Judged, Key, Response, is_judged, judged_by
+from gridc.compiler.lowering.judging import JudgingState, Key, Response, is_judged, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.events import Sealed, Unblinded
@@ -81,7 +81,7 @@ class Blinded:
 
 
 @dataclass(frozen=True, slots=True)
-class Blind:
+class BlindedResponses:
     """The blinded responses in judging order, the places behind their UUIDs, and the secret."""
 
     about: str
@@ -102,7 +102,9 @@ def name_of(nonce: str, stamp: str, about: str, place: SampleKey) -> str:
     return str(UUID(bytes=hmac.digest(bytes.fromhex(nonce), message, "sha256")[:16], version=4))
 
 
-def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[BlindedResponse]) -> Blind:
+def blind(
+    stamp: str, about: str, seed: int, nonce: str, responses: Sequence[BlindedResponse]
+) -> BlindedResponses:
     """Blind responses. Their order is drawn from the UUIDs by the seed, so it cannot be foreseen, and once
     the map is open everybody can make it again."""
     named = {name_of(nonce, stamp, about, response.place): response for response in responses}
@@ -116,7 +118,7 @@ def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Bli
     rows = [[uuid, *named[uuid].place, digest_bytes(named[uuid].text.encode())] for uuid in order]
     document = {"format": "gridc-blinding/1", "stamp": stamp, "about": about, "seed": seed, "nonce": nonce,
                 "map": rows}  # fmt: skip
-    return Blind(about, nonce, blinded, {uuid: named[uuid].place for uuid in order}, document)
+    return BlindedResponses(about, nonce, blinded, {uuid: named[uuid].place for uuid in order}, document)
 
 
 def judged(plan: Plan, store: Store) -> Iterator[BlindedResponse]:
@@ -163,7 +165,7 @@ def responses_of(
         yield BlindedResponse(place, cell.benchmark, transcript(said), {}), _clean(said, read, known)
 
 
-def _clean(said: Messages, read: Callable[[str], tuple[object, ...]], known: Known) -> Sanitised:
+def _clean(said: Messages, read: Callable[[str], tuple[object, ...]], known: ResponseContext) -> Sanitised:
     """A conversation with every reply sanitised; what the user says is the same for all."""
     parts = [
         (role, sanitise(text, read, known) if role == "assistant" else Sanitised(text, len(text)))
@@ -214,7 +216,7 @@ class Sheet:
 
     about: str
     rows: tuple[AuditRow, ...]
-    blind: Blind
+    blind: BlindedResponses
 
 
 def about_sheet(number: int) -> str:
@@ -319,7 +321,7 @@ def _compared(spec: Spec, response: Response, texts: Mapping[Key, str]) -> str |
     return texts.get((there.key, response.item.id, response.replicate))
 
 
-def judging_state(plan: Plan, store: Store) -> Judged | None:
+def judging_state(plan: Plan, store: Store) -> JudgingState | None:
     """What the judges come to by the replies that are stored; None while responses are missing."""
     given = responses(plan, store)
     return None if given is None else judged_by(plan.study, given, store.answer_to)

@@ -9,12 +9,12 @@ import itertools
 import secrets
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from gridc.compiler.lowering.judging import Judged, judged_by
+from gridc.compiler.lowering.judging import JudgingState, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
 from gridc.runtime.blinding import (
     JUDGING,
-    Blind,
+    BlindedResponses,
     Sheet,
     about_sheet,
     blind,
@@ -35,7 +35,7 @@ def fresh_secret() -> str:
     return secrets.token_hex(32)
 
 
-def begin_blinding(plan: Plan, store: Writer) -> Blind:
+def begin_blinding(plan: Plan, store: Writer) -> BlindedResponses:
     """The study's responses for its judges, sealed in the event chain when this returns. Ask for it when
     every call of the candidates has its answer: the map holds all responses or none.
 
@@ -65,7 +65,7 @@ def lock_labels(store: Writer, stamp: str, judgements: str, count: int, about: s
         store.record(body)
 
 
-def unblind(store: Writer, blinded: Blind, stamp: str) -> None:
+def unblind(store: Writer, blinded: BlindedResponses, stamp: str) -> None:
     """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
     if not any(record.about == blinded.about for record in store.recorded(Locked, stamp)):
         raise RuntimeError("the judgements are not locked")
@@ -104,7 +104,7 @@ def take_labels(plan: Plan, store: Writer, sheet: Sheet, labels: Mapping[str, st
         unblind(store, sheet.blind, stamp)
 
 
-def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
+def waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
     """What is known of judging, once for each wave. Every call that it asks is in the store; the next wave is
     asked for when those of this one have been answered. The last one is complete, or waits for a call that
     was not answered here. There is none while responses are missing."""
@@ -157,7 +157,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage
             engine.close()
 
 
-def close(plan: Plan, store: Writer, state: Judged, score: Callable[[], None]) -> None:
+def close(plan: Plan, store: Writer, state: JudgingState, score: Callable[[], None]) -> None:
     """Lock the labels, open the map, and score: in this order, so that no label can follow a score, and what
     is scored is known by its condition only then."""
     if hides(plan):

@@ -9,7 +9,7 @@ from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime import judging
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_words
-from gridc.runtime.run import Finished, conclude
+from gridc.runtime.run import RunResult, conclude
 from gridc.runtime.stages import scaffolded, waves
 from gridc.runtime.store.events import (
     TAKEN,
@@ -32,7 +32,7 @@ def merge(
     others: list[Path],
     acknowledged: bool = False,
     notify: Callable[[str], None] = lambda _: None,
-) -> Finished:
+) -> RunResult:
     """Take into the store at `path` what other stores of the same study have answered and what they asked of
     providers, all or nothing, and score it. `notify` is told which store's run had not recorded its end, and
     the study's report too.

@@ -30,7 +30,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines import open_hf
-from gridc.runtime.engines.api.attempts import Paying
+from gridc.runtime.engines.api.attempts import PaidEngine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.events import DrawSpread, NoiseMeasured, ReferenceCompared, ShapeNoise
@@ -55,7 +55,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     how far log-likelihoods moved (nats), and how many outcomes of samples changed with them. What is left of
     the sample's size goes to calls that are drawn anew, if there are any."""
     engine, number = stage.engine, plan.study.spec.engine.noise_sample
-    if not isinstance(engine, Paying):
+    if not isinstance(engine, PaidEngine):
         chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise")
         again = yield from repeated(engine, store, [chosen])
         return compared(plan, store, chosen, {ALONE: again})
@@ -74,7 +74,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
 
 
 def _asked_again(
-    plan: Plan, store: Writer, stage: Stage, engine: Paying, chosen: Sequence[str]
+    plan: Plan, store: Writer, stage: Stage, engine: PaidEngine, chosen: Sequence[str]
 ) -> Generator[None, None, dict[str, Repetition]]:
     """What an engine behind an address answers to some calls, by the shape in which they are made again."""
     width = engine.batch_width

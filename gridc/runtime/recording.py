@@ -24,7 +24,7 @@ from gridc.runtime.store.events import Event
 from gridc.runtime.store.items import cell_rows
 from gridc.runtime.store.reader import RECORDED
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.writable import PlanWriter, Writable, text_of
+from gridc.runtime.store.writable import PlanWriter, WritableStore, text_of
 from gridc.schema.canonical import canonical, digest
 from gridc.schema.comparison import AnswerState
 
@@ -151,7 +151,7 @@ def record(
     return stamp
 
 
-class _CallWriter(Writable):
+class _CallWriter(WritableStore):
     """Writes the calls of samples that gridc did not make."""
 
     def _write_calls(self, rows: Iterable[tuple[tuple[Any, ...], ...]]) -> None:

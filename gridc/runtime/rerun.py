@@ -73,7 +73,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedCalls:
     """What repeating the calls of a model at a precision came to.
 
     Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 at a near
@@ -125,7 +125,7 @@ class Repeated:
         return {**asdict(self), **shown}
 
 
-def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
+def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[RepeatedCalls]:
     """Repeat the drawn calls of every local model and precision, at least one call of each; who doubts
     answers takes no earlier proof of how they are computed. Raises `UnavailableError` where an engine or a
     model cannot be used."""
@@ -248,7 +248,7 @@ def _compare(
     alone: Mapping[str, Answer],
     rankings: Sequence[RankedSample] = (),
     others: Mapping[str, tuple[Any, Any]] | None = None,
-) -> Repeated:
+) -> RepeatedCalls:
     """`others` are the stored answers that rankings read beside those that were drawn."""
     exact = precision == EXACT
     shaped = [move for call in alone for move in _moves(alone[call].content, together[call].content) or ()]
@@ -295,7 +295,7 @@ def _compare(
                 misfits += calls
     answers = [together[call].content for call in stored]
     most = max(moved) if any("loglikelihoods" in answer for answer in answers) else None
-    return Repeated(
+    return RepeatedCalls(
         model,
         precision,
         calls=len(stored),

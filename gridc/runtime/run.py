@@ -21,23 +21,23 @@ from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import Outcome, Ruling, score
-from gridc.compiler.lock.deviations import Reconciled
+from gridc.compiler.lock.deviations import Reconciliation
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.judging import Judged, is_judged
+from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError
 from gridc.runtime import blinding, judging
 from gridc.runtime import noise as reference
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.api.attempts import CallCost, Paying, Terms
+from gridc.runtime.engines.api.attempts import CallCost, PaidEngine, Terms
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_words
 from gridc.runtime.noise import measure, sentences
 from gridc.runtime.stages import WHOLE, Open, Say, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest
 from gridc.runtime.store.progress import not_honoured
-from gridc.runtime.store.reader import Spent
+from gridc.runtime.store.reader import AnswerWork
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 from gridc.schema.models import engine_kind
@@ -139,7 +139,7 @@ def connecting(
 
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         engine = open_engine(name, identity, precision, spec)
-        if isinstance(engine, Paying):
+        if isinstance(engine, PaidEngine):
             reach = reach_of(identity)
             consent = None if reach is None else consents.get(reach.pair)
             terms = Terms(consent, repeat_lost, partial(say, name))
@@ -185,7 +185,7 @@ class RunStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class RunResult:
     """What a run came to. `executed` counts the calls that this process answered, `reused` those whose
     answer was in the store; `results` is the digest of the stored results."""
 
@@ -193,7 +193,7 @@ class Finished:
     executed: int
     reused: int
     near_ties: int
-    spent: tuple[Spent, ...]
+    spent: tuple[AnswerWork, ...]
     results: str
 
 
@@ -229,7 +229,7 @@ def _announced(open_engine: Open, watch: Watch) -> Open:
 def run(
     compiled: Compiled,
     lock: Lock,
-    departures: Reconciled,
+    departures: Reconciliation,
     path: Path,
     watch: Watch,
     shard: Shard = WHOLE,
@@ -237,7 +237,7 @@ def run(
     repeat_lost: bool = False,
     consents: Consents = NONE_GIVEN,
     references: int | None = None,
-) -> Finished:
+) -> RunResult:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
     cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
@@ -282,7 +282,7 @@ def run(
         return conclude(plan, store, reused)
 
 
-def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
+def conclude(plan: Plan, store: Writer, reused: int) -> RunResult:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
     judged = blinding.judging_state(plan, store)
     if judged is not None and judged.complete:
@@ -294,7 +294,9 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
         store.record(finish)
     new = store.progress(plan.study_digest).answered - reused
     spent = tuple(store.spent(plan.study_digest))
-    return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, finish.results)
+    return RunResult(
+        plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, finish.results
+    )
 
 
 def end_of(plan: Plan, store: Store) -> events.RunFinished:
@@ -347,7 +349,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
                 engine.effective()
 
 
-def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
+def note_deviations(store: Writer, stamp: str, departures: Reconciliation) -> None:
     """Record how the study departs from its stamp, when that is not what was recorded last."""
     log = departures.manifest()
     noted = store.recorded(events.Deviated, stamp)
@@ -364,7 +366,7 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
     progress = _Progress(watch, total)
     with ExitStack() as opened:
         for stage in stages:
-            if isinstance(stage.engine, Paying):  # whose connections a failure must not leave open
+            if isinstance(stage.engine, PaidEngine):  # whose connections a failure must not leave open
                 opened.callback(stage.engine.close)
         _take_turns(_finish(stage, store, plan, progress, meter) for stage in stages)
 
@@ -484,7 +486,7 @@ def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:
     raise BudgetError([Diagnostic("GC611", text, help=help)])
 
 
-def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> None:
+def score_answers(plan: Plan, store: Writer, judged: JudgingState | None = None) -> None:
     """Give every sample that has its answers an outcome, and one that judges label when they have come to
     their `rulings`. Scoring is pure: doing it again changes nothing."""
     rulings = {} if judged is None else judged.rulings

@@ -360,7 +360,7 @@ class TestedCombination:
 
 
 @dataclass(frozen=True, slots=True)
-class TestedJointly:
+class JointTest:
     """Whether `q` combinations are all zero: Box's F `value`, its degrees of freedom above and below, and p;
     `spread` of the combination that is carried least evenly."""
 
@@ -432,7 +432,7 @@ class Jackknife:
             self._spread(picked[0]),
         )
 
-    def joint(self, restriction: ArrayLike) -> TestedJointly:
+    def joint(self, restriction: ArrayLike) -> JointTest:
         """Whether all rows of `restriction`, (q, K), times the coefficients are zero. NotEstimable where the
         cases do not tell."""
         from scipy.special import fdtrc
@@ -442,7 +442,7 @@ class Jackknife:
         value, above = box(r @ self.coefficients, picked @ picked.T, self._covariance(picked))
         below = above * self._freedom(picked)
         spread = min(map(self._spread, picked), key=lambda spread: spread.effective)
-        return TestedJointly(value, len(r), above, below, float(fdtrc(above, below, value)), spread)
+        return JointTest(value, len(r), above, below, float(fdtrc(above, below, value)), spread)
 
     def known(self, restriction: ArrayLike) -> tuple[float, Spread]:
         """How well the errors of these combinations, (q, K), are known, whatever the outcomes: the degrees of

@@ -100,7 +100,7 @@ class Entries:
     sums: Floats
 
 
-class Shuffled(NamedTuple):
+class ShuffledSums(NamedTuple):
     """B shuffles: sums by pattern, (B, P), and Gram matrices of per-case sums with sums and with rows,
     (B, P, P)."""
 
@@ -108,10 +108,10 @@ class Shuffled(NamedTuple):
     ss: Floats
     sn: Floats
 
-    def only(self, at: int) -> "Shuffled":
+    def only(self, at: int) -> "ShuffledSums":
         """One of the shuffles."""
         one = slice(at, at + 1)
-        return Shuffled(self.sums[one], self.ss[one], self.sn[one])
+        return ShuffledSums(self.sums[one], self.ss[one], self.sn[one])
 
 
 def shuffles(
@@ -120,7 +120,7 @@ def shuffles(
     width: int,
     count: int,
     seed: int,
-) -> Iterator[dict[str, Shuffled]]:
+) -> Iterator[dict[str, ShuffledSums]]:
     """`count` shuffles of rows in `width` patterns, in batches: the arms of each case exchanged or not, at
     random; the same under every reading, by whose name the entries are given. ValueError where a pair has not
     as many rows in one arm as in the other: its labels cannot be exchanged."""
@@ -146,7 +146,7 @@ def shuffles(
 
 def refits(
     specifications: Sequence[Specification],
-    batches: Iterator[dict[str, Shuffled]],
+    batches: Iterator[dict[str, ShuffledSums]],
     totals: Mapping[str, CaseTotals],
     count: int,
 ) -> tuple[Floats, Floats]:
@@ -192,7 +192,7 @@ def permutation_p(observed: float, shuffled: Floats) -> float:
 
 
 def _refit(
-    specification: Specification, kept: CaseTotals, part: Whole, batch: Shuffled
+    specification: Specification, kept: CaseTotals, part: Whole, batch: ShuffledSums
 ) -> tuple[Floats, Floats]:
     from scipy.special import stdtr
 
@@ -261,14 +261,14 @@ def _islands(case: Whole, patterns: Whole, width: int) -> Iterator[_Island]:
         yield _Island(own, here, members, row.ravel()[:, None] * len(here) + column.reshape(-1, 2))
 
 
-def _empty(size: int, width: int) -> Shuffled:
+def _empty(size: int, width: int) -> ShuffledSums:
     def square() -> Floats:
         return np.zeros((size, width, width))
 
-    return Shuffled(np.zeros((size, width)), square(), square())
+    return ShuffledSums(np.zeros((size, width)), square(), square())
 
 
-def _add(made: Shuffled, some: slice, island: _Island, table: _Tables, coins: Flags) -> None:
+def _add(made: ShuffledSums, some: slice, island: _Island, table: _Tables, coins: Flags) -> None:
     """The totals of an island's cases, for some of the shuffles: the coin of each case, (b, cases)."""
     s = table.sums + coins[:, island.cases, None] * table.more
     across = s.transpose(0, 2, 1)

@@ -100,7 +100,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumptions:
     """What is assumed of the answers: see the module. Beside those that change either way for no reason, a
     share `lost` of them is lost under the level (claim `beyond`)."""
 
@@ -129,7 +129,7 @@ class DecidingTest:
 
 
 @lru_cache(maxsize=4096)
-def power(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+def power(test: DecidingTest, layout: Layout, assumed: Assumptions, effect: float) -> float:
     """The probability that `test` decides for the claim (of no effect: against it) where the difference is
     `effect` >= 0 the predicted way; of equivalence and non-inferiority where there is none, whatever `effect`
     says. Nothing is found where nothing can be estimated."""
@@ -140,7 +140,7 @@ def power(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
 
 
 @lru_cache(maxsize=4096)
-def smallest(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+def smallest(test: DecidingTest, layout: Layout, assumed: Assumptions) -> float | None:
     """The smallest difference, a proportion, that is found with probability `POWER`; of equivalence and
     non-inferiority the smallest margin that is shown where there is no difference. None where none is."""
     if test.claim in ("inside", "above"):
@@ -271,7 +271,7 @@ def _rates(test: DecidingTest, layout: Layout, effect: float) -> Floats:
     return rates
 
 
-def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
+def _totals(layout: Layout, assumed: Assumptions, rates: Floats) -> CaseTotals:
     """What is expected of all units: patterns are (stratum, block, level). Answers under two levels are one
     draw, right under both rates or under the larger one alone, but for a share that changes either way; those
     that differ in more are so with the probability `together`, else they are two."""
@@ -326,7 +326,7 @@ def coefficients_of(test: DecidingTest, layout: Layout, design: DesignMatrix) ->
     return list(design.places(*names))
 
 
-def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+def _wald(test: DecidingTest, layout: Layout, assumed: Assumptions, effect: float) -> float:
     """By the clustered logit: Student's t of one coefficient, Box's F of several, with the degrees of freedom
     that the sizes of units leave. Units that decide nothing find nothing."""
     from scipy.stats import f, ncf, nct, t
@@ -358,7 +358,7 @@ def _cases(layout: Layout) -> CaseTable:
     return CaseTable(rows, np.zeros_like(rows), cases.astype(np.int64))
 
 
-class _Simulated(NamedTuple):
+class _SimulatedStudies(NamedTuple):
     """Kinds of units by arm (reference, level), `rows` and `sums` (F, 2), and how many of each kind each of
     `STUDIES` has, sparse, (studies, F)."""
 
@@ -383,13 +383,13 @@ class _Simulated(NamedTuple):
         return flags & above(0, -margin) if test.claim == "inside" else flags
 
 
-def _studies(layout: Layout, assumed: Assumed) -> _Simulated:
+def _studies(layout: Layout, assumed: Assumptions) -> _SimulatedStudies:
     sizes = np.rint(layout.by_unit.sum(axis=1)).astype(np.int64)
     return _simulated_units(tuple(sorted(sizes[sizes > 0].tolist())), assumed)
 
 
 @lru_cache(maxsize=32)
-def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
+def _simulated_units(sizes: tuple[int, ...], assumed: Assumptions) -> _SimulatedStudies:
     """Studies in which a level changes nothing on average but for what is `lost`, of units with `sizes`
     answers under each arm."""
     from scipy.sparse import csr_matrix, hstack
@@ -408,10 +408,10 @@ def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
         moved.append(np.arange(-size, size + 1.0))
     of_size, difference = np.concatenate(kinds), np.concatenate(moved)
     sums = np.column_stack([np.maximum(-difference, 0), np.maximum(difference, 0)])
-    return _Simulated(np.column_stack([of_size, of_size]), sums, hstack(studies).tocsr())
+    return _SimulatedStudies(np.column_stack([of_size, of_size]), sums, hstack(studies).tocsr())
 
 
-def _difference(size: int, assumed: Assumed) -> Floats:
+def _difference(size: int, assumed: Assumptions) -> Floats:
     """How probable each difference of a unit is, -size to size: each of its answers takes, with the root of
     `together`, what the unit draws for all of them, else a draw of its own; a draw rises as often as it
     falls, but for what is `lost`. By the inverse of its characteristic function."""
@@ -426,7 +426,7 @@ def _difference(size: int, assumed: Assumed) -> Floats:
     return probabilities
 
 
-def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, _: float) -> float:
+def _margins(test: DecidingTest, layout: Layout, assumed: Assumptions, _: float) -> float:
     """The share of simulated studies without a difference that show the margin."""
     if layout.units < 2 or not test.margin:
         return 0.0
@@ -435,7 +435,7 @@ def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, _: float) -> 
     return _of_all_levels(test, layout.levels - 1, share)
 
 
-def _losses(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+def _losses(test: DecidingTest, layout: Layout, assumed: Assumptions, effect: float) -> float:
     """The share of simulated studies that lose `effect` and show a loss beyond the margin."""
     if layout.units < 2 or effect <= (test.margin or 0.0) or assumed.changing + effect > 1:
         return 0.0
@@ -444,7 +444,7 @@ def _losses(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float)
 
 
 @lru_cache(maxsize=4096)
-def _smallest_margin(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+def _smallest_margin(test: DecidingTest, layout: Layout, assumed: Assumptions) -> float | None:
     """By halves: a study that shows a margin shows every larger one, and is not asked again."""
     if layout.units < 2:
         return None
@@ -495,7 +495,7 @@ def _of_all_levels(test: DecidingTest, others: int, share: float) -> float:
     return float(weights @ inside**others / weights.sum())
 
 
-_POWER: dict[str, Callable[[DecidingTest, Layout, Assumed, float], float]] = {
+_POWER: dict[str, Callable[[DecidingTest, Layout, Assumptions, float], float]] = {
     "effect": _wald,
     "no_effect": _wald,
     "crossed": _wald,

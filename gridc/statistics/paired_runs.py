@@ -25,7 +25,7 @@ from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.exact_tests import mcnemar_two_sided
-from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum, power, smallest
+from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum, power, smallest
 from gridc.statistics.margins import beyond
 from gridc.statistics.verdicts import POWER
 
@@ -243,7 +243,7 @@ def change_limits(units: PairedUnits, alpha: float) -> tuple[float, float] | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Discernible:
+class DetectableLoss:
     """What so many units can show, before any answer: the smallest true `loss` that is found to be beyond the
     margin, and the smallest `margin` that is shown where nothing changed, each with probability `POWER`; None
     where none is."""
@@ -260,17 +260,17 @@ def sight(
     changing: float,
     together: float,
     binary: bool = True,
-) -> Discernible:
+) -> DetectableLoss:
     """Of units with so many items, where a share `changing` of the answers changes for no reason; what units
     hold changes `together` (`expected_power`). A loss is tested at `each` (of several benchmarks), its
     absence at `alpha`; `binary` as `PairedUnits` has it."""
     layout = _layout(sizes)
-    assumed = Assumed(changing, together)
+    assumed = Assumptions(changing, together)
     beyond = None
     if margin is not None:
         beyond = smallest(DecidingTest("beyond", "less", each, margin, binary), layout, assumed)
     shown = DecidingTest("above", "greater", alpha, binary=binary)
-    return Discernible(beyond, smallest(shown, layout, assumed))
+    return DetectableLoss(beyond, smallest(shown, layout, assumed))
 
 
 def units_needed(
@@ -286,7 +286,7 @@ def units_needed(
     if not sizes or margin <= 0:
         return None
     test = DecidingTest("above", "greater", alpha, margin, binary)
-    assumed = Assumed(changing, together)
+    assumed = Assumptions(changing, together)
 
     def enough(count: int) -> bool:
         layout = _layout(np.resize(np.sort(sizes), count).tolist())

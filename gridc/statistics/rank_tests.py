@@ -43,7 +43,7 @@ def concordance(table: ArrayLike) -> Concordance | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchanged:
+class RangeByChance:
     """A range of column means where each row's values change their places at random: its mean, the 95th
     percentile, and the share of draws (the table itself among them) with a range as wide as the table's."""
 
@@ -53,7 +53,7 @@ class Exchanged:
     draws: int
 
 
-def exchanged_range(sums: Whole, total: int, draws: int, seed: int) -> Exchanged:
+def exchanged_range(sums: Whole, total: int, draws: int, seed: int) -> RangeByChance:
     """What of max - min of the column means a table (rows, columns) of whole numbers would show if each of
     its rows did not depend on the column: the values of a row are permuted, each row by itself. Column means
     are sums / `total`."""
@@ -63,7 +63,7 @@ def exchanged_range(sums: Whole, total: int, draws: int, seed: int) -> Exchanged
         [np.ptp(random.permuted(sums, axis=1).sum(axis=0)) for _ in range(draws)], dtype=np.int64
     )
     upper = int(np.sort(ranges)[min(draws - 1, int(np.ceil(0.95 * draws)) - 1)])
-    return Exchanged(
+    return RangeByChance(
         float(ranges.mean()) / total,
         upper / total,
         (1 + int((ranges >= observed).sum())) / (1 + draws),

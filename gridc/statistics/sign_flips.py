@@ -148,7 +148,7 @@ def without_skew(sums: Floats, cubes: Floats, units: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Identical:
+class IdenticalModels:
     """rho_flip of models that agree on average, given how often they differ: both models' outcomes are
     exchanged at random, unit by unit, the same exchange in all configurations. The observed discordance is
     kept. `at_least` is the share of exchanges with at least the observed rho_flip, the observed one counted
@@ -160,13 +160,13 @@ class Identical:
     at_least: float
 
 
-def identical(sums: Floats, observed: Fraction) -> Identical:
+def identical(sums: Floats, observed: Fraction) -> IdenticalModels:
     """The reference distribution from the flipped sums of the configurations of a scope."""
     size, number = sums.shape
     least = np.minimum((sums > 0).sum(axis=0), (sums < 0).sum(axis=0))
     ordered = np.sort(least)
     reached = int((least * observed.denominator >= observed.numerator * size).sum())
-    return Identical(
+    return IdenticalModels(
         number,
         digits(int(least.sum()) / number / size),
         digits(int(ordered[min(number - 1, int(0.95 * number))]) / size),

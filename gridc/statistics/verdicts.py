@@ -171,7 +171,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedItems:
     """What is asked under every level: of each part (a benchmark) how many items each of its units has, and
     how often each is answered in each of `blocks`. `numbers` of the units of each part say which are one unit
     (`merged`)."""
@@ -195,7 +195,7 @@ class Asked:
 
 
 def outcome_p_values(
-    rule: Rule, planned: Asked, design: DesignMatrix, columns: Sequence[int], rise: int, fall: int
+    rule: Rule, planned: AskedItems, design: DesignMatrix, columns: Sequence[int], rise: int, fall: int
 ) -> tuple[float, float]:
     """p of support and of refutation where, from the reference to every level, `rise` items become right and
     `fall` wrong with all their answers, spread over the units as evenly as their sizes allow: along doses
@@ -228,7 +228,7 @@ def outcome_p_values(
     return rule.p_values(Evidence(by_arm, range(1, planned.levels), 0, joint_p, sides))
 
 
-def _check(planned: Asked, by_arm: CaseTable, level: int) -> Agreement:
+def _check(planned: AskedItems, by_arm: CaseTable, level: int) -> Agreement:
     """What a report checks of a level, or of a slope; of an interaction nothing."""
     if planned.interaction:
         return None, None
@@ -238,7 +238,7 @@ def _check(planned: Asked, by_arm: CaseTable, level: int) -> Agreement:
 
 
 def witnesses(
-    rule: Rule, planned: Asked, design: DesignMatrix, columns: Sequence[int]
+    rule: Rule, planned: AskedItems, design: DesignMatrix, columns: Sequence[int]
 ) -> Mapping[Verdict, RiseFall]:
     """For each verdict that some outcome reaches, the one with the fewest changes: all one way, or as many up
     as down. The deciding functions are asked on a grid of outcomes and, between two that differ, by
@@ -297,7 +297,7 @@ def _order(sizes: tuple[int, ...]) -> NDArray[np.int64]:
     return ordered
 
 
-def _table(planned: Asked, rise: int, fall: int) -> CaseTable:
+def _table(planned: AskedItems, rise: int, fall: int) -> CaseTable:
     """The units by kind; patterns are (part, block, level)."""
     parts, width = len(planned.sizes), planned.blocks * planned.levels
     everything = sum(map(sum, planned.sizes))

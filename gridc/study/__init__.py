@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
-    from gridc.study.viewing import Exported
+    from gridc.study.viewing import ExportedPages
 
 __all__ = [
     "AnyPath",
@@ -568,7 +568,7 @@ def view_pages(
     data: AnyPath | None = None,
     out: AnyPath | None = None,
     models: AnyPath | None = None,
-) -> "Exported":
+) -> "ExportedPages":
     """Write the pages of `view` as files into a new folder, at most so many, those near the start first.
     `progress` is told how many are written."""
     from gridc.study.viewing import write_pages

@@ -57,7 +57,7 @@ class Beginning:
         models: Sequence[str],
         benchmarks: Sequence[str],
         statements: "FileStatements | None" = None,
-    ) -> "Begun":
+    ) -> "DraftReport":
         """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
         nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
         folder = self.spec.absolute().parent
@@ -90,7 +90,7 @@ class Beginning:
         write_atomic(self.schema, jsonschema.text())
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
-        return Begun((*seen, *stamped), ahead, tuple(_to_install(models)))
+        return DraftReport((*seen, *stamped), ahead, tuple(_to_install(models)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class DraftReport:
     """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), and what has
     to be installed before a model can be asked (`install`)."""
 

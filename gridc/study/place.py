@@ -9,8 +9,8 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
-    from gridc.compiler.frontend.read import Checked
-    from gridc.compiler.lock.deviations import Reconciled
+    from gridc.compiler.frontend.read import CheckedSpec
+    from gridc.compiler.lock.deviations import Reconciliation
     from gridc.compiler.lock.lock import Lock
 
 
@@ -44,13 +44,13 @@ class Place:
 
         return resolve_spec(self.spec, self.data, False, self.models)
 
-    def checked(self) -> "Checked":
+    def checked(self) -> "CheckedSpec":
         """The spec alone, checked; nothing that it names is read. Raises `SpecError`."""
         from gridc.compiler.frontend.read import read_spec
 
         return read_spec(self.spec, self.data, self.models)
 
-    def store(self, compiled: "Checked | Compiled") -> Path:
+    def store(self, compiled: "CheckedSpec | Compiled") -> Path:
         """The path of the study's store. Raises `StoreError` (GC605) where the results folder is a link:
         whoever made the study would choose where this person's files are written."""
         if self.results is not None:
@@ -79,7 +79,7 @@ class Place:
         compiled = self.compiled(online)
         return compiled, require_lock(compiled)
 
-    def reconciled(self, online: bool = False) -> "tuple[Compiled, Lock, Reconciled]":
+    def reconciled(self, online: bool = False) -> "tuple[Compiled, Lock, Reconciliation]":
         """The same, and what departs from the lock. Raises `StampError` too with each departure that the log
         does not explain."""
         from gridc.compiler.lock.deviations import require_reconciled

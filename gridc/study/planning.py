@@ -8,7 +8,7 @@ from typing import Any
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import KINDS, kind_of
 from gridc.compiler.inputs.prices import paid_prices
-from gridc.compiler.lock.deviations import Against
+from gridc.compiler.lock.deviations import PlanDifference
 from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lowering.estimate import shared_words
@@ -48,7 +48,7 @@ class PlanReport:
 
     manifest: Manifest
     prospects: Mapping[str, Any]
-    against: Against | None
+    against: PlanDifference | None
     leaves: tuple[str, ...] = ()
     references: Mapping[str, int] = field(default_factory=dict)
 

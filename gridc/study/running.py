@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.read import Checked
+from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
@@ -27,11 +27,11 @@ from gridc.runtime import run as executing
 from gridc.runtime.adaptive import ChosenSamples
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Engine
-from gridc.runtime.run import Finished, RunStep, Watch
+from gridc.runtime.run import RunResult, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.events import Witnessed
 from gridc.runtime.store.opening import begun
-from gridc.runtime.store.reader import ModelPace, Progress, Spent
+from gridc.runtime.store.reader import AnswerWork, ModelPace, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.models import engine_kind
 from gridc.schema.spec import Spec
@@ -39,11 +39,11 @@ from gridc.study.place import Place, RayCluster
 from gridc.study.stamping import make_stamp
 
 __all__ = [
+    "AnswerWork",
     "Consentable",
     "RaceReport",
     "RunReport",
     "RunStep",
-    "Spent",
     "StatusReport",
     "certify_until_decided",
     "merge",
@@ -82,10 +82,10 @@ def _resumed(place: Place, compiled: Compiled, allow: Collection[str], ask: Ask)
     return _required(place, compiled, allow, ask)
 
 
-def _required(place: Place, study: Checked | Compiled, allow: Collection[str], ask: Ask) -> Consents:
+def _required(place: Place, study: CheckedSpec | Compiled, allow: Collection[str], ask: Ask) -> Consents:
     consent.require_known(study.spec, study.source)
     consent.require_keys(study.spec, study.source)
-    references = study.references if isinstance(study, Checked) else study.checked.references
+    references = study.references if isinstance(study, CheckedSpec) else study.checked.references
     wanted: tuple[Consentable, ...] = (*consent.leaving(study.spec), *references.scorers.values())
     return consent.obtain(wanted, place.spec.parent, allow, ask)
 
@@ -95,7 +95,7 @@ class RunReport:
     """What a run or a merge came to, and in which store. `models` gives the study's names of its models, by
     digest."""
 
-    finished: Finished
+    finished: RunResult
     store: Path
     models: Mapping[str, str]
 
@@ -118,7 +118,7 @@ class StatusReport:
     stamp: str
     progress: Progress
     pace: tuple[ModelPace, ...]
-    spent: tuple[Spent, ...]
+    spent: tuple[AnswerWork, ...]
     models: Mapping[str, str]
     last: datetime | None
     follows: bool

@@ -10,10 +10,10 @@ from typing import Any
 
 from gridc.compiler.instrument.propagation import (
     COLUMNS,
-    Original,
+    OriginalTask,
     StepShares,
     SubCall,
-    Traced,
+    TracedCall,
     shares,
     table_row,
     trace,
@@ -103,7 +103,7 @@ def propagation(calls: Path | Iterable[Mapping[str, Any]], tasks: Path | None = 
     return Propagation(tuple(shares(_traced(number, row, known) for number, row in rows)))
 
 
-def _traced(number: int, row: Mapping[str, Any], tasks: Mapping[str, Original]) -> Traced:
+def _traced(number: int, row: Mapping[str, Any], tasks: Mapping[str, OriginalTask]) -> TracedCall:
     item = _named(row, "item")
     stated = row.get("task")
     if stated is not None:
@@ -148,7 +148,7 @@ def _last(pair: Any) -> Any:
     return pair[-1] if isinstance(pair, list) and pair else None
 
 
-def _tasks(path: Path) -> Iterator[tuple[str, Original]]:
+def _tasks(path: Path) -> Iterator[tuple[str, OriginalTask]]:
     for number, row in _lines(path):
         item = _named(row, "item")
         if item is None:
@@ -156,7 +156,7 @@ def _tasks(path: Path) -> Iterator[tuple[str, Original]]:
         yield str(item), _original(number, row)
 
 
-def _original(number: int, stated: Any) -> Original:
+def _original(number: int, stated: Any) -> OriginalTask:
     """A task: its `question`, and where it has them `system`, `options`, and the instructions."""
     question = stated.get("question", stated.get("prompt")) if isinstance(stated, dict) else None
     if not isinstance(question, str):
@@ -169,7 +169,7 @@ def _original(number: int, stated: Any) -> Original:
     system = stated.get("system", stated.get("system_prompt"))
     if not isinstance(system, str | None):
         raise _unreadable(number, "`system` of a task is a text")
-    return Original(
+    return OriginalTask(
         question,
         system,
         _texts(number, "options", options),

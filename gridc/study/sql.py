@@ -5,10 +5,10 @@ from typing import Any
 
 from gridc.compiler.lock.lock import stamp_of
 from gridc.reports.exchange.table_files import harmless
-from gridc.runtime.store.queries import Queries, Relation, Selected
+from gridc.runtime.store.queries import Queries, QueryRows, Relation
 from gridc.study.place import Place, operand
 
-__all__ = ["Queries", "QueryResult", "Relation", "Selected", "harmless", "queries", "sql"]
+__all__ = ["Queries", "QueryResult", "QueryRows", "Relation", "harmless", "queries", "sql"]
 
 
 @dataclass(frozen=True, slots=True)

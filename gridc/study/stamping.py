@@ -17,7 +17,7 @@ from gridc.compiler.lock.anchor import (
     ties,
     time_stamp,
 )
-from gridc.compiler.lock.deviations import Reconciled, brief, reconcile, require_current, require_same
+from gridc.compiler.lock.deviations import Reconciliation, brief, reconcile, require_current, require_same
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
 from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
@@ -92,7 +92,7 @@ class StampDeviations:
 
     stamp: str
     log: Path
-    reconciled: Reconciled
+    reconciled: Reconciliation
     observed: tuple[str, ...] | None
     added: int | None = None
     uncovered: str | None = None

@@ -21,7 +21,7 @@ from gridc.files import cache_folder, write_atomic
 from gridc.study.place import Place
 
 if TYPE_CHECKING:
-    from gridc.compiler.frontend.read import Checked
+    from gridc.compiler.frontend.read import CheckedSpec
     from gridc.runtime.run import Watch
 
 
@@ -49,7 +49,7 @@ def recall(place: Place) -> ValidSpec | None:
     return verdict
 
 
-def keep(place: Place, checked: "Checked", verdict: ValidSpec) -> None:
+def keep(place: Place, checked: "CheckedSpec", verdict: ValidSpec) -> None:
     """Keep the verdict on a valid spec."""
     path = _place(place)
     if path is None or checked.plugins:
@@ -87,7 +87,7 @@ def _gridc() -> Iterator[str]:
             yield from (f"{name} {_state(Path(root, name))}" for name in sorted(names) if "." in name)
 
 
-def _named(checked: "Checked") -> Iterator[Path]:
+def _named(checked: "CheckedSpec") -> Iterator[Path]:
     """The files and folders beside the spec, or under the data folder, that the spec names."""
     from gridc.compiler.frontend.references import prompt_references, rubrics
 

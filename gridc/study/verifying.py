@@ -11,9 +11,9 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.numbers import percent
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
-from gridc.reports.verification import Verified
+from gridc.reports.verification import VerifiedStudy
 from gridc.reports.verification import verify as recompute
-from gridc.runtime.rerun import Draw, Repeated, of_providers
+from gridc.runtime.rerun import Draw, RepeatedCalls, of_providers
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
@@ -32,7 +32,7 @@ class Verification:
     lock_ties: tuple[Anchor, ...]
     results_ties: tuple[Anchor, ...]
     draw: Draw | None = None
-    repeated: tuple[Repeated, ...] = ()
+    repeated: tuple[RepeatedCalls, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         about = {"stamp": self.stamp} if self.bundle is None else {"bundle": str(self.bundle)}
@@ -76,11 +76,11 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
     return replace(verified, checked=checked, draw=draw, repeated=tuple(rows))
 
 
-def _verification(found: Verified, stamp: str | None = None, bundle: Path | None = None) -> Verification:
+def _verification(found: VerifiedStudy, stamp: str | None = None, bundle: Path | None = None) -> Verification:
     return Verification(stamp, bundle, found.checked, found.complete, found.lock_ties, found.results_ties)
 
 
-def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[Repeated]:
+def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[RepeatedCalls]:
     """What repeating the drawn calls came to. Raises `VerificationError` (GC708) for calls whose answers are
     not those that are stored."""
     rows, stamp = list(repeat(compiled, store, draw)), Plan(compiled.study).study_digest
@@ -101,7 +101,7 @@ def _drawn(draw: Draw) -> str:
     return f"calls to make again were drawn with seed {draw.seed}, which was given and so could be foreseen"
 
 
-def _lines(row: Repeated) -> Iterator[str]:
+def _lines(row: RepeatedCalls) -> Iterator[str]:
     moved = ""
     if row.max_moved is not None:
         moved = f"; log-likelihoods moved by at most {row.max_moved:.1e} nats"

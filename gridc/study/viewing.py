@@ -22,11 +22,11 @@ from gridc.study.recorded import certify, is_of_logs
 from gridc.viewer import server
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import MOST_PAGES, Exported, export
+from gridc.viewer.server import MOST_PAGES, ExportedPages, export
 from gridc.viewer.store import Tags
 from gridc.viewer.view import OpenStore
 
-__all__ = ["MOST_PAGES", "Exported", "serve_pages", "write_pages"]
+__all__ = ["MOST_PAGES", "ExportedPages", "serve_pages", "write_pages"]
 
 
 def serve_pages(places: list[Place], port: int, ready: Callable[[str], None]) -> None:
@@ -36,7 +36,9 @@ def serve_pages(places: list[Place], port: int, ready: Callable[[str], None]) ->
         server.serve(viewer, server.listen(port), lambda root: ready(root + start.removeprefix("/")))
 
 
-def write_pages(places: list[Place], folder: Path, most: int, progress: Callable[[int], None]) -> Exported:
+def write_pages(
+    places: list[Place], folder: Path, most: int, progress: Callable[[int], None]
+) -> ExportedPages:
     """The pages as files in a new folder."""
     with _opened(places) as (viewer, _):
         return export(viewer, folder, most, progress)

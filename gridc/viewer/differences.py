@@ -24,7 +24,7 @@ ORDERS = {"": "largest difference first", "study": "in the order of the study"}
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class CellPair:
     """A cell of the first store, and the same place of the grid in the second. `points` is the second score
     minus the first in points of a hundred; None where one is not measured in full."""
 
@@ -66,7 +66,7 @@ def page(view: View) -> dict[str, Any]:
     }
 
 
-def shared(a: StoredStudy, b: StoredStudy) -> Iterator[Both]:
+def shared(a: StoredStudy, b: StoredStudy) -> Iterator[CellPair]:
     """The cells that both have, matched by place, whatever the order of their axes. Two studies of one model
     each match whatever it is called, as for `gridc compare`."""
     alone = len(a.models) == len(b.models) == 1
@@ -75,7 +75,7 @@ def shared(a: StoredStudy, b: StoredStudy) -> Iterator[Both]:
         return "" if alone else cell.model, cell.benchmark, frozenset(cell.levels.items())
 
     there = {where(cell): cell for cell in b.cells}
-    yield from (Both(cell, there[where(cell)]) for cell in a.cells if where(cell) in there)
+    yield from (CellPair(cell, there[where(cell)]) for cell in a.cells if where(cell) in there)
 
 
 def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
@@ -97,7 +97,7 @@ DIFFER = {
 
 
 @dataclass(frozen=True, slots=True)
-class OfItem:
+class ItemSamples:
     """The samples of an item in a cell, by replicate: option chosen and score, None where there is none."""
 
     choices: tuple[int | None, ...]
@@ -118,8 +118,8 @@ class ItemPair:
     """An item that both cells ask."""
 
     item: str
-    a: OfItem
-    b: OfItem
+    a: ItemSamples
+    b: ItemSamples
 
     def is_(self, differ: str) -> bool:
         """Whether it is one of those that `DIFFER` names."""
@@ -134,7 +134,7 @@ class ItemPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DifferencePage:
     """A page of item pairs. `before` and `after` are the items at which the pages around it begin or end."""
 
     rows: tuple[ItemPair, ...]
@@ -157,7 +157,7 @@ def differing(
     differ: str,
     after: str | None = None,
     before: str | None = None,
-) -> Differing:
+) -> DifferencePage:
     """A page of the items of both cells, behind the item `after` or before the item `before`."""
     if differ not in DIFFER:
         raise absent(f"`{differ}` is not a value of `differ`")
@@ -180,7 +180,9 @@ def differing(
     first, last = (rows[0].item, rows[-1].item) if rows else (before or after, before or after)
     onward = (first if back else last) if full else reached
     came = (last if back else first) if (after or before) else None
-    return Differing(tuple(rows), onward if back else came, came if back else onward, reached is not None)
+    return DifferencePage(
+        tuple(rows), onward if back else came, came if back else onward, reached is not None
+    )
 
 
 def differing_page(
@@ -229,7 +231,9 @@ def _pairs(
             b = next(others, None)
 
 
-def _items(moment: Moment, cell: StoredCell, place: str | None, back: bool) -> Iterator[tuple[str, OfItem]]:
+def _items(
+    moment: Moment, cell: StoredCell, place: str | None, back: bool
+) -> Iterator[tuple[str, ItemSamples]]:
     sign, order = ("<", "DESC") if back else (">", "ASC")
     here, values = ("", []) if place is None else (f" AND item {sign} ?", [place])
     rows = moment.rows(
@@ -239,4 +243,4 @@ def _items(moment: Moment, cell: StoredCell, place: str | None, back: bool) -> I
     )
     for item, group in groupby(rows, itemgetter(0)):
         outcomes = list(group)[:: -1 if back else 1]
-        yield item, OfItem(tuple(o[1] for o in outcomes), tuple(o[2] for o in outcomes), cell.scale)
+        yield item, ItemSamples(tuple(o[1] for o in outcomes), tuple(o[2] for o in outcomes), cell.scale)

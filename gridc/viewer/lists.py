@@ -196,7 +196,7 @@ class ListedSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListPage:
     """A page of a list. `before` and `after` are the places of the pages around it, None at an end. `partial`
     says that the time was over before the page was full: the next one begins where this one stopped."""
 
@@ -225,7 +225,7 @@ def listed(
     filters: Filters,
     place: ListPosition | None,
     cells: Sequence[StoredCell] | None = None,
-) -> Listed:
+) -> ListPage:
     """A page of the samples that pass the filters, of these cells or of all that pass."""
     chosen = filters.cells(study) if cells is None else list(cells)
     walk = _by_item if filters.sort == "item" else _by_cell
@@ -252,7 +252,7 @@ def listed(
     further = _facing(ends[0] if back else ends[1], back) if full else reached
     came = _facing(ends[1] if back else ends[0], not back) if place is not None else None
     before, after = (further if onward else None, came) if back else (came, further if onward else None)
-    return Listed(rows, before, after, reached is not None)
+    return ListPage(rows, before, after, reached is not None)
 
 
 def _facing(place: ListPosition | None, back: bool) -> ListPosition | None:

@@ -212,7 +212,7 @@ MOST_PAGES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedPages:
     """What was written: the folder, how many pages, and how many further pages links would lead to."""
 
     folder: Path
@@ -220,7 +220,7 @@ class Exported:
     left_out: int
 
 
-def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], None]) -> Exported:
+def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], None]) -> ExportedPages:
     """Write pages into a new folder; it appears whole or not at all. `progress` is told how many are written.
 
     Raises `UsageError` (GC000) where the folder exists.
@@ -248,7 +248,7 @@ def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], No
             progress(pages)
         for name in ASSETS:
             (draft / name).write_bytes(asset(name))
-    return Exported(folder, pages, len(left_out))
+    return ExportedPages(folder, pages, len(left_out))
 
 
 def _name(path: str) -> str:

@@ -14,7 +14,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.budget_design import DesignAnswer, DesignRequest, cheapest_design, lowered_cost
 from gridc.compiler.preflight.falsifiability import parts_of, prospects
 from gridc.diagnostics.errors import UsageError
-from gridc.statistics.expected_power import Assumed
+from gridc.statistics.expected_power import Assumptions
 from tests.compiler.conftest import questions
 
 Make = Callable[..., Compiled]
@@ -88,7 +88,7 @@ def test_what_the_plan_finds_4_times_in_5_a_design_of_all_its_items_decides(
     assert least is not None
     parts = parts_of(compiled.study, hypothesis, plan.survey.hypothesis[0])
     assert parts is not None
-    spec, assumed = compiled.spec, Assumed(0.1, 0.1)
+    spec, assumed = compiled.spec, Assumptions(0.1, 0.1)
     design = PlannedTest(spec, strictest_level(spec, hypothesis), spec.graded, parts)
     chances = [
         kind_of(hypothesis).power_at(hypothesis, design, (least + more) / 100, assumed)

@@ -10,7 +10,7 @@ from scipy.stats import f, ncf, nct, t
 
 from gridc.compiler.hypotheses import strictest_level
 from gridc.compiler.hypotheses.kind import TOGETHER
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -18,14 +18,14 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import manifest, prospects
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.hypotheses import DECISIONS
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
 from gridc.schema.spec import Spec
 from gridc.statistics.case_totals import case_table, collapse
 from gridc.statistics.clustered_logit import Jackknife, NotEstimable, fit, maximum
 from gridc.statistics.expected_power import (
     FLIPPED,
-    Assumed,
+    Assumptions,
     DecidingTest,
     Layout,
     Stratum,
@@ -73,7 +73,7 @@ def spec_of(**hypothesis: Any) -> Spec:
 def items_of(benchmark: str, size: int) -> Items:
     names = [f"{benchmark}{number:04}" for number in range(size)]
     items = tuple(Item(name, f"{name}?", ("yes", "no"), 0, name) for name in names)
-    return Items(items, (), Loaded(items, {"items": "0" * 64}))
+    return Items(items, (), LoadedItems(items, {"items": "0" * 64}))
 
 
 def plan_of(spec: Spec) -> Plan:
@@ -142,7 +142,7 @@ def share_decided(kind: str, stated: dict[str, Any], effect: float, changing: fl
             ones = np.ones_like(right)
             stored[cell.key] = CellOutcomes(names, ones, ones, ones, right, right)
         nothing: Any = None
-        measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+        measured = MeasuredStudy(spec, Samples(plan, stored), [], nothing, nothing, True)
         decided = DECISIONS[hypothesis.kind].decide(measured, hypothesis)
         p = decided.refute if hypothesis.kind == "null_control" else decided.support
         found += p <= level
@@ -186,7 +186,7 @@ def test_one_level_of_one_model_is_the_paired_t_test() -> None:
     """Closed form: 400 pairs of which .2 change beside the effect d, so that a pair's variance is .2 + d -
     d^2; and with six models whose changes correlate a tenth, 1.5 / 6 of it."""
     for answered, spread in ((1, 1.0), (6, 1.5 / 6)):
-        layout, assumed = Layout((Stratum((answered,) * 400),), 2), Assumed(0.2, 0.1)
+        layout, assumed = Layout((Stratum((answered,) * 400),), 2), Assumptions(0.2, 0.1)
         for effect in (0.02, 0.05, 0.08):
             error = sqrt((0.2 + effect - effect**2) * spread / 400)
             cut = t.isf(0.025, 399)
@@ -212,7 +212,7 @@ def test_a_difference_is_found_as_often_as_was_promised(name: str) -> None:
     """Answers rise with the effect and half of what changes, and fall with the other half: as the plan says
     it in words, and not as it computes it."""
     sizes, changing = KEPT[name]
-    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumed(changing, 0.1)
+    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumptions(changing, 0.1)
     effect = smallest(test, Layout((Stratum(sizes),), 2), assumed)
     assert effect is not None
     random, runs, found = np.random.default_rng(21), 1500, 0
@@ -241,7 +241,7 @@ def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
     """Four groups of 100 pairs of which one rises by d: the spread of four means about their mean, by Box's F
     of their variances, which are .3 a pair, and .3 + d - d^2 in the group that rises."""
     layout, effect = Layout((Stratum((1,) * 100),) * 4, 2, by="stratum"), 0.1
-    found = power(DecidingTest("crossed", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
+    found = power(DecidingTest("crossed", "two-sided", 0.05), layout, Assumptions(0.3, 0.0), effect)
     about = np.eye(4) - 1 / 4
     own = about @ np.diag([0.3 + effect - effect**2, 0.3, 0.3, 0.3]) @ about / 100
     shift = about @ np.array([effect, 0, 0, 0])
@@ -255,25 +255,25 @@ def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
 def test_more_of_everything_is_more_power() -> None:
     """More units and more answers that are not the same find less; more changes find more only."""
     test, few = DecidingTest("effect", "two-sided", 0.05), Layout((Stratum((2,) * 100),), 3)
-    least = smallest(test, few, Assumed(0.1, 0.1))
+    least = smallest(test, few, Assumptions(0.1, 0.1))
     assert least is not None
     for layout, assumed in (
-        (Layout((Stratum((2,) * 200),), 3), Assumed(0.1, 0.1)),
-        (Layout((Stratum((6,) * 100),), 3), Assumed(0.1, 0.1)),
-        (few, Assumed(0.1, 0.0)),
-        (few, Assumed(0.05, 0.1)),
+        (Layout((Stratum((2,) * 200),), 3), Assumptions(0.1, 0.1)),
+        (Layout((Stratum((6,) * 100),), 3), Assumptions(0.1, 0.1)),
+        (few, Assumptions(0.1, 0.0)),
+        (few, Assumptions(0.05, 0.1)),
     ):
         less = smallest(test, layout, assumed)
         assert less is not None and less < least
-    as_one = smallest(test, few, Assumed(0.1, 1.0))
+    as_one = smallest(test, few, Assumptions(0.1, 1.0))
     assert as_one == pytest.approx(
-        smallest(test, Layout((Stratum((1,) * 100),), 3), Assumed(0.1, 1.0)), rel=0.01
+        smallest(test, Layout((Stratum((1,) * 100),), 3), Assumptions(0.1, 1.0)), rel=0.01
     )
     assert (
         smallest(
             DecidingTest("crossed", "two-sided", 0.05),
             Layout((Stratum((1,) * 5),), 4, by=4),
-            Assumed(0.3, 0.1),
+            Assumptions(0.3, 0.1),
         )
         is None
     )
@@ -346,7 +346,7 @@ def test_units_of_unequal_sizes_keep_what_is_promised_of_them(exponent: float) -
     random, runs = np.random.default_rng(3), 400
     drawn = random.pareto(exponent, 60) + 1
     sizes = np.maximum(1, np.round(8 * drawn / drawn.mean())).astype(int)
-    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumed(0.2, 0.1)
+    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumptions(0.2, 0.1)
     found = smallest(test, Layout((Stratum(tuple(map(float, sizes))),), 2), assumed)
     equal = smallest(test, Layout((Stratum((float(sizes.mean()),) * 60),), 2), assumed)
     assert found is not None and equal is not None

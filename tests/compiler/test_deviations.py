@@ -10,7 +10,7 @@ from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.lock.deviations import (
     ABSENT,
     Departure,
-    Reconciled,
+    Reconciliation,
     covers,
     departures,
     log_path,
@@ -47,7 +47,7 @@ def lock(compiled: Compile, small: Path) -> Lock:
     return make_lock(compiled().study, small)
 
 
-def codes(result: Reconciled) -> list[str]:
+def codes(result: Reconciliation) -> list[str]:
     return [each.code for each in result.findings]
 
 

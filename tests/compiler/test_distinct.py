@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.grid.cells import CHUNK, RECORD, Distinct
+from gridc.compiler.grid.cells import CHUNK, RECORD, DistinctCounter
 
 RECORDS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=120)
 LIMITS = st.sampled_from([1, 7 * RECORD, 1 << 20])
@@ -23,7 +23,7 @@ def test_digests_are_counted_under_the_number_they_came_with_first(
     records: list[tuple[int, int]], limit: int
 ) -> None:
     first: dict[int, int] = {}
-    with Distinct(limit) as seen:
+    with DistinctCounter(limit) as seen:
         for name, number in records:
             seen.add(digest(name), number)
             first.setdefault(name, number)
@@ -35,7 +35,7 @@ def test_digests_are_counted_under_the_number_they_came_with_first(
 def test_what_two_have_in_common(
     left: list[tuple[int, int]], right: list[tuple[int, int]], limit: int
 ) -> None:
-    with Distinct(limit) as one, Distinct(limit) as other:
+    with DistinctCounter(limit) as one, DistinctCounter(limit) as other:
         for name, number in left:
             one.add(digest(name), number)
         for name, _ in right:
@@ -46,7 +46,7 @@ def test_what_two_have_in_common(
 
 @given(st.lists(st.integers(0, 20), max_size=60), LIMITS)
 def test_a_digest_that_comes_again_names_its_first_and_itself(names: list[int], limit: int) -> None:
-    with Distinct(limit) as seen:
+    with DistinctCounter(limit) as seen:
         for number, name in enumerate(names):
             seen.add(digest(name), number)
         expected = [(names.index(name), number) for number, name in enumerate(names)]
@@ -56,7 +56,7 @@ def test_a_digest_that_comes_again_names_its_first_and_itself(names: list[int], 
 @pytest.mark.parametrize("count", [0, 1, 5000])
 def test_spilled_records_do_not_stay_in_memory(count: int) -> None:
     limit = 100 * RECORD
-    with Distinct(limit) as seen:
+    with DistinctCounter(limit) as seen:
         for number in range(count):
             seen.add(digest(number))
             assert sum(map(len, seen._buffers)) < limit
@@ -67,7 +67,7 @@ def test_spilled_records_do_not_stay_in_memory(count: int) -> None:
 def test_a_digest_that_comes_again_and_again_is_never_held_at_once(limit: int) -> None:
     """All of its records are in one partition: a prompt that every cell of a plan asks."""
     count = 20_000
-    with Distinct(limit) as seen:
+    with DistinctCounter(limit) as seen:
         for _ in range(count):
             seen.add(digest(7))
         tracemalloc.start()

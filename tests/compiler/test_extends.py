@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.expansion import Expanded, expanded, expanded_text
+from gridc.compiler.frontend.expansion import ExpandedSpec, expanded, expanded_text
 from gridc.compiler.frontend.source import parse, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.anchor import anchors
@@ -102,7 +102,7 @@ def test_the_expanded_text_is_the_same_study_in_one_file(name: str) -> None:
 def test_every_part_of_an_expanded_spec_stands_in_the_file_that_has_its_line() -> None:
     """Each value is found again at the place that a finding about it would show."""
     source = expanded(read(ROOT / "specs" / "scaffold_safety.toml"))
-    assert isinstance(source, Expanded)
+    assert isinstance(source, ExpandedSpec)
     texts = {str(file.path): file.path.read_text("utf-8").split("\n") for file in source.files}
     files: set[str] = set()
     for path, value in leaves(source.values):

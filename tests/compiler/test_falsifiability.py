@@ -20,7 +20,7 @@ from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.schema.inference import RankingHypothesis
 from gridc.statistics.betting import log_e_values, p_values, stakes
-from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum
+from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum
 from tests.compiler.conftest import make_model, questions
 from tests.statistics.test_expected_power import share_shown
 from tests.worlds.games import contrast as contrast_of
@@ -200,7 +200,7 @@ def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_a
 
 
 def test_what_no_test_is_of_is_promised_no_verdict(roomy: Make) -> None:
-    """An outcome that is no mean over items is measured, and every estimator leaves it open."""
+    """An outcome that is not a mean over items is measured, and every estimator leaves it open."""
     spec = roomy(FORTY, TESTED, contrast("difference", 'side = "less"')).study.spec
     stated = next(hypothesis for hypothesis in spec.hypothesis if hypothesis.id == "H")
     of_bias = stated.model_copy(update={"outcome": "bias_ambiguous"})
@@ -354,7 +354,7 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
     json.dumps(told)
     least = told["hypotheses"][0]["power"]["detectable_pp"]["0.1"]
     test = DecidingTest("inside", "two-sided", 0.05, least / 100)
-    share = share_shown(test, Layout((Stratum((4.0,) * 6),), 2), Assumed(0.1, 0.1))
+    share = share_shown(test, Layout((Stratum((4.0,) * 6),), 2), Assumptions(0.1, 0.1))
     assert share == pytest.approx(0.8, abs=0.09)
     assert told["notes"] == [
         f"H: its margin of 15 pp is below the {least} pp that 6 items can show when 10 % of the answers "

@@ -421,7 +421,7 @@ def test_evalplus_of_base_tests_alone_and_before_0_3(tmp_path: Path) -> None:
     assert [row[2] for row in answers(logs, "plus")] == [0, 0]
     written(path, {"date": "", "hash": "", "eval": {"HumanEval/0": dict(old, base=[["maybe", []]] * 2)}})
     wrong = refused(path)
-    assert (wrong.code, wrong.message) == ("GC672", "HumanEval/0: `maybe` is no status")
+    assert (wrong.code, wrong.message) == ("GC672", "HumanEval/0: `maybe` is not a status")
 
 
 # OpenAI evals

@@ -450,7 +450,7 @@ def test_hostile_zip_files(tmp_path: Path) -> None:
     assert states(logs, "s") == {"read": 2, "unscored": 1}, "the literal NaN is a score that was not given"
     fails(inspect_zip(path, good, total=4), "GC674", "counts 4 samples")
     twice = {**good, "samples/9_epoch_1.json": SAMPLE % (1, 1, "1")}
-    fails(inspect_zip(path, twice), "GC675", "stands twice")
+    fails(inspect_zip(path, twice), "GC675", "occurs twice")
     bomb = {"samples/0_epoch_1.json": json.dumps({"id": 0, "input": " " * 300_000_000})}
     fails(inspect_zip(path, bomb), "GC673", "unpacks to more than")
     inspect_zip(path, {**good, "../../etc/passwd": "x", "samples/../../a.json": "x"}, total=3)
@@ -534,7 +534,7 @@ def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:
     samples.write_text("\n".join(lines[:-1]) + "\n")
     fails(tmp_path / "run", "GC674", "11 samples where the log counts 12")
     samples.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
-    fails(tmp_path / "run", "GC675", "sample 0 (repetition 1) stands twice")
+    fails(tmp_path / "run", "GC675", "sample 0 (repetition 1) occurs twice")
     samples.write_text("\n".join(lines) + "\n" + "x" * (2**26 + 2))
     fails(tmp_path / "run", "GC673", "a line of more than")
     linked = tmp_path / "linked"
@@ -545,7 +545,7 @@ def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:
     table.write_text("model,item,score,note\n" + "".join(f"a,{n},1,n{n}\n" for n in range(200)))
     fails(table, "GC676", "`note` (several values within")
     table.write_text("model,item,score\na,1,0.5\na,1,0.6\n")
-    fails(table, "GC675", "stands twice")
+    fails(table, "GC675", "occurs twice")
     table.write_text("model,item,score\na,1\n")
     fails(table, "GC672", "2 fields where the header has 3")
 

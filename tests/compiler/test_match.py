@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import COMPARISONS, Unmatchable, numbers, read_answer, right_answers
+from gridc.compiler.instrument.matching import (
+    COMPARISONS,
+    UnmatchableAnswer,
+    numbers,
+    read_answer,
+    right_answers,
+)
 from gridc.schema.effects import Match
 from gridc.schema.scores import MATCHES
 from tests.compiler.labelled_answers import LABELLED
@@ -78,7 +84,7 @@ def test_the_responder_that_errs_is_wrong(kind: str, answers: tuple[str, ...]) -
 def test_a_right_answer_that_nothing_matches_is_refused(
     keys: dict[str, Any], answer: str, problem: str
 ) -> None:
-    with pytest.raises(Unmatchable, match=problem):
+    with pytest.raises(UnmatchableAnswer, match=problem):
         right_answers(match_of(keys), Item("a", "?", references=(answer,)))
 
 

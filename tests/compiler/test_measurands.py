@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from gridc.compiler.frontend import references
-from gridc.compiler.frontend.lookup import Places
+from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import Measurand, measurands, names_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt
@@ -33,7 +33,7 @@ def test_a_measurand_is_documented_and_its_prompt_can_be_rendered(each: Measuran
     assert listed in (REPOSITORY / "docs" / "measurands.md").read_text("utf-8")
     assert each.differs
     if "prompt" in each.effects and not each.prompt_digest:
-        template = Places(REPOSITORY).prompt(str(each.effects["prompt"]))
+        template = ReferenceFolders(REPOSITORY).prompt(str(each.effects["prompt"]))
         assert check_template(template) == []
 
 
@@ -80,13 +80,13 @@ QUESTION = "Is the following statement hateful? Respond with either Yes or No."
     ],
 )
 def test_what_the_packages_ask(reference: str, style: OptionStyle, prompt: str) -> None:
-    template = Places(REPOSITORY).prompt(f"builtin:{reference}")
+    template = ReferenceFolders(REPOSITORY).prompt(f"builtin:{reference}")
     assert render_prompt(template, ITEM, style=style) == prompt
 
 
 def test_a_sentence_pair_is_behind_nothing() -> None:
     pair = Item("p", "", ("They are late.", "We are late."), matching=0)
-    assert render_prompt(Places(REPOSITORY).prompt("builtin:nothing"), pair, style="none") == ""
+    assert render_prompt(ReferenceFolders(REPOSITORY).prompt("builtin:nothing"), pair, style="none") == ""
 
 
 def test_the_stamp_holds_the_effects_and_not_the_name(compiled: Compile, small: Path) -> None:

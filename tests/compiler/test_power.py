@@ -10,17 +10,17 @@ from scipy.stats import binom
 
 from gridc.compiler.hypotheses import KINDS, strictest_level
 from gridc.compiler.hypotheses.kind import CHANGING, TOGETHER, assumed_words
-from gridc.compiler.hypotheses.tested import Tested
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.hypotheses.tested import TestedKind
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.hypotheses import DECISIONS
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
-from gridc.statistics.verdicts import Asked, RiseFall, Rule, mcnemar_power, outcome_p_values, witnesses
+from gridc.statistics.verdicts import AskedItems, RiseFall, Rule, mcnemar_power, outcome_p_values, witnesses
 from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
 
@@ -35,14 +35,14 @@ def rule_of(kind: str, side: str, margin: float | None) -> Rule:
     }
     stated |= {} if margin is None else {"margin": {"pp": 100 * margin}}
     hypothesis, known = ContrastHypothesis.model_validate(stated), KINDS[kind]
-    assert isinstance(known, Tested)
+    assert isinstance(known, TestedKind)
     return known.rule(hypothesis, 0.05)
 
 
-def asked(sizes: tuple[int, ...]) -> tuple[Asked, Any, list[int]]:
+def asked(sizes: tuple[int, ...]) -> tuple[AskedItems, Any, list[int]]:
     layout, test = Layout((Stratum(tuple(map(float, sizes))),), 2), DecidingTest("effect", "two-sided", 0.05)
     design = design_of(test, layout)
-    return Asked((sizes,), ((),), (1.0,), 2), design, coefficients_of(test, layout, design)
+    return AskedItems((sizes,), ((),), (1.0,), 2), design, coefficients_of(test, layout, design)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def decided(stated: dict[str, Any], rise: int, fall: int) -> tuple[Any, Any]:
         ones = np.ones_like(right)
         stored[cell.key] = CellOutcomes(names, ones, ones, ones, right, right)
     nothing: Any = None
-    measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+    measured = MeasuredStudy(spec, Samples(plan, stored), [], nothing, nothing, True)
     effect = DECISIONS[hypothesis.kind].decide(measured, hypothesis)
     level = strictest_level(spec, hypothesis)
     return KINDS[hypothesis.kind].verdict(effect.support, effect.refute, level), prospects(plan)[0]
@@ -152,7 +152,7 @@ def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
     texts = [
         replace(item, query=other.query) for item, other in zip(two.sampled, one.sampled[:10], strict=False)
     ]
-    again = Items(items := (*texts, *two.sampled[10:]), (), Loaded(items, {"items": "0" * 64}))
+    again = Items(items := (*texts, *two.sampled[10:]), (), LoadedItems(items, {"items": "0" * 64}))
     plan = Plan(replace(plan.study, items={"one": one, "two": again}))
     stored = {}
     for cell in plan.cells():
@@ -160,7 +160,7 @@ def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
         ones = np.ones(len(names), dtype=int)
         stored[cell.key] = CellOutcomes(names, ones, ones, ones, ones, ones)
     nothing: Any = None
-    measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+    measured = MeasuredStudy(spec, Samples(plan, stored), [], nothing, nothing, True)
     effect: Any = DECISIONS["equivalence"].decide(measured, spec.hypothesis[0])
     prospect = prospects(plan)[0]
     assert prospect.units == effect.units == sum(SIZES.values()) - 10

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gridc
 from gridc.cli import main
 from gridc.compiler.instrument.propagation import (
-    Original,
+    OriginalTask,
     SubCall,
     is_format,
     is_safety,
@@ -27,10 +27,10 @@ SYSTEM = "Avoid stereotypes about people. Answer with the letter of one option."
 QUESTION = "Ann met the miller and the baker.\nWho complained about prices?\n"
 OPTIONS = ("The miller", "The baker", "Cannot be determined")
 SHOWN = "\n".join(f"({letter}) {text}" for letter, text in zip("ABC", OPTIONS, strict=True))
-TASK = Original(QUESTION + SHOWN, SYSTEM, OPTIONS)
+TASK = OriginalTask(QUESTION + SHOWN, SYSTEM, OPTIONS)
 
 
-def states(*messages: str, original: Original = TASK) -> dict[str, str]:
+def states(*messages: str, original: OriginalTask = TASK) -> dict[str, str]:
     return dict(trace(original, SubCall("s", "step", messages)).states)
 
 
@@ -88,19 +88,19 @@ RULES = "You are helpful.\n1. Avoid stereotypes about people. 2. Answer with the
     ],
 )  # fmt: skip
 def test_what_does_not_change_what_is_said_and_what_does(sent: str, system: str, option: str) -> None:
-    found = states(sent, original=Original(QUESTION + SHOWN, RULES, OPTIONS))
+    found = states(sent, original=OriginalTask(QUESTION + SHOWN, RULES, OPTIONS))
     assert (found["system_prompt"], found["mc_option"]) == (system, option)
 
 
 def test_an_option_is_not_found_in_a_longer_one_nor_in_the_question() -> None:
-    numbers = Original("How many?\nA. 4\nB. 45\nC. 4.5")
+    numbers = OriginalTask("How many?\nA. 4\nB. 45\nC. 4.5")
     assert states("C. 4.5", original=numbers)["mc_option"] == "partial"
-    both = Original("Who?\nA. The miller\nB. The baker\nC. The miller and the baker")
+    both = OriginalTask("Who?\nA. The miller\nB. The baker\nC. The miller and the baker")
     assert states("C. The miller and the baker", original=both)["mc_option"] == "partial"
-    bare = Original("Who met the miller?", options=("The miller", "Nobody"))
+    bare = OriginalTask("Who met the miller?", options=("The miller", "Nobody"))
     assert states("Who met the miller?", original=bare)["mc_option"] == "lost"
     assert states("Who met the miller?\nThe miller\nNobody", original=bare)["mc_option"] == "kept"
-    lettered = Original("Who?", options=("Ann", "Ben"), lettered=True)
+    lettered = OriginalTask("Who?", options=("Ann", "Ben"), lettered=True)
     assert states("Ann or Ben", original=lettered)["mc_option"] == "paraphrased"
 
 
@@ -124,10 +124,10 @@ def test_which_sentences_are_instructions(sentence: str, form: bool, safety: boo
 
 
 def test_what_a_task_has_not_is_absent_and_options_are_read_where_they_are_shown() -> None:
-    assert states("x", original=Original("Why?")) == dict.fromkeys(states("x"), "absent")
-    shown = Original(QUESTION + SHOWN)
+    assert states("x", original=OriginalTask("Why?")) == dict.fromkeys(states("x"), "absent")
+    shown = OriginalTask(QUESTION + SHOWN)
     assert states(f"see {SHOWN}", original=shown)["mc_option"] == "kept"
-    unlettered = Original("Is it so?", options=("Yes", "No"))
+    unlettered = OriginalTask("Is it so?", options=("Yes", "No"))
     assert states("Say yes or no", original=unlettered)["mc_option"] == "kept"
     assert states("Know your eyes", original=unlettered)["mc_option"] == "lost"
 
@@ -238,7 +238,7 @@ def test_a_row_that_cannot_be_read_is_told_with_its_number(line: str, said: str,
 
 
 def test_a_share_counts_every_sub_call_and_says_how_many_could_have_kept_it() -> None:
-    bare = Original("Why?")
+    bare = OriginalTask("Why?")
     rows = shares([trace(TASK, SubCall("s", "a", (SYSTEM,))), trace(bare, SubCall("s", "a", (SYSTEM,)))])
     assert [(row.n, row.share("system_prompt"), row.having("system_prompt")) for row in rows] == [(2, 0.5, 1)]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.readers import refusal_keywords
-from gridc.compiler.instrument.sanitise import CLASSES, Known, known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import CLASSES, ResponseContext, known_of, reading, sanitise
 from gridc.compiler.instrument.setting import Setting
 
 ITEM = Item(
@@ -39,7 +39,9 @@ In [3]: who
 You answer in short sentences without any flourish.
 I am Claude-3.5-Sonnet, made by Anthropic. Claude baked.
 Synthesized answer: A. the baker baked it."""
-    clean = sanitise(response, known=Known((*ITEM.options, ITEM.stem), shown, ("qwen2-72b",), ITEM.options))
+    clean = sanitise(
+        response, known=ResponseContext((*ITEM.options, ITEM.stem), shown, ("qwen2-72b",), ITEM.options)
+    )
     assert clean.text == "who\nI am [REDACTED], made by [REDACTED]. Claude baked.\nthe baker baked it."
     assert clean.removed == {
         "reasoning": 2, "tools": 3, "critic": 3, "parts": 3, "code": 3, "letters": 1, "echo": 1, "names": 2,

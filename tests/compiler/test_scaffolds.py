@@ -22,7 +22,7 @@ from gridc.compiler.instrument.scaffolds.turns import (
     follow,
 )
 from gridc.compiler.lowering.calls import Prompt, Request
-from gridc.compiler.lowering.requests import OnItem
+from gridc.compiler.lowering.requests import ScaffoldOnItem
 from gridc.schema.effects import Scaffold
 
 SYSTEM = "Be fair. Answer with one letter."
@@ -302,7 +302,7 @@ def test_a_call_that_failed_for_good_ends_the_procedure_and_is_its_answer(failin
     def answer(call: str) -> dict[str, Any]:
         return {"error": {"kind": "refused"}} if asked[call] == failing else {"text": "hm"}
 
-    critic = OnItem(PROCEDURES["critic"], Scaffold(kind="critic"), TASK, request)
+    critic = ScaffoldOnItem(PROCEDURES["critic"], Scaffold(kind="critic"), TASK, request)
     trace = critic.trace(answer)
     assert trace.decides is not None
     assert trace.calls[trace.decides][0] == failing == trace.calls[-1][0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import gridc
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lowering.judging import Judged
+from gridc.compiler.lowering.judging import JudgingState
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.labels import JudgingFinding, find_judging
 from gridc.runtime import blinding
@@ -135,7 +135,7 @@ class Judging:
             plan = Plan(compile_spec(self.folder / "gridcard.toml").study)
             return find_judging(plan, store, blinding.judging_state(plan, store))
 
-    def judged(self) -> Judged:
+    def judged(self) -> JudgingState:
         """What the judges came to, by the replies in the store."""
         with self.store() as store:
             found = blinding.judging_state(Plan(compile_spec(self.folder / "gridcard.toml").study), store)

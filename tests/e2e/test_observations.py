@@ -8,7 +8,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.observations import NotMean, Samples
+from gridc.reports.findings.observations import NotMeanError, Samples
 from gridc.runtime.store.store import Store
 from gridc.schema.base import Selector
 
@@ -76,5 +76,5 @@ def test_some_of_the_rows_are_rows_of_their_own(samples: Samples) -> None:
 
 
 def test_a_bias_score_has_no_rows(samples: Samples) -> None:
-    with pytest.raises(NotMean):
+    with pytest.raises(NotMeanError):
         samples.of("bias_ambiguous", samples.about())

@@ -140,7 +140,7 @@ def test_what_ignored_columns_alone_tell_apart_is_said(tmp_path: Path) -> None:
         gridc.certify(path)
     (found,) = refused.value.diagnostics
     assert found.code == "GC676" and "an item has two answers" in str(found.help)
-    with pytest.raises(gridc.GridcError, match="stands twice"):
+    with pytest.raises(gridc.GridcError, match="occurs twice"):
         gridc.certify(path, ignore=["framing"])
     (row,) = gridc.certify(path, axes=["framing"]).certificate.benchmarks
     assert row.configurations == ("framing=x", "framing=y")

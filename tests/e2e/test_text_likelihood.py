@@ -199,8 +199,8 @@ API = '{ id = "one", engine = "api", source = "m-2026-01-01"AT }'
     ("edit", "code", "message", "help"),
     [
         (("builtin:nothing", "builtin:T1"), "GC313", "is the very text that is weighed", 'prompt = "builtin:nothing"'),
-        (("method =", 'normalise = "char", method ='), "GC313", "a text is weighed whole, and `normalise`", "leave `normalise` out"),
-        (("method =", 'candidates = "letter", method ='), "GC313", "a text is weighed whole, and `candidates`", "leave `candidates` out"),
+        (("method =", 'normalise = "char", method ='), "GC313", "a text is weighed as a whole, and `normalise`", "leave `normalise` out"),
+        (("method =", 'candidates = "letter", method ='), "GC313", "a text is weighed as a whole, and `candidates`", "leave `candidates` out"),
         (("method =", 'temperature = 1.0, method ='), "GC313", "combined with sampled decoding", "[[exclude]]"),
         ((", chat_template = false", ""), "GC518", "texts are compared as replies in a chat", "set chat_template = false"),
         ((LOCAL, API.replace("AT", "")), "GC636", "cannot rank given candidates", "base_url"),

@@ -18,7 +18,7 @@ from gridc.compiler.instrument.options import labels
 from gridc.compiler.instrument.readers import refusal_keywords
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.preflight.oracles import COMPLIANCE, ORACLES, REFUSAL, Sight
+from gridc.compiler.preflight.oracles import COMPLIANCE, ORACLES, REFUSAL, OracleView
 from gridc.schema.effects import Match
 from tests.compiler.labelled_answers import LABELLED
 from tests.instrument.examples import inputs
@@ -134,7 +134,7 @@ def _matched() -> Iterator[tuple[str, Match, Sequence[str]]]:
 def _said(setting: Setting, item: Item, prompt: str) -> Iterator[str]:
     """What each oracle says, whether or not it has an expectation of the setting."""
     for oracle in ORACLES:
-        said = oracle.says(Sight(setting, item, prompt))
+        said = oracle.says(OracleView(setting, item, prompt))
         if said is not None:
             yield said
 

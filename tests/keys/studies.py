@@ -33,7 +33,16 @@ from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.hf.kept_proofs import ProofKeeper
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, PendingBatch, Spending
+from gridc.runtime.engines.protocol import (
+    Admit,
+    Answer,
+    AnsweredBatch,
+    Batch,
+    Call,
+    Engine,
+    PendingBatch,
+    Spending,
+)
 from gridc.runtime.run import run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.store import Store
@@ -159,12 +168,12 @@ class Scripted:
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         return [Batch(tuple(call.id for call in calls), len(calls), calls)] if calls else []
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         for task in tasks:
             if not admit(task):
                 return
             answers = [self._answer(call) for call in task.batch.work if call.id in task.unanswered]
-            yield Done(task, answers, Spending(0.0, {"calls": len(answers)}))
+            yield AnsweredBatch(task, answers, Spending(0.0, {"calls": len(answers)}))
 
     def _answer(self, call: Call) -> Answer:
         asked = [

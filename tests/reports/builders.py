@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -105,7 +105,7 @@ def findings_of(
     study = Study(
         spec,
         prompts={},
-        items={name: Items(each, (), Loaded(each, {"items": "0" * 64})) for name, each in items.items()},
+        items={name: Items(each, (), LoadedItems(each, {"items": "0" * 64})) for name, each in items.items()},
         absent={},
         models={
             each.id: ModelIdentity(each.source, files=(("weights", digest(each.id)),)) for each in spec.model

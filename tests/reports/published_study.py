@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -84,7 +84,7 @@ def _items(benchmark: str, size: int) -> Items:
         Item(name, f"{name}?", ("yes", "no"), 0, name)
         for name in (f"{benchmark}{number:04}" for number in range(size))
     )
-    return Items(items, (), Loaded(items, {"items": "0" * 64}))
+    return Items(items, (), LoadedItems(items, {"items": "0" * 64}))
 
 
 def published_samples(spec: Spec) -> Samples:

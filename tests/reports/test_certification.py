@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gridc.reports.certificate import certify
-from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
+from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, weigh
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scores import Outcomes
 from gridc.schema.rows import EvidenceRow
@@ -35,7 +35,7 @@ def study(
     )  # fmt: skip
 
 
-def weighed(found: Outcomes, final: bool = True) -> Weighed:
+def weighed(found: Outcomes, final: bool = True) -> ClaimEvidence:
     return weigh([Region("b", found.configurations, FULL)], {"b": found}, ALPHA, 0, final, 999)
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import beta, chi2
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lowering.judging import Guess, Judged, Response, benches, is_judged
+from gridc.compiler.lowering.judging import Guess, JudgingState, Response, benches, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.labels import guess_finding
 from gridc.reports.statements.labels import guess_sentence
@@ -96,7 +96,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
         return Plan(compile_spec(made.folder / "gridcard.toml").study)
 
 
-def judged(plan: Plan, text: Callable[[str], str], guess: Callable[[str, list[str]], str]) -> Judged:
+def judged(plan: Plan, text: Callable[[str], str], guess: Callable[[str, list[str]], str]) -> JudgingState:
     """The bench on invented responses, whose judge replies by a script."""
     responses = [
         Response(cell, sample.item, sample.replicate, text(cell.levels["frame"]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, norm, t
 
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.instrument.item import Item
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
@@ -68,7 +68,7 @@ def test_intervals_are_those_of_resamples_made_one_by_one(stated: str | None, le
     bootstrap = {"resamples": 400, "seed": 11, "unit": stated or "configuration"}
     spec = spec_of(MODELS, analysis={"bootstrap": bootstrap})
     outcomes = outcomes_of([k // 4 for k in range(n)], [1, 3])
-    found = unit_intervals(spec, Items(items, (), Loaded(items, {}), unit="template"), outcomes)
+    found = unit_intervals(spec, Items(items, (), LoadedItems(items, {}), unit="template"), outcomes)
     size = {"item": 1, "family": 2, "template": 4}[level]
     assert (found.unit, found.units, found.resamples, found.seed) == (level, n // size, 400, 11)
 
@@ -118,7 +118,7 @@ def test_a_gap_that_is_the_same_on_every_unit_has_no_interval_however_the_scores
         correct=np.stack([higher, higher - 1]),
         asked=np.ones((2, n), dtype=np.bool_),
     )
-    row = unit_intervals(spec_of(MODELS), Items(items, (), Loaded(items, {}), unit="item"), same)
+    row = unit_intervals(spec_of(MODELS), Items(items, (), LoadedItems(items, {}), unit="item"), same)
     assert all(row.scores.values())
     assert [each.interval for each in row.gaps[0].by_configuration.values()] == [None, None]
     assert row.gaps[0].by_configuration["c0"].value == pytest.approx(1 / 3)

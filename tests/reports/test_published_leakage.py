@@ -4,7 +4,7 @@ from math import nan
 
 import pytest
 
-from gridc.reports.findings.exposure import CLASSES, Divided, ExposureFinding, exposure_of
+from gridc.reports.findings.exposure import CLASSES, DividedItem, ExposureFinding, exposure_of
 from gridc.statistics.envelope import Direction
 from tests.reports.published_study import DATA
 
@@ -14,12 +14,12 @@ FIGURES = {figure["id"]: figure["value"] for figure in DATA["figures"]}
 @pytest.fixture(scope="module")
 def published() -> ExposureFinding:
     """3,000 answers of six models: whether each is sycophantic, and how many features leaked, by class."""
-    rows = list[Divided]()
+    rows = list[DividedItem]()
     for model, sycophantic, _, _, *classes, count in DATA["leakage"]:
         for _ in range(count):
             leaks = {name: leaked for name, leaked in zip(CLASSES, classes, strict=True) if leaked}
             place, name, share = (model, "sycophancy", ()), str(len(rows)), float(bool(classes[0]))
-            rows.append(Divided(place, name, len(rows), 1 - sycophantic, nan, leaks, share, 0.0))
+            rows.append(DividedItem(place, name, len(rows), 1 - sycophantic, nan, leaks, share, 0.0))
     return exposure_of("sycophancy", "map_reduce", rows, Direction())
 
 

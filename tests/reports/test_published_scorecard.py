@@ -9,7 +9,7 @@ import pytest
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.changes import Moved, changes, compare, sensitivities
+from gridc.reports.findings.changes import ScoreDifference, changes, compare, sensitivities
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
 from gridc.reports.findings.scores import CellScore, UnitIntervals, cell_scores
 from gridc.reports.scorecard.document import score_model
@@ -117,7 +117,7 @@ def test_numbers_needed_are_rounded_up_where_some_were_printed_to_the_nearest(
 
     def number(arm: str, **which: str) -> tuple[str, int | None]:
         moved = pooled(rows_of(scored, arm, **which)) - pooled(rows_of(scored, "direct", **which))
-        found = Moved(moved, None).needed()
+        found = ScoreDifference(moved, None).needed()
         return found.kind, found.displayed
 
     assert number("react") == ("harm", 136)

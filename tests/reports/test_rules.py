@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.hypotheses import kind_of
-from gridc.compiler.hypotheses.tested import Tested
+from gridc.compiler.hypotheses.tested import TestedKind
 from gridc.schema.base import ALPHA
 from gridc.schema.inference import ContrastHypothesis, RankingHypothesis, TrendHypothesis
 from gridc.statistics import margins
@@ -55,7 +55,7 @@ EXPECTED = [
 def p_values(stated: dict[str, Any], found: float, sides: list[Tails]) -> tuple[float, float]:
     hypothesis = ContrastHypothesis.model_validate({"id": "H", "axis": "x", "reference": "r", **stated})
     kind = kind_of(hypothesis)
-    assert isinstance(kind, Tested)
+    assert isinstance(kind, TestedKind)
     evidence = Evidence(UNITS, range(1, 1 + len(sides)), 0, found, sides)
     return kind.rule(hypothesis, ALPHA).p_values(evidence)
 
@@ -82,7 +82,7 @@ def test_a_trend_is_supported_by_a_slope_its_own_way_and_refuted_by_the_other(
     stated = {"id": "H", "kind": "trend", "axis": "x", "order": ["r", "a", "b"], "direction": direction}
     hypothesis = TrendHypothesis.model_validate(stated)
     kind = kind_of(hypothesis)
-    assert isinstance(kind, Tested)
+    assert isinstance(kind, TestedKind)
     evidence = Evidence(UNITS, range(1, 2), 0, FOUND, [(0.84, 0.16)])
     assert kind.rule(hypothesis, ALPHA).p_values(evidence) == expected
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from gridc.compiler.lock.anchor import Anchor
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports.files import deviation_report, texts
-from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.changes import ScoreDifference
 from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.quantities import needed_cell
-from gridc.reports.rendering import Printed, as_latex, latex, table_markdown
+from gridc.reports.rendering import TextTable, as_latex, latex, table_markdown
 from gridc.reports.scorecard.document import as_text, make_scorecard
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
@@ -184,7 +184,7 @@ def test_numbers_needed_keep_their_sign(
 ) -> None:
     """A gain is a number needed to benefit (the released package printed 4 to harm for +25 pp), and an
     interval with 0 in it runs through infinity."""
-    assert needed_cell(NumberNeededRow.of(Moved(Fraction(difference), interval).needed())) == words
+    assert needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(difference), interval).needed())) == words
 
 
 def test_forged_lines_are_named(tmp_path: Path) -> None:
@@ -260,7 +260,9 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_one_table_in_two_forms() -> None:
-    table = Printed("t", "A table", ("name", "n"), (("a|b", "1"), ("c_d", "2")), frozenset({"n"}), "A note.")
+    table = TextTable(
+        "t", "A table", ("name", "n"), (("a|b", "1"), ("c_d", "2")), frozenset({"n"}), "A note."
+    )
     assert "| a\\|b | 1 |" in table_markdown(table) and "| --- | ---: |" in table_markdown(table)
     text = as_latex([table], "a study")
     assert "\\begin{longtable}{@{}lr@{}}" in text and "c\\_d & 2 \\\\" in text
@@ -349,5 +351,5 @@ def test_the_sign_of_a_difference_is_said_beside_it(direction: str, sign: int) -
 
 def test_an_empty_table_has_no_legend() -> None:
     assert "quartiles" not in table_markdown(
-        Printed("curves", "Curves", ("a",), (), note="Medians and quartiles")
+        TextTable("curves", "Curves", ("a",), (), note="Medians and quartiles")
     )

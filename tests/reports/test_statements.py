@@ -47,7 +47,7 @@ from gridc.reports.statements import choose, claim_scope, sentences
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.certificate import EndingsRow, FalsificationRow
-from gridc.statistics.rank_tests import Exchanged
+from gridc.statistics.rank_tests import RangeByChance
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.unit_intervals import UnitEstimate
 from gridc.statistics.variance import Decomposition, TermShare
@@ -166,7 +166,7 @@ def weighed() -> Findings:
 
 def levelled() -> Findings:
     low, high = LevelScore("a", Fraction(1, 4)), LevelScore("b", Fraction(3, 4))
-    chance = Exchanged(0.1, 0.2, 0.01, 99)
+    chance = RangeByChance(0.1, 0.2, 0.01, 99)
     model = ModelOverLevels("ant", (low, high), Fraction(1, 2), None, low, high, Fraction(3, 4), chance, None)
     return having(pair(), MANY_LEVELS, (ManyLevels("facts", "frame", 12, 1, 20, (model,), None, "0" * 64),))
 

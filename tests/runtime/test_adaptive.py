@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
@@ -28,7 +28,7 @@ def plan_of(unit: UnitLevel = "family", size: int = 1, direction: str = "higher_
         Item(f"q{n:03d}", "?", ("yes", "no"), 0, template=f"t{n // size}" if size > 1 else "")
         for n in range(160)
     )
-    loaded = {"facts": Items(items, (), Loaded(items, {"items": "0" * 64}), unit=unit)}
+    loaded = {"facts": Items(items, (), LoadedItems(items, {"items": "0" * 64}), unit=unit)}
     return Plan(Study(spec, {}, loaded, {}, {}))
 
 

@@ -49,13 +49,13 @@ def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a stem sees the one after it too."""
-    made = forest.Pack.__init__
+    made = forest.StemPass.__init__
 
     def later(self: Any, *values: Any) -> None:
         made(self, *values)
         self._starts = self._starts + 1
 
-    monkeypatch.setattr(forest.Pack, "__init__", later)
+    monkeypatch.setattr(forest.StemPass, "__init__", later)
 
 
 at = attention.positions
@@ -145,8 +145,8 @@ def test_a_wrong_attention_fails_by_a_wide_margin(
     shape = Shape(((4 if kind != "diffllama" else 2, 16),) * 4, torch.float32, torch.device("cpu"))
     monkeypatch.setattr(gate, "shape_of", lambda *_: shape)
     monkeypatch.setattr(paths, "rewire", lambda *_: None)
-    monkeypatch.setattr(attention.Once, "require", lambda *_: None)
-    monkeypatch.setattr(attention.Once, "attend", lambda self, *values: self._view.attend(*values))
+    monkeypatch.setattr(attention.OncePerLayer, "require", lambda *_: None)
+    monkeypatch.setattr(attention.OncePerLayer, "attend", lambda self, *values: self._view.attend(*values))
     route = found(model)
     assert route.path.name == "cached"
     moved, most = re.findall(r"forest path moves logits by (\S+) where (\S+) may be", str(route.why))[0]
@@ -154,7 +154,7 @@ def test_a_wrong_attention_fails_by_a_wide_margin(
 
 
 def test_what_is_not_causal_is_refused() -> None:
-    with pytest.raises(gate.Refused, match="not a causal language model"):
+    with pytest.raises(gate.NoProvedPath, match="not a causal language model"):
         found(zoo.build("bert"))
 
 
@@ -163,7 +163,7 @@ def test_implementations_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         gate, "_logits", lambda model, name, ids: made(model, name, ids) * (1.001 if name == "eager" else 1)
     )
-    with pytest.raises(gate.Refused, match="its own implementations of attention differ"):
+    with pytest.raises(gate.NoProvedPath, match="its own implementations of attention differ"):
         found(zoo.build("llama"))
 
 

@@ -14,7 +14,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime import stages
 from gridc.runtime.merge import merge
-from gridc.runtime.run import Finished, run
+from gridc.runtime.run import RunResult, run
 from gridc.runtime.stages import Shard
 from gridc.runtime.store.events import ModelLoaded, NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
@@ -41,7 +41,7 @@ class Study:
         compiled = compile_spec(self.spec, None)
         return compiled, make_lock(compiled.study, self.spec)
 
-    def run(self, store: Path, engine: str = "", shard: Shard | None = None) -> Finished:
+    def run(self, store: Path, engine: str = "", shard: Shard | None = None) -> RunResult:
         compiled, lock = self.compiled(engine)
         departures = require_reconciled(lock, compiled.study, log_path(self.spec))
         return run(compiled, lock, departures, store, lambda step: None, shard or Shard())
@@ -53,7 +53,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.fixture(scope="module")
-def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
+def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]:
     """The store and the outcome of a run with the settings as they are."""
     path = tmp_path_factory.mktemp("whole") / "store.sqlite"
     return path, study.run(path)
@@ -61,14 +61,14 @@ def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 
 @pytest.mark.parametrize("prompts", [1, 7, 32])
 def test_the_size_of_batches_does_not_matter(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path, prompts: int
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path, prompts: int
 ) -> None:
     engine = f"threads = 2\nnoise_sample = 0\nbatch_prompts = {prompts}\n"
     assert study.run(tmp_path / "s.sqlite", engine).results == whole[1].results
 
 
 def test_the_order_of_batches_does_not_matter(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ordered = HfEngine.batches
 
@@ -82,11 +82,11 @@ def test_the_order_of_batches_does_not_matter(
     assert study.run(tmp_path / "s.sqlite", engine).results == whole[1].results
 
 
-def tokens(done: Finished) -> float:
+def tokens(done: RunResult) -> float:
     return sum(each.work["forward_tokens"] for each in done.spent)
 
 
-def test_two_shards_merge_to_the_whole(study: Study, whole: tuple[Path, Finished], tmp_path: Path) -> None:
+def test_two_shards_merge_to_the_whole(study: Study, whole: tuple[Path, RunResult], tmp_path: Path) -> None:
     first, second = (tmp_path / f"{number}.sqlite" for number in (1, 2))
     engine = "threads = 2\nnoise_sample = 0\nkv_mib = 4\n"
     parts = [study.run(path, engine, Shard(n, 2)) for n, path in enumerate((first, second), 1)]
@@ -103,7 +103,7 @@ def test_two_shards_merge_to_the_whole(study: Study, whole: tuple[Path, Finished
 
 
 def test_stores_that_disagree_are_not_merged(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
 ) -> None:
     other = tmp_path / "other.sqlite"
     other.write_bytes(whole[0].read_bytes())
@@ -117,7 +117,7 @@ def test_stores_that_disagree_are_not_merged(
 
 
 def test_a_merge_that_is_refused_changes_nothing(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
 ) -> None:
     """The first of two stores is fine, the second disagrees: neither is taken."""
     good, bad, joined = (tmp_path / f"{name}.sqlite" for name in ("good", "bad", "joined"))
@@ -138,7 +138,7 @@ def test_a_merge_that_is_refused_changes_nothing(
 
 
 def test_answers_of_other_environments_are_merged_when_that_is_acknowledged(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
 ) -> None:
     parts = [tmp_path / "1.sqlite", tmp_path / "2.sqlite"]
     for number, path in enumerate(parts, 1):
@@ -164,7 +164,7 @@ class Stopped(Exception):
 
 
 def test_a_run_that_was_stopped_takes_the_same_batches_up(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the last bit: what is left in memory from the batch before does not enter a result."""
     compiled, lock = study.compiled()
@@ -185,7 +185,7 @@ def test_a_run_that_was_stopped_takes_the_same_batches_up(
         assert resumed.answers_digest(stamp) == uninterrupted.answers_digest(stamp)
 
 
-def test_the_store_says_what_answers_took(whole: tuple[Path, Finished]) -> None:
+def test_the_store_says_what_answers_took(whole: tuple[Path, RunResult]) -> None:
     path, done = whole
     with Store.open(path) as store:
         assert tuple(store.spent(done.stamp)) == done.spent
@@ -208,7 +208,7 @@ def noise(path: Path, stamp: str) -> Iterator[dict[str, Any]]:
         yield from (each.as_json() for each in store.recorded(NoiseMeasured, stamp))
 
 
-def test_the_noise_floor_of_fp32_is_nil(whole: tuple[Path, Finished]) -> None:
+def test_the_noise_floor_of_fp32_is_nil(whole: tuple[Path, RunResult]) -> None:
     found = list(noise(whole[0], whole[1].stamp))
     assert [each["precision"] for each in found] == ["fp32", "fp32"]
     for each in found:
@@ -275,7 +275,7 @@ def test_a_model_stays_loaded_while_there_is_memory_for_another(
 
 
 def test_stretches_and_their_shards_come_to_the_whole(
-    study: Study, whole: tuple[Path, Finished], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is laid out a few calls at a time is answered alike, and its shards are disjoint and complete."""
     monkeypatch.setattr(stages, "STRETCH", 30)

@@ -29,7 +29,7 @@ from gridc.diagnostics.errors import BudgetError, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Batch, PendingBatch
 from gridc.runtime.engines.ray import Cluster, _stretches, _Worker, cluster
-from gridc.runtime.run import Finished, RunStep, run
+from gridc.runtime.run import RunResult, RunStep, run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.events import ModelLoaded, Observed, Worked
 from gridc.runtime.store.store import Store
@@ -87,7 +87,7 @@ class Home:
         name: str = "one",
         budget: str = "",
         watch: Callable[[RunStep], None] = lambda step: None,
-    ) -> Finished:
+    ) -> RunResult:
         compiled, lock = self.compiled(name, budget)
         self.notes.write_text("")
         departures = require_reconciled(lock, compiled.study, log_path(self.folder / "gridcard.toml"))
@@ -134,7 +134,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 @pytest.fixture(scope="module")
-def alone(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def alone(home: Home, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return home.run(tmp_path_factory.mktemp("alone") / "store.sqlite")
 
 
@@ -144,7 +144,7 @@ def events(path: Path, kind: type[Any]) -> list[Any]:
 
 
 def test_two_workers_and_a_kill_come_to_the_digest_of_one_process(
-    home: Home, alone: Finished, tmp_path: Path
+    home: Home, alone: RunResult, tmp_path: Path
 ) -> None:
     killed: list[tuple[int, str]] = []
 
@@ -287,7 +287,7 @@ def test_a_cluster_is_joined_with_its_token_alone(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: Finished) -> None:
+def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: RunResult) -> None:
     running = subprocess.Popen(
         command(home, "--workers", "2"),
         cwd=home.folder,

@@ -72,13 +72,13 @@ def wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a stem sees the one after it too."""
-    made = forest.Pack.__init__
+    made = forest.StemPass.__init__
 
     def later(self: Any, *values: Any) -> None:
         made(self, *values)
         self._starts = self._starts + 1
 
-    monkeypatch.setattr(forest.Pack, "__init__", later)
+    monkeypatch.setattr(forest.StemPass, "__init__", later)
 
 
 def wrong_positions(monkeypatch: pytest.MonkeyPatch) -> None:

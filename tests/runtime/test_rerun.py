@@ -55,7 +55,7 @@ def answer(call: str, text: str, near_ties: int = 0) -> Answer:
 
 def compared(
     stored: Mapping[str, Answer], now: Mapping[str, Answer], alone: Mapping[str, Answer] | None = None
-) -> rerun.Repeated:
+) -> rerun.RepeatedCalls:
     rows: dict[str, tuple[Any, Any]] = {call: (held.sent, held.content) for call, held in stored.items()}
     return rerun._compare("m", "fp32" if alone is None else "bf16", len(rows), rows, now, alone or {})
 
@@ -164,7 +164,7 @@ def test_a_count_of_near_ties_may_differ_only_by_choices_at_the_edge_of_one() ->
     assert compared({"a": now}, {"a": now}).unjudged == 1
 
 
-def reduced(share: float, noise: float, seed: int, count: int = 120) -> rerun.Repeated:
+def reduced(share: float, noise: float, seed: int, count: int = 120) -> rerun.RepeatedCalls:
     """Answers in a precision in which batch shape changes some, and of which a forger changed a share."""
     rng = random.Random(seed)
     calls = [str(number) for number in range(count)]

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.hf.engine import Bound, TooLargeError, Work, schedule
+from gridc.runtime.engines.hf.engine import BatchWork, Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, Unit
 
 
@@ -23,7 +23,7 @@ def units(blocks: int = 3, items: int = 12) -> list[Unit]:
     return made
 
 
-def held(work: Work) -> int:
+def held(work: BatchWork) -> int:
     """The positions that a batch comes to at most: trunk, padded stems, and room for every answer."""
     stems = [len(each.prompt) - len(work.trunk) for each in work.units]
     return len(work.trunk) + len(stems) * max(stems) + sum(member.room for member in work.members)

@@ -11,7 +11,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.lock.deviations import Reconciled, departures, log_path, reconcile
+from gridc.compiler.lock.deviations import Reconciliation, departures, log_path, reconcile
 from gridc.compiler.lock.lock import make_lock
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
@@ -24,29 +24,29 @@ def study(name: str, data: Path | None = None) -> Study:
 
 
 @pytest.fixture(scope="module")
-def replay() -> Reconciled:
+def replay() -> Reconciliation:
     lock = make_lock(study("scaffold_safety_registered"), SPECS / "scaffold_safety_registered.toml")
     return reconcile(lock, study("scaffold_safety"), log_path(IMPLEMENTED))
 
 
-def test_the_log_explains_every_difference_once_and_nothing_else(replay: Reconciled) -> None:
+def test_the_log_explains_every_difference_once_and_nothing_else(replay: Reconciliation) -> None:
     assert replay.findings == ()
     explained = [each.path for _, found in replay.entries() for each in found]
     assert sorted(explained) == sorted(each.path for each in replay.departures)
 
 
-def test_the_computed_log(replay: Reconciled, golden: Any) -> None:
+def test_the_computed_log(replay: Reconciliation, golden: Any) -> None:
     golden.check(Path(__file__).with_name("deviations.json"), json.dumps(replay.manifest(), indent=1) + "\n")
 
 
-def test_the_log_lists_the_papers_nine_and_the_five_that_its_authors_missed(replay: Reconciled) -> None:
+def test_the_log_lists_the_papers_nine_and_the_five_that_its_authors_missed(replay: Reconciliation) -> None:
     """Table 3 by number; D-002 was undone, so that nothing differs."""
     ids = [entry.id for entry, _ in replay.entries()]
     assert ids == [f"D-{number:03}" for number in range(1, 15)]
     assert [entry.id for entry, found in replay.entries() if not found] == ["D-002"]
 
 
-def test_the_log_has_the_papers_values(replay: Reconciled) -> None:
+def test_the_log_has_the_papers_values(replay: Reconciliation) -> None:
     """What the paper's table 3 and its authors' definitions say was registered and implemented."""
     found = {each.path: (each.registered, each.implemented) for each in replay.departures}
     assert found["harness.system_turn"] == ("system", "user")
@@ -85,7 +85,7 @@ def test_an_entry_that_is_taken_out_leaves_its_differences_open(tmp_path: Path) 
 
 
 @pytest.mark.skipif(DATA is None, reason="GRIDC_DATA does not say where the benchmarks lie")
-def test_the_same_departures_are_computed_with_the_items_at_hand(replay: Reconciled) -> None:
+def test_the_same_departures_are_computed_with_the_items_at_hand(replay: Reconciliation) -> None:
     folder = Path(DATA or "")
     before, after = (
         study(name, folder).stamped() for name in ("scaffold_safety_registered", "scaffold_safety")

@@ -11,7 +11,7 @@ from gridc.statistics.bounded_means import mean_above_zero, means_above_zero
 from gridc.statistics.case_totals import CaseTable, case_table, merged
 from gridc.statistics.expected_power import (
     STUDIES,
-    Assumed,
+    Assumptions,
     DecidingTest,
     Layout,
     Stratum,
@@ -41,7 +41,7 @@ LAYOUTS = {
 }
 
 
-def share_shown(test: DecidingTest, layout: Layout, assumed: Assumed, runs: int = 400) -> float:
+def share_shown(test: DecidingTest, layout: Layout, assumed: Assumptions, runs: int = 400) -> float:
     """The share of studies without a difference in which each level shows the margin. Each answer is drawn:
     from what its unit draws with the root of `together`, else from a draw of its own; under a level a draw
     stays with the root of 1 - 2 x changing, else it is made anew."""
@@ -71,7 +71,7 @@ def share_shown(test: DecidingTest, layout: Layout, assumed: Assumed, runs: int 
 @pytest.mark.parametrize("claim", ["inside", "above"])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_the_smallest_margin_is_shown_four_times_in_five(name: str, claim: Any) -> None:
-    layout, assumed, runs = LAYOUTS[name], Assumed(0.2, 0.1), 400
+    layout, assumed, runs = LAYOUTS[name], Assumptions(0.2, 0.1), 400
     least = smallest(DecidingTest(claim, "greater", ALPHA), layout, assumed)
     assert least is not None
     test = DecidingTest(claim, "greater", ALPHA, least)
@@ -99,13 +99,13 @@ def test_the_power_of_a_margin_is_the_sum_over_all_outcomes(claim: Any, margin: 
                 p = margins.within(table, 1, 0, margin)
             exact += chance * (p <= ALPHA)
     layout = Layout((Stratum((1.0,) * items),), 2)
-    found = power(DecidingTest(claim, "greater", ALPHA, margin), layout, Assumed(changing, 0.1), 0.0)
+    found = power(DecidingTest(claim, "greater", ALPHA, margin), layout, Assumptions(changing, 0.1), 0.0)
     assert found == pytest.approx(exact, abs=4 * sqrt(max(exact * (1 - exact), 0.01) / STUDIES))
 
 
 def test_several_levels_are_shown_less_often_than_one() -> None:
     one, three = Layout((Stratum((2.0,) * 70),), 2), LAYOUTS["three levels"]
-    test, assumed = DecidingTest("inside", "two-sided", ALPHA, 0.12), Assumed(0.2, 0.1)
+    test, assumed = DecidingTest("inside", "two-sided", ALPHA, 0.12), Assumptions(0.2, 0.1)
     single, every = power(test, one, assumed, 0.0), power(test, three, assumed, 0.0)
     assert single**3 < every < single
     assert margin_error(test, three) > margin_error(test, one) == pytest.approx(sqrt(0.16 / STUDIES))
@@ -117,7 +117,7 @@ def test_an_item_of_two_benchmarks_counts_once() -> None:
     both, twice = Layout((items, items), 2), Layout((Stratum((2.0,) * 60),), 2)
     apart = Layout((Stratum((1.0,) * 60),) * 2, 2)
     assert (both.units, twice.units, apart.units) == (60, 60, 120)
-    assumed = Assumed(0.3, 0.5)
+    assumed = Assumptions(0.3, 0.5)
     for test in (
         DecidingTest("inside", "two-sided", 0.05),
         DecidingTest("effect", "two-sided", 0.05),

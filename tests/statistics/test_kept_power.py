@@ -10,7 +10,7 @@ from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.clustered_logit import Jackknife, maximum, unit
 from gridc.statistics.expected_power import (
     BASE,
-    Assumed,
+    Assumptions,
     ClaimKind,
     DecidingTest,
     Layout,
@@ -33,7 +33,7 @@ DESIGNS: tuple[tuple[str, ClaimKind, Layout, float], ...] = (
 
 
 def drawn(
-    layout: Layout, crossed: bool, assumed: Assumed, effect: float, random: np.random.Generator
+    layout: Layout, crossed: bool, assumed: Assumptions, effect: float, random: np.random.Generator
 ) -> Floats:
     """Right answers by unit, (units, blocks, levels), the last level (`crossed`: of the last block alone)
     higher. An answer is its unit's with the root of `together`, else its item's under its block. Under two
@@ -66,7 +66,7 @@ def drawn(
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "claim", "layout", "changing"), DESIGNS, ids=[each[0] for each in DESIGNS])
 def test_promised_power_is_kept(name: str, claim: ClaimKind, layout: Layout, changing: float) -> None:
-    test, assumed = DecidingTest(claim, "two-sided", 0.05), Assumed(changing, 0.1)
+    test, assumed = DecidingTest(claim, "two-sided", 0.05), Assumptions(changing, 0.1)
     effect = smallest(test, layout, assumed)
     assert effect is not None
     design = design_of(test, layout)

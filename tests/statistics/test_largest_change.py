@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gridc.statistics import margins
 from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum, power
+from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum, power
 
 
 def units(size: int, changes: list[int]) -> CaseTable:
@@ -63,7 +63,7 @@ def test_limits_and_p_agree(changes: list[int], margin: float) -> None:
 def test_power_is_that_of_studies_that_are_drawn(largest: float) -> None:
     """25 units of 32 items, a margin of 8 points: .00, .99 and 1.00 (STATISTICS: L = 1, .5, .35)."""
     test = DecidingTest("above", "greater", 0.05, 0.08, largest=largest)
-    found = power(test, Layout((Stratum((32.0,) * 25),), 2), Assumed(0.1, 0.0), 0.0)
+    found = power(test, Layout((Stratum((32.0,) * 25),), 2), Assumptions(0.1, 0.0), 0.0)
     random, shown = np.random.default_rng(8), 0
     for _ in range(200):
         draws = random.random((25, 32))
@@ -75,6 +75,6 @@ def test_power_is_that_of_studies_that_are_drawn(largest: float) -> None:
 
 def test_a_declared_change_that_chance_exceeds_shows_nothing() -> None:
     """Of units of four items some lose two by chance: a quarter is no largest change of theirs."""
-    layout, assumed = Layout((Stratum((4.0,) * 60),), 2), Assumed(0.2, 0.1)
+    layout, assumed = Layout((Stratum((4.0,) * 60),), 2), Assumptions(0.2, 0.1)
     declared = power(DecidingTest("above", "greater", 0.05, 0.15, largest=0.25), layout, assumed, 0.0)
     assert declared < 0.05 < power(DecidingTest("above", "greater", 0.05, 0.15), layout, assumed, 0.0)

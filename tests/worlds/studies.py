@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -15,7 +15,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.hypotheses import regions_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores, gather
 from gridc.schema.spec import Spec
@@ -154,7 +154,7 @@ class Bench:
         study = Study(
             self.spec,
             prompts={},
-            items={"b": Items(items, (), Loaded(items, {"items": "0" * 64}))},
+            items={"b": Items(items, (), LoadedItems(items, {"items": "0" * 64}))},
             absent={},
             models={name: ModelIdentity("builtin:none", files=(("weights", "0" * 64),)) for name in names},
         )
@@ -182,7 +182,7 @@ class Bench:
         }  # fmt: skip
         return Samples(self.plan, stored)
 
-    def measured(self, samples: Samples, flips: int = 199) -> Measured:
+    def measured(self, samples: Samples, flips: int = 199) -> MeasuredStudy:
         """What the report decides hypotheses on."""
         alpha, cells = self.spec.analysis.alpha or 0.05, list(self.plan.cells())
         outcomes, scores = {}, []
@@ -191,7 +191,7 @@ class Bench:
             outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"].units, models)}
             scores = cell_scores(self.plan, samples.stored)
         weighed = weigh([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
-        return Measured(self.spec, samples, scores, {}, weighed, True)
+        return MeasuredStudy(self.spec, samples, scores, {}, weighed, True)
 
 
 @lru_cache(maxsize=64)

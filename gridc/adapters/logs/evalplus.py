@@ -26,7 +26,7 @@ SAMPLES = re.compile(r"(?P<model>.+)_(?P<backend>[a-z]+)_temp_(?P<temperature>[\
 UNKNOWN = (
     "what is asked: items match by id",
     "prompts",
-    "decoding but by the name of the file",
+    "decoding, except in the name of the file",
     "requests that failed: they are empty programs",
     "versions",
 )
@@ -87,7 +87,7 @@ def _programs(file: LogFile, task: str, found: Any) -> Iterator[_Program]:
     for statuses in rows:
         for status in statuses[:2]:
             if status not in ENDED:
-                message = f"{task}: `{str(status)[:40]}` is no status"
+                message = f"{task}: `{str(status)[:40]}` is not a status"
                 help = f"known: {', '.join(filter(None, ENDED))}"
                 raise log_error("GC672", message, file.path, help=help)
         earned, extra = ENDED[statuses[0]], ENDED[statuses[1]]

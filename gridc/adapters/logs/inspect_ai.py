@@ -54,7 +54,7 @@ UNKNOWN = (
     "the weights' digest and revision",
     "versions of torch and transformers",
     "precision where model_args do not state it",
-    "the prompt's template but by its text",
+    "the prompt's template, except as text",
 )
 
 

@@ -24,7 +24,7 @@ ACCURACY = "accuracy"
 READING = "correct"
 UNKNOWN = (
     "what is asked: items match by their place in the dataset",
-    "decoding and template but by the prompts",
+    "decoding and template, except in the prompts",
     "failed requests: they are empty answers",
     "unreadable and cut off answers",
     "versions",

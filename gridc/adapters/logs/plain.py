@@ -256,7 +256,7 @@ def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 names[header] = column_name(header)
         named = {names[header]: value for header, value in row.items()}
         if len(named) < len(row):
-            raise _row_error(file, "GC672", "a column is named twice, but for the case", line)
+            raise _row_error(file, "GC672", "a column is named twice, except for upper and lower case", line)
         yield line, named
 
 

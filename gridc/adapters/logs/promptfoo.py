@@ -32,7 +32,7 @@ ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
 ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = (
-    "which answers were unreadable, but for empty ones (they count as wrong)",
+    "which answers were unreadable, except empty ones (they count as wrong)",
     "versions of the models",
     "whether the run was finished",
 )

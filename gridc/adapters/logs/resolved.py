@@ -64,7 +64,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         message = f"it counts {total:,} instances, and at most {MOST_ITEMS:,} are read"
         raise log_error("GC673", message, file.path, help="if the count is a mistake, correct it there")
     every = "unresolved_ids" in document
-    unknown = UNKNOWN if every else (*UNKNOWN, "what is not resolved, but by leaving it out")
+    unknown = UNKNOWN if every else (*UNKNOWN, "what is not resolved: it is only left out")
     model, benchmark = _names(file)
     yield LogRun(
         path=file.path,

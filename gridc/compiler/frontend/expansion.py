@@ -29,7 +29,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gridc.compiler.frontend.lookup import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.source import MAX_BYTES, STDIN, Source, near_files, read
 from gridc.compiler.frontend.validate import did_you_mean, key_meant
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
@@ -58,7 +58,7 @@ class PlacedValue:
 
 
 @dataclass(frozen=True)
-class Expanded(Source):
+class ExpandedSpec(Source):
     """A spec with its bases and the levels of its axes written out. `path` and `text` are those of the file
     that extends, `files` are all, that one first."""
 
@@ -350,7 +350,7 @@ def _read(reference: str, file: PlacedValue, folder: Path) -> tuple[Path, str]:
     """A file beside the spec, and its text."""
     where = file.value["source"]
     try:
-        path = Places(folder).listing(reference)
+        path = ReferenceFolders(folder).listing(reference)
         return path, read_regular(path, MAX_BYTES).decode("utf-8-sig")
     except NotFound as error:
         code, message, help = error.code, error.problem, error.help
@@ -398,7 +398,7 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
             except (ValueError, RecursionError) as error:
                 raise refuse(number, f"not JSON: {error}") from None
             if not isinstance(row, dict):
-                raise refuse(number, "it is no object with keys")
+                raise refuse(number, "it is not an object with keys")
             found += 1
             yield number, row
     if not found:
@@ -507,12 +507,12 @@ def expanded(source: Source) -> Source:
     files: list[Source] = []
     tree = _expand(source, files)
     tree, listed = with_levels(tree, source)
-    return Expanded(source.path, source.text, tree.plain(), (*files, *listed), tree)
+    return ExpandedSpec(source.path, source.text, tree.plain(), (*files, *listed), tree)
 
 
 def expanded_text(source: Source) -> str:
     """The spec as one text: as it is written, or, where there is something to write out, written out."""
-    if not isinstance(source, Expanded):
+    if not isinstance(source, ExpandedSpec):
         return source.text
     import tomlkit
 

@@ -25,7 +25,7 @@ class NotFound(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ReferenceFolders:
     """The folders that references are looked up in: the spec's own, and those of benchmark data and of models
     that the person who runs it gives."""
 

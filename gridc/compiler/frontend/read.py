@@ -17,7 +17,7 @@ from pathlib import Path
 from gridc.compiler.frontend.checks import check
 from gridc.compiler.frontend.checks.envelope import most_cells
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.lookup import Places
+from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references
@@ -163,17 +163,17 @@ def _renamed(selector: Selector, ids: Mapping[str, tuple[str, ...]]) -> Selector
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSpec:
     """A spec in which nothing is wrong that can be seen without reading its data."""
 
     source: Source
     spec: Spec
-    places: Places
+    places: ReferenceFolders
     references: References
     plugins: Mapping[str, Plugin] = field(default_factory=dict)
 
 
-def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path | None = None) -> Checked:
+def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path | None = None) -> CheckedSpec:
     """Read and validate a spec, write out what it extends, its measurands and its hypotheses for each model,
     check it, and look up what it names.
 
@@ -184,5 +184,5 @@ def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path |
     plugins = used_plugins(written, source)
     spec, source = for_each(expand(written, source), source)
     check(spec, source)
-    places = Places(path.parent, data_folder, models_folder)
-    return Checked(source, spec, places, find_references(spec, source, places), plugins)
+    places = ReferenceFolders(path.parent, data_folder, models_folder)
+    return CheckedSpec(source, spec, places, find_references(spec, source, places), plugins)

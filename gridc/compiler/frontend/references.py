@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from gridc.compiler.frontend.checks.envelope import exclude, settings
-from gridc.compiler.frontend.lookup import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
@@ -52,7 +52,7 @@ class References:
     scorers: Mapping[str, ScorerFile] = field(default_factory=dict)
 
 
-def find_references(spec: Spec, source: Source, places: Places) -> References:
+def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> References:
     """Look up templates, benchmark files and model folders, and read the templates.
 
     Raises `SpecError` with everything that is missing. Where no data folder is given, what would be looked up
@@ -153,7 +153,7 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
 
 
 def _functions_there(
-    spec: Spec, source: Source, places: Places, scorers: dict[str, ScorerFile]
+    spec: Spec, source: Source, places: ReferenceFolders, scorers: dict[str, ScorerFile]
 ) -> Iterator[Diagnostic]:
     """Each function that scores is in its file, which is read and added to `scorers`. Nothing of it runs."""
     for table in effect_tables(spec):

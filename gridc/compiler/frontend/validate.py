@@ -25,7 +25,7 @@ FUNCTION = 'a function says it: method = "scorer", scorer = {{ function = "pytho
 NO_CODE = (
     "gridc runs no code: Inspect or EvalPlus do, and what came of each sample can be given (docs/plugins.md)"
 )
-TEXT_ALONE = "gridc asks texts alone: for pictures and sound use Inspect or VLMEvalKit"
+TEXT_ALONE = "gridc asks only texts: for pictures and sound use Inspect or VLMEvalKit"
 
 VALUES = (
     ("method", r"(python:|plugin:).+|.+\.py.*", 'method = "scorer", scorer = {{ function = "{0}" }}'),

@@ -250,7 +250,7 @@ CHUNK = 1024 * RECORD
 """Bytes that are read at once. One digest that comes a million times fills one partition."""
 
 
-class Distinct:
+class DistinctCounter:
     """Takes (digest, number) in any order. `limit` bounds the bytes of records that are held in memory."""
 
     def __init__(self, limit: int = 1024 * 1024) -> None:
@@ -274,7 +274,7 @@ class Distinct:
             total.update(self._first(part).values())
         return total
 
-    def shared(self, other: "Distinct") -> Counter[int]:
+    def shared(self, other: "DistinctCounter") -> Counter[int]:
         """The same, of the digests that `other` has too."""
         total: Counter[int] = Counter()
         for part in range(PARTITIONS):

@@ -45,7 +45,7 @@ def specifications(curve: Curve, forks: Mapping[str, Fork]) -> Specifications:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbound:
+class UnboundLevel:
     """A level of a fork that no store answers: it needs new data or new scores, and `why` says which."""
 
     fork: str
@@ -53,7 +53,7 @@ class Unbound:
     why: str
 
 
-def meaning(spec: Spec, fork: Fork, level: str) -> Choice | Unbound:
+def meaning(spec: Spec, fork: Fork, level: str) -> Choice | UnboundLevel:
     """What an analysis does at a level of a fork: what its `choice` says, else what the level's name says of
     the path that the fork binds. The default is what the study does."""
     if fork.choice is not None and level in fork.choice:
@@ -69,19 +69,19 @@ def meaning(spec: Spec, fork: Fork, level: str) -> Choice | Unbound:
     if level == fork.default:
         return Choice()
     if fork.binds == DOCUMENTED:
-        return Unbound(fork.id, level, "needs new data")
-    return Unbound(fork.id, level, f"`{fork.binds}` says no more than a name: `choice` is missing")
+        return UnboundLevel(fork.id, level, "needs new data")
+    return UnboundLevel(fork.id, level, f"`{fork.binds}` says no more than a name: `choice` is missing")
 
 
-def unbound(spec: Spec, curve: Curve) -> list[Unbound]:
+def unbound(spec: Spec, curve: Curve) -> list[UnboundLevel]:
     """The levels of a curve's forks that are not run, in order."""
     forks = {fork.id: fork for fork in spec.fork}
     meanings = (meaning(spec, forks[name], level) for name in curve.forks for level in forks[name].levels)
-    return [meaning for meaning in meanings if isinstance(meaning, Unbound)]
+    return [meaning for meaning in meanings if isinstance(meaning, UnboundLevel)]
 
 
 @dataclass(frozen=True, slots=True)
-class Runnable:
+class RunnableSpecifications:
     """The specifications of a curve that are run: `stated` by the spec after its exclusions, `bound` of them
     answered by a store, and those drawn of these, the default one first if it is among them. `sample` says
     how they were drawn, where not all of them are run."""
@@ -97,7 +97,7 @@ class Runnable:
         return len(self.drawn) / self.stated if self.stated else 0.0
 
 
-def runnable(spec: Spec, curve: Curve) -> Runnable:
+def runnable(spec: Spec, curve: Curve) -> RunnableSpecifications:
     """Which specifications of a curve to run. A level that is not bound takes all its specifications away."""
     forks = {fork.id: fork for fork in spec.fork}
     missing = {(missing_choice.fork, missing_choice.level) for missing_choice in unbound(spec, curve)}
@@ -110,8 +110,10 @@ def runnable(spec: Spec, curve: Curve) -> Runnable:
     sample = curve.sample or CurveSample(n=MOST, seed=spec.sampling.seed)
     if size <= sample.n:
         drawn = [levels for levels in _every(kept) if not _excluded(curve, levels)]
-        return Runnable(stated, size, tuple(_default_first(drawn, forks)), None)
-    return Runnable(stated, size, tuple(_default_first(_drawn(curve, kept, sample), forks)), sample)
+        return RunnableSpecifications(stated, size, tuple(_default_first(drawn, forks)), None)
+    return RunnableSpecifications(
+        stated, size, tuple(_default_first(_drawn(curve, kept, sample), forks)), sample
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, PlannedTest, Problem, Reference, comparable_levels
-from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
+from gridc.compiler.hypotheses.tested import LevelComparison, TestedKind, more, outcome_reference, run_levels
 from gridc.diagnostics.errors import KeyPath
 from gridc.schema.inference import MODELS, ContrastHypothesis, Margin, between
 from gridc.schema.spec import Spec
@@ -27,7 +27,7 @@ MOST_UNITS = 100_000
 """More are not proposed."""
 
 
-class ContrastKind(Tested[ContrastHypothesis]):
+class ContrastKind(TestedKind[ContrastHypothesis]):
     """How each of the four is tested, planned and claimed, it says itself."""
 
     @staticmethod
@@ -107,8 +107,8 @@ class ContrastKind(Tested[ContrastHypothesis]):
     def contrasts(self, hypothesis: ContrastHypothesis) -> int:
         return len(hypothesis.levels)
 
-    def compared(self, hypothesis: ContrastHypothesis, spec: Spec, levels: Levels) -> Compared:
-        return Compared((hypothesis.reference, *hypothesis.levels))
+    def compared(self, hypothesis: ContrastHypothesis, spec: Spec, levels: Levels) -> LevelComparison:
+        return LevelComparison((hypothesis.reference, *hypothesis.levels))
 
     def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
         margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100

@@ -12,8 +12,8 @@ from gridc.compiler.hypotheses.kind import (
     levels_by_axis,
 )
 from gridc.compiler.hypotheses.tested import (
-    Compared,
-    Tested,
+    LevelComparison,
+    TestedKind,
     by_estimator,
     outcome_reference,
     run_levels,
@@ -31,7 +31,7 @@ def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[
     return evidence.p, 1.0
 
 
-class Interaction(Tested[InteractionHypothesis]):
+class Interaction(TestedKind[InteractionHypothesis]):
     first: Decided = "supported"
     interacts = True
     at_margin = False
@@ -71,12 +71,14 @@ class Interaction(Tested[InteractionHypothesis]):
     def claims(self, hypothesis: InteractionHypothesis) -> Claims:
         return Claims(("support",), 1)
 
-    def compared(self, hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> Compared:
+    def compared(self, hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> LevelComparison:
         run = run_levels(levels)
         names = tuple(name for name in levels_by_axis(spec)[hypothesis.axis] if name in run)
         if hypothesis.by == "benchmark":
-            return Compared(names, "benchmark")
-        return Compared(names, _models(hypothesis, spec) if hypothesis.by == "model" else _others(levels))
+            return LevelComparison(names, "benchmark")
+        return LevelComparison(
+            names, _models(hypothesis, spec) if hypothesis.by == "model" else _others(levels)
+        )
 
     def rule(self, hypothesis: InteractionHypothesis, level: float) -> Rule:
         return Rule(weigh, "two-sided", level, None, sided=False, first=self.first)

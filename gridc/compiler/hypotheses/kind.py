@@ -21,7 +21,7 @@ from gridc.diagnostics.errors import KeyPath
 from gridc.numbers import percent
 from gridc.schema.inference import MODELS, AnyHypothesis, RateName
 from gridc.schema.spec import Benchmark, Spec
-from gridc.statistics.expected_power import BASE, Assumed
+from gridc.statistics.expected_power import BASE, Assumptions
 from gridc.statistics.reproducibility import Verdict
 
 CHANGING = (0.1, 0.3)
@@ -313,7 +313,7 @@ class HypothesisKind(Protocol[H]):
         """What its test can show; where no units are known the test alone is named."""
 
     @abstractmethod
-    def power_at(self, hypothesis: H, design: PlannedTest, effect: float, assumed: Assumed) -> float:
+    def power_at(self, hypothesis: H, design: PlannedTest, effect: float, assumed: Assumptions) -> float:
         """The probability that it is decided where it is true; of a kind that finds effects, that it finds
         one of `effect`, a proportion."""
 

@@ -7,7 +7,7 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, PlannedTest, Problem
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Assumed, ClaimKind, power
+from gridc.statistics.expected_power import Assumptions, ClaimKind, power
 from gridc.statistics.verdicts import Alternative, Decided, Evidence
 
 
@@ -40,7 +40,7 @@ class NullControl(ContrastKind):
         return within(hypothesis)
 
     def power_at(
-        self, hypothesis: ContrastHypothesis, design: PlannedTest, effect: float, assumed: Assumed
+        self, hypothesis: ContrastHypothesis, design: PlannedTest, effect: float, assumed: Assumptions
     ) -> float:
         """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
         test, layout = self._test(hypothesis, design), self.layout(hypothesis, design)

@@ -25,7 +25,7 @@ from gridc.compiler.hypotheses.kind import (
 from gridc.schema.inference import RankingHypothesis, RateName
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import FLOOR
-from gridc.statistics.expected_power import Assumed, OrderTest, detectable_gap, order_power
+from gridc.statistics.expected_power import Assumptions, OrderTest, detectable_gap, order_power
 from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.sign_flips import can_support
 
@@ -160,7 +160,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
         return DesignPower(f"{test} ({tests})", level, effects, error=round(error, 3) if error else None)
 
     def power_at(
-        self, hypothesis: RankingHypothesis, design: PlannedTest, effect: float, assumed: Assumed
+        self, hypothesis: RankingHypothesis, design: PlannedTest, effect: float, assumed: Assumptions
     ) -> float:
         tests, sizes = _order_tests(hypothesis, design)
         chance, _ = order_power(

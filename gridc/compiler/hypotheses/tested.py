@@ -35,7 +35,7 @@ from gridc.schema.inference import (
 )
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import (
-    Assumed,
+    Assumptions,
     DecidingTest,
     Layout,
     Stratum,
@@ -46,7 +46,7 @@ from gridc.statistics.expected_power import (
     smallest,
 )
 from gridc.statistics.reproducibility import Verdict
-from gridc.statistics.verdicts import Asked, Decided, RiseFall, Rule, verdict, witnesses
+from gridc.statistics.verdicts import AskedItems, Decided, RiseFall, Rule, verdict, witnesses
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 T = TypeVar("T", bound=AboutAnEffect)
@@ -65,7 +65,7 @@ FEW = 30
 """Units below which a power is approximate: the tests' errors are then too."""
 
 
-class Compared(NamedTuple):
+class LevelComparison(NamedTuple):
     """What the test of a kind compares: names of levels of its axis, the reference first, with doses where
     they have some; and the parts of `by` that their effect may depend on: how many inside each unit, or the
     benchmarks."""
@@ -75,7 +75,7 @@ class Compared(NamedTuple):
     doses: tuple[float, ...] = ()
 
 
-class Tested(HypothesisKind[T]):
+class TestedKind(HypothesisKind[T]):
     """What such kinds have in common. How it is tested, and which verdicts that allows, each says itself."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Tested(HypothesisKind[T]):
         """Which test decides."""
 
     @abstractmethod
-    def compared(self, hypothesis: T, spec: Spec, levels: Levels) -> Compared:
+    def compared(self, hypothesis: T, spec: Spec, levels: Levels) -> LevelComparison:
         """What the test compares, where these levels are run."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class Tested(HypothesisKind[T]):
 
     def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
         if not rate_kind(hypothesis.outcome).mean:
-            return f"{hypothesis.outcome} is no mean over items"
+            return f"{hypothesis.outcome} is not a mean over items"
         return DECIDES_NOTHING.get(spec.analysis.estimator) if self.needs_estimator(hypothesis) else None
 
     def power(self, hypothesis: T, design: PlannedTest) -> DesignPower:
@@ -176,14 +176,15 @@ class Tested(HypothesisKind[T]):
 
         def effects(together: float) -> dict[str, float | None]:
             return {
-                str(share): points(self.least(test, layout, Assumed(share, together))) for share in CHANGING
+                str(share): points(self.least(test, layout, Assumptions(share, together)))
+                for share in CHANGING
             }
 
         at_margin = None
         if test.margin:
             size = 0.0 if self.shows_margins else test.margin
             at_margin = {
-                str(share): round(self.chance(test, layout, Assumed(share, TOGETHER), size), 4)
+                str(share): round(self.chance(test, layout, Assumptions(share, TOGETHER), size), 4)
                 for share in CHANGING
             }
         several = float(layout.by_unit.sum(axis=1).max()) > 1 and not self.interacts
@@ -197,16 +198,16 @@ class Tested(HypothesisKind[T]):
             round(margin_error(test, layout), 3) if self.at_margin else None,
         )
 
-    def power_at(self, hypothesis: T, design: PlannedTest, effect: float, assumed: Assumed) -> float:
+    def power_at(self, hypothesis: T, design: PlannedTest, effect: float, assumed: Assumptions) -> float:
         layout = (self.at_margin_layout if self.at_margin else self.layout)(hypothesis, design)
         test = self._test(hypothesis, design)
         return self.chance(test, layout, assumed, 0.0 if self.shows_margins else effect)
 
-    def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+    def chance(self, test: DecidingTest, layout: Layout, assumed: Assumptions, effect: float) -> float:
         """The probability that a difference of `effect` decides for it."""
         return power(test, layout, assumed, effect)
 
-    def least(self, test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+    def least(self, test: DecidingTest, layout: Layout, assumed: Assumptions) -> float | None:
         """The smallest difference that is found, or margin that is shown."""
         return smallest(test, layout, assumed)
 
@@ -253,7 +254,7 @@ class Tested(HypothesisKind[T]):
         """An outcome for each verdict that some outcome reaches."""
         parts, level = design.known, design.level
         layout = self.layout(hypothesis, design)
-        planned = Asked(
+        planned = AskedItems(
             tuple(part.sizes for part in parts.values()),
             tuple(stratum.numbers for stratum in layout.strata),
             tuple(
@@ -297,7 +298,9 @@ class Tested(HypothesisKind[T]):
 
 
 @lru_cache(maxsize=256)
-def _witnesses(rule: Rule, planned: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, RiseFall]:
+def _witnesses(
+    rule: Rule, planned: AskedItems, test: DecidingTest, layout: Layout
+) -> Mapping[Verdict, RiseFall]:
     """Hypotheses often differ in their levels alone."""
     design = design_of(test, layout)
     return witnesses(rule, planned, design, coefficients_of(test, layout, design))

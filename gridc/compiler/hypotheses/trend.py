@@ -14,8 +14,8 @@ from gridc.compiler.hypotheses.kind import (
     listed,
 )
 from gridc.compiler.hypotheses.tested import (
-    Compared,
-    Tested,
+    LevelComparison,
+    TestedKind,
     by_estimator,
     outcome_reference,
     run_levels,
@@ -35,7 +35,7 @@ def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[
     return (up, down) if side == "greater" else (down, up)
 
 
-class Trend(Tested[TrendHypothesis]):
+class Trend(TestedKind[TrendHypothesis]):
     first: Decided = "supported"
     interacts = False
     at_margin = False
@@ -74,8 +74,8 @@ class Trend(Tested[TrendHypothesis]):
         """Where the outcome does not move, both ways are false."""
         return Claims(BOTH, 2)
 
-    def compared(self, hypothesis: TrendHypothesis, spec: Spec, levels: Levels) -> Compared:
-        return Compared(hypothesis.order, doses=tuple(doses_of(spec, hypothesis).values()))
+    def compared(self, hypothesis: TrendHypothesis, spec: Spec, levels: Levels) -> LevelComparison:
+        return LevelComparison(hypothesis.order, doses=tuple(doses_of(spec, hypothesis).values()))
 
     def rule(self, hypothesis: TrendHypothesis, level: float) -> Rule:
         return Rule(weigh, SIDES[hypothesis.direction], level, None, sided=True, first=self.first)

@@ -36,7 +36,7 @@ PROVIDERS: Mapping[str, ProviderAddress] = {
 client. For some others litellm asks by a client of its own, which nothing here could hold to an address."""
 
 
-class Addressed(Protocol):
+class AddressedModel(Protocol):
     """What a model says of where it is."""
 
     @property
@@ -48,7 +48,7 @@ class Addressed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ServerAccess:
     """A `base` address, the environment variable that holds the key (None: there is no key), and the
     `provider` whose own address it is (None: a server that the spec names)."""
 
@@ -89,13 +89,13 @@ _USUAL = {
 }
 
 
-def reach_of(model: Addressed) -> Reach | None:
+def reach_of(model: AddressedModel) -> ServerAccess | None:
     """Where a model is reached; None for one of a provider whose address is not known here."""
     if model.base_url is not None:
-        return Reach(model.base_url, model.key_env, None)
+        return ServerAccess(model.base_url, model.key_env, None)
     name = model.source.partition("/")[0]
     provider = PROVIDERS.get(name)
-    return None if provider is None else Reach(provider.base, model.key_env or provider.variable, name)
+    return None if provider is None else ServerAccess(provider.base, model.key_env or provider.variable, name)
 
 
 def origin_of(url: str) -> str:

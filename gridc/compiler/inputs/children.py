@@ -74,7 +74,7 @@ class Host:
     def _function(self, name: str) -> Callable[..., Any]:
         function = self._functions.get(name) or getattr(self._module, name, None)
         if not callable(function):
-            raise ValueError(f"is no function, but {type(function).__name__}")
+            raise ValueError(f"is not a function, but {type(function).__name__}")
         return function
 
 
@@ -109,7 +109,7 @@ def _plain(given: Any) -> Any:
 
 def _number(value: Any) -> float:
     if not isinstance(value, Real):  # numbers of numpy are, too
-        raise ValueError(f"gives {value!r}, which is no label, number, table of numbers or None")
+        raise ValueError(f"gives {value!r}, which is not a label, number, table of numbers or None")
     return float(value)
 
 

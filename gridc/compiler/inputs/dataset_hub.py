@@ -26,7 +26,7 @@ TABLES = ("parquet", "jsonl", "json", "csv", "tsv")
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted:
+class HubFiles:
     """Files of a dataset repository at a commit, as they lie in the hub's cache. `said` is what a person
     should know of how the commit was found."""
 
@@ -45,7 +45,7 @@ def repository_of(reference: str) -> tuple[str, str | None] | None:
     return match["repository"], revision if revision and _COMMIT.fullmatch(revision) else None
 
 
-def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
+def dataset_files(reference: str, pinned: str | None, online: bool) -> HubFiles:
     """The files that a reference names. `pinned` is the commit that a lock recorded for it.
 
     Raises `NotFound`: the branch cannot be resolved, or the files are neither cached nor on the network.
@@ -80,7 +80,7 @@ def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
         raise NotFound("GC309", f"{repository} at {commit[:12]} has no file `{name}`")
     if name is None or is_pattern(name):
         _require_whole(repository, [path.relative_to(folder).as_posix() for path in paths])
-    return Hosted(commit, tuple((path.relative_to(folder).as_posix(), path) for path in paths), said)
+    return HubFiles(commit, tuple((path.relative_to(folder).as_posix(), path) for path in paths), said)
 
 
 def _require_whole(repository: str, names: Sequence[str]) -> None:

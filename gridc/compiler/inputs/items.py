@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from gridc.compiler.frontend.lookup import NotFound, Places
+from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.plugins import PluginError
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import cells
@@ -35,7 +35,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedItems:
     """A benchmark's items as its files hold them, with the files' digests, the rows that were left out
     because they are malformed, and the hub's commit, if any. `found` is what the spec leaves to the data,
     such as how the gold column names an option, and `said` what a person should know about the reading."""
@@ -62,7 +62,7 @@ class VariantItems:
     files: Mapping[str, str]
 
 
-class Unpaired(ValueError):
+class UnpairedVariant(ValueError):
     """A variant's items are not those of its benchmark. `help` is the way out."""
 
     def __init__(self, problem: str, help: str) -> None:
@@ -70,13 +70,14 @@ class Unpaired(ValueError):
         self.help = help
 
 
-def pair(items: Sequence[Item], loaded: Loaded) -> VariantItems:
-    """The items that a variant has for these. Raises `Unpaired` where one is missing or of another shape."""
+def pair(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
+    """The items that a variant has for these. Raises `UnpairedVariant` where one is missing or of another
+    shape."""
     others = {item.id: item for item in loaded.every}
     missing = [item.id for item in items if item.id not in others]
     if missing:
         more = "" if len(missing) == 1 else f", and {len(missing) - 1:,} others"
-        raise Unpaired(
+        raise UnpairedVariant(
             f"it has no item `{missing[0]}`{more}",
             "a variant has each item of the benchmark under the same id: `loading.fields.id` names it",
         )
@@ -84,13 +85,13 @@ def pair(items: Sequence[Item], loaded: Loaded) -> VariantItems:
     for item in items:
         other = others[item.id]
         if len(other.options) != len(item.options):
-            raise Unpaired(
+            raise UnpairedVariant(
                 f"its item `{item.id}` has {len(other.options)} options, not {len(item.options)}",
                 "a variant says the same in other words: each of its items has as many options",
             )
         if other.expected != item.expected:
             theirs = f"{_expected(other)}, and {_expected(item)} in the benchmark"
-            raise Unpaired(
+            raise UnpairedVariant(
                 f"`expected` of its item `{item.id}` is {theirs}",
                 "a variant's prompt asks for the same, in other words: correct the row, or the column that "
                 "`loading.fields.expected` names",
@@ -113,7 +114,7 @@ class Items:
 
     sampled: tuple[Item, ...]
     exemplars: tuple[Item, ...]
-    source: Loaded
+    source: LoadedItems
     orders: tuple[str | None, ...] = (None,)
     subsets: tuple[Sample, ...] = ()
     seed: int = 0
@@ -207,12 +208,12 @@ class ItemLoader:
     """Loads and draws the items of every benchmark of a spec, and keeps what is wrong with them."""
 
     def __init__(
-        self, spec: Spec, source: Source, places: Places, pins: Mapping[str, str], online: bool
+        self, spec: Spec, source: Source, places: ReferenceFolders, pins: Mapping[str, str], online: bool
     ) -> None:
         self._spec, self._source, self._places = spec, source, places
         self._pins, self._online = pins, online
         self._wrong = Collector()
-        self._loaded: dict[str, Loaded] = {}
+        self._loaded: dict[str, LoadedItems] = {}
         self._drawn: dict[str, tuple[Item, ...] | None] = {}
         self._renderings = _renderings(spec)
         self.items: dict[str, Items] = {}
@@ -242,7 +243,7 @@ class ItemLoader:
             else:
                 self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
 
-    def _read(self, number: int, benchmark: Benchmark) -> Loaded | None:
+    def _read(self, number: int, benchmark: Benchmark) -> LoadedItems | None:
         """What the files of a benchmark hold; None where a finding says that they are malformed."""
         before = len(self._wrong.diagnostics)
         hub, how = None, tuple[str, ...]()
@@ -294,7 +295,7 @@ class ItemLoader:
         if len(self._wrong.diagnostics) > before:
             return None
         digests = {file.name: digest_bytes(file.data) for file in files}
-        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, inferred, (*how, *remarks))
+        return LoadedItems(tuple(every.values()), digests, tuple(left_out), hub, inferred, (*how, *remarks))
 
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""
@@ -369,7 +370,7 @@ class ItemLoader:
                 continue
             try:
                 by_variant[variant.id] = pair(items, loaded)
-            except Unpaired as error:
+            except UnpairedVariant as error:
                 problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
                 self._wrong.add(self._source.diagnose("GC335", here, problem, error.help))
         return by_variant
@@ -465,7 +466,7 @@ class ItemLoader:
         return len(self._wrong.diagnostics) == before
 
 
-def _locked(text: str, loaded: Loaded, reference: str) -> set[str]:
+def _locked(text: str, loaded: LoadedItems, reference: str) -> set[str]:
     """The items that a lock holds of the same files."""
     try:
         benchmarks = json.loads(text)["content"]["inputs"]["benchmarks"].values()

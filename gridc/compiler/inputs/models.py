@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.frontend.lookup import BUILTIN_MODELS, MODELS_FOLDER, NotFound, Places
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS, MODELS_FOLDER, NotFound, ReferenceFolders
 from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
@@ -76,7 +76,9 @@ class ModelIdentity:
         return digest(self.manifest)
 
 
-def identify(model: Model, places: Places, pinned: str | None = None, online: bool = False) -> ModelIdentity:
+def identify(
+    model: Model, places: ReferenceFolders, pinned: str | None = None, online: bool = False
+) -> ModelIdentity:
     """The identity of a model. `pinned` is the commit that a lock recorded for a hub branch; without
     one the hub is asked, but only when `online` says so.
 
@@ -86,7 +88,7 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
     return replace(_weights(model, places, pinned, online), template_args=given)
 
 
-def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
+def _weights(model: Model, places: ReferenceFolders, pinned: str | None, online: bool) -> ModelIdentity:
     if engine_kind(model.engine).provider:
         return ModelIdentity(
             model.source,
@@ -103,7 +105,9 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
     return _files(model.source, model, places, pinned, online)
 
 
-def _files(source: str, model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
+def _files(
+    source: str, model: Model, places: ReferenceFolders, pinned: str | None, online: bool
+) -> ModelIdentity:
     if source.startswith("models:") and places.models_folder is None:
         return ModelIdentity(source, unpinned=f"`{source}` is not here: {MODELS_FOLDER}")
     if not source.startswith("hf:"):

@@ -156,7 +156,7 @@ def matched(lists: Sequence[Sequence[QuestionDigests]]) -> MatchedQuestions:
 def matching_words(names: Sequence[str], found: MatchedQuestions, count: int, alone: Sequence[int]) -> str:
     """How the items of these were matched: how many, by what, and how many have no match."""
     if not found.parts:
-        return f"{' and '.join(names)}: no item matches, because they do not say what is asked"
+        return f"{' and '.join(names)}: no item matches, because the items do not say what is asked"
     rest = " and ".join(f"{number:,} of {name}" for name, number in zip(names, alone, strict=True))
     text = f"{count:,} items match by {', '.join(found.parts)}; {rest} have no match"
     twice = [f"{number:,} of {name}" for name, number in zip(names, found.ambiguous, strict=True) if number]

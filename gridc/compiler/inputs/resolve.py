@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.frontend.lookup import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
-from gridc.compiler.frontend.read import Checked
+from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.configurations import asked_models, effect_tables, stated_scaffolds
 from gridc.compiler.inputs.dataset_hub import ONLINE
@@ -256,7 +256,7 @@ def _versions(spec: Spec) -> dict[str, str]:
 
 
 def resolve(
-    checked: Checked, pins: Mapping[str, str], online: bool = False, covers_behaviour: bool = True
+    checked: CheckedSpec, pins: Mapping[str, str], online: bool = False, covers_behaviour: bool = True
 ) -> Study:
     """The study that a checked spec describes. `pins` gives hub commits from a lock (`Lock.pins`); with
     `online` the hub is asked for those it does not give. `covers_behaviour` is the study's.

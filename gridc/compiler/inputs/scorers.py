@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.points import Replies, ScorerError, ScorerFile, as_given
-from gridc.confined import Confined, EndedError
+from gridc.confined import ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import Scorer
@@ -68,7 +68,7 @@ class Scorers:
                 self._children[key] = Confined(HOST, each=SECONDS, apart=apart)
                 self._load(self._children[key], scorer)
             return self._children[key].ask(method, scorer.name, as_given(item), *more)
-        except (EndedError, ValueError) as error:
+        except (ChildEndedError, ValueError) as error:
             self._children.pop(key).close() if key in self._children else None
             raise ScorerError(scorer, item.id, str(error), _way_out(scorer, item, str(error))) from None
 

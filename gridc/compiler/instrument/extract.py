@@ -68,7 +68,7 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _Read(text, mentions(text, options, labels), are_letters(labels), len(options))
+    reading = _ReadResponse(text, mentions(text, options, labels), are_letters(labels), len(options))
     data = text.lstrip().startswith(("{", "[", "```json"))
     unread = "several answers" if reading.several() else "no answer"
     for name, confidence, rule in _RULES:
@@ -84,7 +84,7 @@ def extract(
     return Extraction(None, unread)
 
 
-class _Read:
+class _ReadResponse:
     """A folded response with its mentions, and what is said before each."""
 
     def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
@@ -630,11 +630,11 @@ _LABEL = " \t.:)]*_-"
 _BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
 _OPENS = " \t\n*_`\"'([{"
-_RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
-    ("stated", "stated", _Read.stated),
-    ("concluded", "inferred", _Read.concluded),
-    ("opening", "stated", _Read.opening),
-    ("closing", "inferred", _Read.closing),
-    ("short", "inferred", _Read.short),
-    ("left", "inferred", _Read.left),
+_RULES: tuple[tuple[str, Confidence, Callable[[_ReadResponse], Mention | None]], ...] = (
+    ("stated", "stated", _ReadResponse.stated),
+    ("concluded", "inferred", _ReadResponse.concluded),
+    ("opening", "stated", _ReadResponse.opening),
+    ("closing", "inferred", _ReadResponse.closing),
+    ("short", "inferred", _ReadResponse.short),
+    ("left", "inferred", _ReadResponse.left),
 )

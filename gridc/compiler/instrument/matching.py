@@ -149,7 +149,7 @@ WORKING_ENDS = "####"
 """What stands between the working and the answer in GSM8K's right answers (Cobbe et al. 2021)."""
 
 
-class Unmatchable(ValueError):
+class UnmatchableAnswer(ValueError):
     """A right answer that no response could match, or none at all; `help` is the way out."""
 
     def __init__(self, problem: str, help: str) -> None:
@@ -183,11 +183,11 @@ class AnswerComparison:
 
 
 def right_answers(match: Match, item: Item) -> tuple[str, ...]:
-    """The texts that a response is compared with. Raises `Unmatchable` where there is none, or one that
+    """The texts that a response is compared with. Raises `UnmatchableAnswer` where there is none, or one that
     nothing could match."""
     stated = item.references or tuple(item.options[option] for option in sorted(item.right))
     if not stated:
-        raise Unmatchable(
+        raise UnmatchableAnswer(
             f"item {item.id} has no right answer in free text",
             "`fields.references` of `rows` names the columns of right answers; or state another `method`",
         )
@@ -195,10 +195,10 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
     for answer in answers:
         problem = COMPARISONS[match.kind].problem(answer)
         if match.after is not None and "\n" in answer and match.kind != "number":
-            problem = "has several lines, and one is read behind the words"
+            problem = "has several lines, and only one is read after the words"
         if problem is not None:
             help = _ways_out(match, stated)
-            raise Unmatchable(f"item {item.id}: the right answer {_short(answer)} {problem}", help)
+            raise UnmatchableAnswer(f"item {item.id}: the right answer {_short(answer)} {problem}", help)
     return answers
 
 
@@ -256,7 +256,7 @@ def _compared(match: Match, item: Item, text: str) -> str:
         return text.strip()
     answer = text.rpartition(match.gold_after)[2] if match.gold_after in text else ""
     if not answer.strip():
-        raise Unmatchable(
+        raise UnmatchableAnswer(
             f"item {item.id}: nothing stands behind {match.gold_after!r} in the right answer {_short(text)}",
             "`gold_after` is what stands before the part that is compared, in every right answer",
         )

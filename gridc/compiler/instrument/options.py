@@ -169,7 +169,7 @@ def candidates(
     if kind == "letter":
         names = labels(enumerator, len(item.options))
         if not names:
-            raise NoCandidates(f"item {item.id} has its options behind bullets, and no label to rank")
+            raise NoCandidates(f"item {item.id} has its options marked with bullets, and no label to rank")
         return [Candidate(name, option) for option, name in enumerate(names)]
     if kind != "unknown_expanded":
         return [Candidate(text, option) for option, text in enumerate(item.options)]

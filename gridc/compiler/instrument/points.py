@@ -31,7 +31,7 @@ VERSIONS = {
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
-class Unscored(ValueError):
+class UnscoredReading(ValueError):
     """A reading that earns no score, or two."""
 
 
@@ -48,22 +48,22 @@ def labels(item: Item, choice: int) -> Iterator[str]:
 
 def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:
     """What a reading earns, in units of 1 / `scores.scale`: an option, or one of the `names` of what is read.
-    Raises `Unscored`."""
+    Raises `UnscoredReading`."""
     own = list(labels(item, choice)) if names is None else [names[choice]]
     named = [label for label in own if label in scores.root] or [OTHER] * (OTHER in scores.root)
     earned = {label: scores.of(label, item.expected) for label in named}
     shown = f"item {item.id}: {own[0]!r}"
     if not earned:
-        raise Unscored(f"{shown} has no score")
+        raise UnscoredReading(f"{shown} has no score")
     if None in earned.values():
-        raise Unscored(f"{shown} has a score by what is expected, and the item does not say what is")
+        raise UnscoredReading(f"{shown} has a score by what is expected, and the item does not say what is")
     if len(set(earned.values())) > 1:
-        raise Unscored(f"{shown} is {' and '.join(earned)}, whose scores differ")
+        raise UnscoredReading(f"{shown} is {' and '.join(earned)}, whose scores differ")
     return next(value for value in earned.values() if value is not None)
 
 
 def best(scores: Scores, item: Item) -> frozenset[int]:
-    """The options that earn most; empty where all earn the same. Raises `Unscored`."""
+    """The options that earn most; empty where all earn the same. Raises `UnscoredReading`."""
     earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
         return frozenset()
@@ -184,7 +184,7 @@ def reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str
 
 def _unit(scorer: Scorer, item: str, name: str, value: Any) -> int:
     if not isinstance(value, int | float) or not 0 <= value <= 1:  # a Boolean is 0 or 1
-        problem = f"gives {value!r} as `{name}`, which is no number from 0 to 1"
+        problem = f"gives {value!r} as `{name}`, which is not a number from 0 to 1"
         way_out = "a share of 1: divide by the most that it can be, and subtract from 1 where less is better"
         raise ScorerError(scorer, item, problem, way_out)
     units: int = round(value * UNIT)

@@ -37,7 +37,7 @@ WINDOW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class OriginalTask:
     """What a task says before any scaffold: its system prompt, its question as it is asked, and its options,
     by letter where it shows letters (`lettered`, or where the question shows them a line each). Without
     `options` those are taken that the question shows.
@@ -61,7 +61,7 @@ class SubCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedCall:
     """What reached one sub-call: the state of each of `PARTS`."""
 
     scaffold: str
@@ -88,7 +88,7 @@ class StepShares:
         return self.n - self.counts[part].get("absent", 0)
 
 
-def trace(original: Original, call: SubCall) -> Traced:
+def trace(original: OriginalTask, call: SubCall) -> TracedCall:
     """The state of each part of a task in a sub-call."""
     sent = _SentTexts(call.messages)
     states: dict[str, State] = {
@@ -99,10 +99,10 @@ def trace(original: Original, call: SubCall) -> Traced:
     }
     if states["format_instruction"] in ("lost", "partial") and sent.says(is_format):
         states["format_instruction"] = "paraphrased"
-    return Traced(call.scaffold, call.step, states)
+    return TracedCall(call.scaffold, call.step, states)
 
 
-def shares(traced: Iterable[Traced]) -> list[StepShares]:
+def shares(traced: Iterable[TracedCall]) -> list[StepShares]:
     """Sub-calls counted step by step: scaffolds in the order in which they come first, steps by name."""
     rows: dict[tuple[str, str], StepShares] = {}
     for step in traced:
@@ -200,7 +200,7 @@ def shown_options(question: str) -> tuple[str, ...]:
     return tuple(options) if len(options) > 1 else ()
 
 
-def _format(original: Original) -> Sequence[str]:
+def _format(original: OriginalTask) -> Sequence[str]:
     if original.format_instruction is not None:
         return original.format_instruction
     outside = _SHOWN.sub("", original.question)
@@ -211,13 +211,13 @@ def _format(original: Original) -> Sequence[str]:
     ]
 
 
-def _safety(original: Original) -> Sequence[str]:
+def _safety(original: OriginalTask) -> Sequence[str]:
     if original.safety_instruction is not None:
         return original.safety_instruction
     return [sentence for sentence in sentences(original.system or "") if is_safety(sentence)]
 
 
-def _options(original: Original, sent: "_SentTexts") -> State:
+def _options(original: OriginalTask, sent: "_SentTexts") -> State:
     shown = shown_options(original.question)
     options = original.options if original.options is not None else shown
     lettered = bool(shown) if original.lettered is None else original.lettered

@@ -49,7 +49,7 @@ class Sanitised:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ResponseContext:
     """What is known of a response: the texts of its item, which never go as names or echoes; what else its
     model was shown; names of models beside the common ones; texts of options that were shown to nobody."""
 
@@ -59,7 +59,7 @@ class Known:
     unlettered: tuple[str, ...] = ()
 
 
-NOTHING = Known()
+NOTHING = ResponseContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,16 @@ def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
     return (option, refusal, tuple(reference in text for reference in item.references))
 
 
-def known_of(setting: Setting, item: Item, shown: Sequence[str] = (), names: Sequence[str] = ()) -> Known:
+def known_of(
+    setting: Setting, item: Item, shown: Sequence[str] = (), names: Sequence[str] = ()
+) -> ResponseContext:
     """What is known of the responses to an item."""
     texts = (item.stem, item.open or "", *item.options, *item.references)
-    return Known(texts, tuple(shown), tuple(names), () if setting.labelled else item.options)
+    return ResponseContext(texts, tuple(shown), tuple(names), () if setting.labelled else item.options)
 
 
 def sanitise(
-    text: str, read: Callable[[str], object] = lambda text: None, known: Known = NOTHING
+    text: str, read: Callable[[str], object] = lambda text: None, known: ResponseContext = NOTHING
 ) -> Sanitised:
     """A response without what shows its configuration. `read` gives what the response says, and gives the
     same of what is left."""
@@ -217,33 +219,33 @@ _TOOL_BLOCKS = _compiled(
 )
 
 
-def _reasoning(text: str, known: Known) -> Iterator[_Piece]:
+def _reasoning(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _blocks(text, _THOUGHT_BLOCKS)
     yield from _cut(_INVITATION, text)
     yield from _cut(_HEADINGS, text)
 
 
-def _tools(text: str, known: Known) -> Iterator[_Piece]:
+def _tools(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _blocks(text, _TOOL_BLOCKS)
     yield from _lines(_ACTIONS, text)
     yield from _prose(_THOUGHTS, text)
     yield from _cut(_FINAL, text)
 
 
-def _critic(text: str, known: Known) -> Iterator[_Piece]:
+def _critic(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _cut(_VERDICTS, text)
     yield from _prose(_CRITIQUES, text)
     yield from _cut(_ROLES, text)
 
 
-def _parts(text: str, known: Known) -> Iterator[_Piece]:
+def _parts(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _prose(_PARTS, text)
     yield from _cut(_SYNTHESIS, text)
     for match in _NUMBERED.finditer(text):
         yield _Piece(*match.span(), (match[1],))
 
 
-def _code(text: str, known: Known) -> Iterator[_Piece]:
+def _code(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _cut(_FENCES, text)
     yield from _cut(_CONSOLES, text)
 
@@ -304,7 +306,7 @@ def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             last = end
 
 
-def _letters(text: str, known: Known) -> Iterator[_Piece]:
+def _letters(text: str, known: ResponseContext) -> Iterator[_Piece]:
     if known.unlettered:
         yield from _cut(_lettered(known.unlettered), text)
 
@@ -315,7 +317,7 @@ def _lettered(options: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)\(?[A-Z][.):]\)?[ ]++(?={follows})")
 
 
-def _echo(text: str, known: Known) -> Iterator[_Piece]:
+def _echo(text: str, known: ResponseContext) -> Iterator[_Piece]:
     """Lines that the model was shown, and that are neither the item's nor so short that anybody says them."""
     if not known.shown:
         return
@@ -361,7 +363,7 @@ _LONG = 4
 """Characters of a study's own name for a model that is a name wherever it stands."""
 
 
-def _names(text: str, known: Known) -> Iterator[_Piece]:
+def _names(text: str, known: ResponseContext) -> Iterator[_Piece]:
     own = "\n".join(known.item).casefold()
     for match in _names_of(known.names).finditer(text):
         group = 0 if match["name"] is None else "name"
@@ -369,11 +371,13 @@ def _names(text: str, known: Known) -> Iterator[_Piece]:
             yield _Piece(*match.span(group), (REDACTED,))
 
 
-def _sorted(find: Callable[[str, Known], Iterator[_Piece]]) -> Callable[[str, Known], Iterator[_Piece]]:
+def _sorted(
+    find: Callable[[str, ResponseContext], Iterator[_Piece]],
+) -> Callable[[str, ResponseContext], Iterator[_Piece]]:
     """The pieces in the order of the text; of those that overlap the first and longest. One that leaves
     nothing of its line goes with the line's end."""
 
-    def finder(text: str, known: Known) -> Iterator[_Piece]:
+    def finder(text: str, known: ResponseContext) -> Iterator[_Piece]:
         last = 0
         for piece in sorted(find(text, known), key=lambda piece: (piece.start, -piece.end)):
             if piece.start < last:

@@ -61,7 +61,7 @@ class Limit(ValueError):
     """A template asked for something that no prompt needs, or for too much."""
 
 
-class Used:
+class RenderUsage:
     """What one render has used up."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Used:
             raise Limit(f"it takes more than {MAX_SECONDS:g} seconds of CPU time")
 
 
-USED: ContextVar[Used] = ContextVar("used")
+USED: ContextVar[RenderUsage] = ContextVar("used")
 """What the render that is under way has used up."""
 
 
@@ -125,7 +125,7 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
             raise Limit(f"it has more than {MAX_EXPRESSIONS:,} expressions")
         return tree
 
-    def compiled(self, tree: nodes.Template, meter: "Metered") -> Template:
+    def compiled(self, tree: nodes.Template, meter: "MeterTransformer") -> Template:
         """The template, metered."""
         return Template.from_code(self, self.compile(meter.visit(tree)), self.globals)
 
@@ -167,7 +167,7 @@ class PromptEnvironment(MeteredEnvironment):
         if cased is not None:
             for text in tree.find_all(nodes.TemplateData):
                 text.data = cased(text.data)
-        return self.compiled(tree, Metered())
+        return self.compiled(tree, MeterTransformer())
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The same, of the operators that are left."""
@@ -196,7 +196,7 @@ class PromptEnvironment(MeteredEnvironment):
         return isinstance(getattr(obj, "__self__", None), str) and obj.__name__ in METHODS
 
 
-class Metered(NodeTransformer):
+class MeterTransformer(NodeTransformer):
     """Puts a meter on each loop, slice, comparison and test, and makes `a ~ b` the filter `joining`, which
     knows how long its result is."""
 
@@ -240,7 +240,7 @@ def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter
 
 def render(template: Template, values: dict[str, object]) -> str:
     """The template's text. Raises `Limit`, or whatever the template fails with."""
-    token = USED.set(Used())
+    token = USED.set(RenderUsage())
     try:
         return template.render(values)
     finally:
@@ -257,7 +257,7 @@ def _shown(context: Context, value: object) -> object:
 
 
 def metered(filters: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The filters, with those that `Metered` puts into a template."""
+    """The filters, with those that `MeterTransformer` puts into a template."""
     own: dict[str, Callable[..., Any]] = {"_slice": _metered(_same), "_read": _read, "_turns": _turns}
     comparing = {name: _listed(filter) for name, filter in filters.items() if name in _COMPARING}
     return {name: _metered(filter) for name, filter in (filters | comparing).items()} | own

@@ -283,7 +283,7 @@ def sign(path: Path, key: Path) -> None:
         raise UnavailableError([Diagnostic("GC604", message, help="install OpenSSH")]) from None
     except subprocess.TimeoutExpired:
         message = f"ssh-keygen did not end within {SECONDS:g} s"
-        help = "it waits for a passphrase, for a touch, or for a file that is none"
+        help = "it waits for a passphrase, for a touch, or for a file that is not a regular one"
         raise UnavailableError([Diagnostic("GC604", message, str(key), help=help)]) from None
     if done.returncode or b"BEGIN SSH SIGNATURE" not in done.stdout:
         message = "ssh-keygen made no signature with this key"
@@ -327,7 +327,7 @@ def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None
     """Raise `StampError` (GC406) where an answer lacks the number that was asked with: it may be an old one,
     of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
     if decoded(answer).tst_info.nonce != nonce:
-        why = "the answer is not to this request: its nonce is another one"
+        why = "the answer does not belong to this request: its nonce differs"
         raise misfit(evidence, why, "ask again, or another authority")
 
 
@@ -405,7 +405,9 @@ def _require_none(attributes: Mapping[str, Any], *states: str) -> None:
     """Raise `ValueError` where a record is in a state in which it registers nothing."""
     for state in states:
         if attributes.get(state):
-            raise ValueError(f"it is no registration that stands: its `{state}` is {attributes[state]!r}")
+            raise ValueError(
+                f"it is not a registration that is in force: its `{state}` is {attributes[state]!r}"
+            )
 
 
 def _last(dates: list[str | None]) -> str:

@@ -194,7 +194,7 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciled:
+class Reconciliation:
     """Departures and the log that explains them. It is open while a departure lacks its explanation, an
     entry its departure, or an entry its reason."""
 
@@ -326,20 +326,20 @@ def _difference(before: Any, after: Any) -> str:
     return f"{len(changed)} digests differ, first `{changed[0]}`" if changed[0] else "another text"
 
 
-def reconcile(lock: Lock, study: Study, path: Path) -> Reconciled:
+def reconcile(lock: Lock, study: Study, path: Path) -> Reconciliation:
     """The study against its stamp and the log at `path`. Raises `SpecError` when the log cannot be read."""
     departed = tuple(departures(lock.content, study.stamped()))
     if not path.is_file():
         log = DeviationLog(deviations=1)
         place = path if study.origin is None else study.origin.spec  # there is no log to point at
-        return Reconciled(departed, log, tuple(_uncovered(departed, log, place)))
+        return Reconciliation(departed, log, tuple(_uncovered(departed, log, place)))
     source = read(path)
     log = typed_as(DeviationLog, "deviations", source)
     findings = [*_uncovered(departed, log, path), *_misplaced(departed, log, source)]
-    return Reconciled(departed, log, tuple(findings))
+    return Reconciliation(departed, log, tuple(findings))
 
 
-def require_reconciled(lock: Lock, study: Study, path: Path) -> Reconciled:
+def require_reconciled(lock: Lock, study: Study, path: Path) -> Reconciliation:
     """The same, or `StampError` with everything that is not explained one to one."""
     result = reconcile(lock, study, path)
     if result.findings:
@@ -455,7 +455,7 @@ def _stale(
             yield source.diagnose("GC408", (*where, key), message, help)
 
 
-def require_current(lock: Lock, study: Study, log: Path) -> Reconciled:
+def require_current(lock: Lock, study: Study, log: Path) -> Reconciliation:
     """The study against its stamp, or `StampError` with each departure that the log at `log` does not
     explain. Inputs that are not here cannot depart; `study.unpinned()` names them."""
     return require_reconciled(_without_absent(lock, study), study, log)
@@ -476,7 +476,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class PlanDifference:
     """Cells that are new, gone, or asked otherwise, by name and at most `SHOWN` of each, with their numbers;
     and every path of spec and inputs that differs."""
 
@@ -488,14 +488,14 @@ class Against:
     paths: tuple[Departure, ...]
 
 
-def against(study: Study, stamp: str, content: Mapping[str, Any]) -> Against:
+def against(study: Study, stamp: str, content: Mapping[str, Any]) -> PlanDifference:
     """The study against the content of an earlier stamp."""
     spec = Spec.model_validate_json(json.dumps(content["spec"]), strict=True)
     before, after = _settings(spec), _settings(study.spec)
     added = [key for key in after if key not in before]
     removed = [key for key in before if key not in after]
     changed = [key for key in after if key in before and before[key] != after[key]]
-    return Against(
+    return PlanDifference(
         stamp=stamp,
         added=len(added),
         removed=len(removed),
@@ -520,7 +520,7 @@ HEADER = """\
 """
 
 
-def write_log(result: Reconciled, path: Path) -> int:
+def write_log(result: Reconciliation, path: Path) -> int:
     """Add an entry for each departure that has none, and state the values of all others as they are.
 
     Comments, order and wording of the file stay. Gives how many entries were added.

@@ -175,7 +175,7 @@ def read_lock(path: Path) -> Lock | None:
         )  # fmt: skip
         stamps = [(earlier.stamp, digest(earlier.content)) for earlier in lock.chain]
         if not all(isinstance(stated, str) for stated, _ in stamps):
-            raise ValueError("a stamp is no text")
+            raise ValueError("a stamp is not a text")
         lock.pins()
         _require_tables(lock.content)
         prices = {name: TokenPrice(**price) for name, price in lock.prices.items()}
@@ -184,7 +184,7 @@ def read_lock(path: Path) -> Lock | None:
             for price in prices.values()
             for way in (price, price.in_batches)
         ):
-            raise ValueError("a price is no number")
+            raise ValueError("a price is not a number")
         if document != lock.as_json():
             raise ValueError("it holds what gridc does not write there")
     except FileNotFoundError:
@@ -210,7 +210,7 @@ def _require_tables(content: Mapping[str, Any]) -> None:
     """Raise `TypeError` unless the spec and the versions, where there are any, are tables."""
     for name in ("spec", "behaviour"):
         if not isinstance(content.get(name, {}), dict):
-            raise TypeError(f"`{name}` is no table")
+            raise TypeError(f"`{name}` is not a table")
 
 
 def _unreadable(path: Path, why: str) -> StampError:

@@ -100,7 +100,7 @@ def unanswered(call: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class SampleCalls:
     """The calls of a sample in order, each with its step under a scaffold, as far as they are known, in so
     many waves. `decides` is the number of the one whose text is the answer: None of a plain sample, and until
     the scaffold has ended."""
@@ -153,7 +153,7 @@ class Extent:
         return Extent(self.least.rounded(), self.expected.rounded(), self.most.rounded())
 
 
-class Scaffolded(Protocol):
+class ItemScaffold(Protocol):
     """A scaffold on one item."""
 
     @property
@@ -167,7 +167,7 @@ class Scaffolded(Protocol):
     def extent(self) -> Extent:
         """How much it asks after its first calls."""
 
-    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> SampleCalls:
         """Its calls, as far as the answers carry it and no further than so many waves."""
 
     def steps(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -182,10 +182,10 @@ class PlannedSample:
     item: Item
     replicate: int
     requests: tuple[Request, ...]
-    scaffolded: Scaffolded | None = None
+    scaffolded: ItemScaffold | None = None
 
-    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> SampleCalls:
         """The calls of the sample, as far as the answers that are there carry a scaffold."""
         if self.scaffolded is None:
-            return Trace(tuple((None, request) for request in self.requests), 1, None)
+            return SampleCalls(tuple((None, request) for request in self.requests), 1, None)
         return self.scaffolded.trace(answers, waves)

@@ -19,14 +19,14 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
-from gridc.compiler.grid.cells import Cell, Distinct
+from gridc.compiler.grid.cells import Cell, DistinctCounter
 from gridc.compiler.inputs.children import TokenCounter
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.inputs.prices import TokenPrice, paid_prices
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.calls import CallKind, Extent, PlannedSample, Size
 from gridc.compiler.lowering.requests import USUAL
-from gridc.confined import Confined, EndedError
+from gridc.confined import ChildEndedError, Confined
 from gridc.statistics.reproducibility import ranked
 
 KINDS: tuple[CallKind, ...] = ("generate", "loglikelihood")
@@ -76,7 +76,7 @@ class CallCounts:
 
 
 @dataclass(slots=True)
-class _SentSums:
+class _RequestTotals:
     """What is sent to one model, over all calls: sums, to be scaled to the distinct ones."""
 
     calls: int = 0
@@ -111,11 +111,16 @@ def count(
     out otherwise; `answered` has the digests of the calls that a store has answers to."""
     names = {digest: name for name, digest in reversed(list(models.items()))}
     order = list(names)
-    sent = {digest: _SentSums() for digest in names}
+    sent = {digest: _RequestTotals() for digest in names}
     totals = {"cells": 0, "runs": 0, "samples": 0, "calls": 0}
     extents: dict[tuple[str, bytes], Extent] = {}  # of cells that differ in their model alone
     drawing: list[Cell] = []
-    with Distinct() as calls, Distinct() as prompts, Distinct() as stored, Distinct() as drawn:
+    with (
+        DistinctCounter() as calls,
+        DistinctCounter() as prompts,
+        DistinctCounter() as stored,
+        DistinctCounter() as drawn,
+    ):
         for cell, samples in cells:
             here: set[str] = set()
             totals["cells"] += 1
@@ -170,7 +175,7 @@ def count(
     )
 
 
-def _note(sent: _SentSums, characters: int, parameters: Mapping[str, object]) -> None:
+def _note(sent: _RequestTotals, characters: int, parameters: Mapping[str, object]) -> None:
     sent.calls += 1
     continuations = parameters.get("continuations")
     if isinstance(continuations, list):
@@ -180,7 +185,7 @@ def _note(sent: _SentSums, characters: int, parameters: Mapping[str, object]) ->
     sent.most += longest if isinstance(longest, int) else 0
 
 
-def _model_counts(sent: _SentSums, calls: int, prompts: int, stored: int | None) -> ModelCounts:
+def _model_counts(sent: _RequestTotals, calls: int, prompts: int, stored: int | None) -> ModelCounts:
     share = calls / sent.calls if sent.calls else 0.0
     characters, generated = round(sent.characters * share), round(sent.most * share)
     later = None if sent.later is None else sent.later.rounded()
@@ -210,7 +215,7 @@ class Estimate:
     usd_most: float | None
     price: str | None
     seconds: float | None
-    later: "Later | None" = None
+    later: "LaterCalls | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class LaterCalls:
     """What scaffolds ask beyond the first calls, which the other numbers are of: at least, about, at most."""
 
     least: Amount
@@ -271,7 +276,7 @@ def estimate(
     return estimates
 
 
-def _later(later: Extent, price: TokenPrice | None, ratio: float) -> Later:
+def _later(later: Extent, price: TokenPrice | None, ratio: float) -> LaterCalls:
     """Prompt tokens as money counts them: eight characters in one, as estimated, one for each character."""
 
     def amount(
@@ -281,7 +286,7 @@ def _later(later: Extent, price: TokenPrice | None, ratio: float) -> Later:
         return Amount(round(size.calls), round(read), round(size.generated_tokens), money)
 
     least, expected, most = later.least, later.expected, later.most
-    return Later(
+    return LaterCalls(
         amount(least, least.prompt_characters / SPARSE, lambda price: price.usd),
         amount(expected, expected.prompt_characters / ratio, lambda price: price.usd),
         amount(most, most.prompt_characters + PER_CALL * most.calls, lambda price: price.most),
@@ -314,7 +319,7 @@ def _characters_per_token(identity: ModelIdentity, texts: list[str]) -> tuple[fl
         else:
             with closing(Confined(f"{TokenCounter.__module__}:TokenCounter")) as counter:
                 tokens = counter.ask("tokens", path, texts)
-    except (EndedError, ValueError) as error:  # a run will say it with a code
-        why = f"it {error}" if isinstance(error, EndedError) else error
+    except (ChildEndedError, ValueError) as error:  # a run will say it with a code
+        why = f"it {error}" if isinstance(error, ChildEndedError) else error
         return USUAL, f"{usual} (its tokenizer cannot be read: {why})"
     return sum(map(len, texts)) / max(tokens, 1), f"its tokenizer on {len(texts)} prompts"

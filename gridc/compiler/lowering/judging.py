@@ -102,7 +102,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgingState:
     """Everything that is known of judging by now. `rulings`, `second_judges` and `guesses` are empty until
     every reply that is needed is there. `second_judges` is by the name of the first judge."""
 
@@ -135,7 +135,7 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     }
 
 
-def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup) -> Judged:
+def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
     """What all judges of a study come to, each on the responses of its cells, in this order."""
     parts = [
         bench.judged([response for response in responses if bench.labels(response.cell)], answers)
@@ -144,8 +144,8 @@ def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup
     complete = all(part.complete for part in parts)
     asks = tuple(ask for part in parts for ask in part.asks)
     if not complete:
-        return Judged(asks, False, {})
-    return Judged(
+        return JudgingState(asks, False, {})
+    return JudgingState(
         asks,
         True,
         {key: ruling for part in parts for key, ruling in part.rulings.items()},
@@ -205,7 +205,7 @@ class Bench:
         """In which orders two responses are shown, by whether they are swapped; one of a single response."""
         return (False, True) if self.judge.compares is not None and self.judge.compares.swap else (False,)
 
-    def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> Judged:
+    def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
         asks: list[JudgeCall] = []
         seats: dict[str, dict[Key, tuple[str, Judgment] | None]] = {}
@@ -218,13 +218,13 @@ class Bench:
         guesses, guessed = self._guesses(responses, answers, asks)
         missing = any(None in given.values() for given in seats.values())
         if missing or not guessed or None in seconds.values():
-            return Judged(tuple(asks), False, {})
+            return JudgingState(tuple(asks), False, {})
         rulings = {
             response.key: self._ruling([given[response.key] for given in seats.values()])
             for response in responses
         }
         if self.judge.validation is None:
-            return Judged(tuple(asks), True, rulings, {}, guesses)
+            return JudgingState(tuple(asks), True, rulings, {}, guesses)
         second = self._second_judge(
             rulings, seconds, {response.key: self.unit_of(response) for response in sample}
         )
@@ -236,9 +236,9 @@ class Bench:
             ]
             seconds |= {response.key: self._assess(self.second, response, answers, asks) for response in rest}
             if None in seconds.values():
-                return Judged(tuple(asks), False, {})
+                return JudgingState(tuple(asks), False, {})
             rulings |= {key: self._ruling([given]) for key, given in seconds.items()}
-        return Judged(tuple(asks), True, rulings, {self.name: second}, guesses)
+        return JudgingState(tuple(asks), True, rulings, {self.name: second}, guesses)
 
     def _guesses(
         self, responses: Sequence[Response], answers: AnswerLookup, asks: list[JudgeCall]

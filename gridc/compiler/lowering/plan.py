@@ -23,7 +23,7 @@ FORMAT = "gridc-plan/3"
 
 
 @dataclass(frozen=True, slots=True)
-class Primary:
+class PrimaryCells:
     """The cells that tests are made on; `observations` is None while the number of items is unknown."""
 
     cells: int
@@ -50,7 +50,7 @@ class Manifest:
     cells: int
     runs: int
     observations: int | None
-    primary: Primary
+    primary: PrimaryCells
     envelopes: tuple[AskedEnvelope, ...]
     curves: Mapping[str, PlannedCurve]
     counts: CallCounts | None
@@ -163,7 +163,7 @@ class Plan(Asker):
             cells=survey.cells,
             runs=survey.runs,
             observations=self.observations(survey.asked),
-            primary=Primary(survey.primary, self.observations(survey.tested)),
+            primary=PrimaryCells(survey.primary, self.observations(survey.tested)),
             envelopes=tuple(self._envelope(envelope) for envelope in survey.envelopes),
             curves={curve.id: planned_curve(spec, curve) for curve in spec.curve},
             counts=counts,

@@ -30,8 +30,8 @@ from gridc.compiler.lowering.calls import (
     PlannedSample,
     Prompt,
     Request,
+    SampleCalls,
     Size,
-    Trace,
     unanswered,
 )
 from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError
@@ -44,7 +44,7 @@ USUAL = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class OnItem:
+class ScaffoldOnItem:
     """A scaffold on one item: the procedure, what it is given, how a turn is asked, and the strings that end
     a reply."""
 
@@ -58,7 +58,7 @@ class OnItem:
     def converses(self) -> bool:
         return self.procedure.converses
 
-    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> SampleCalls:
         """Run the procedure on the answers that are there, no further than so many waves of calls. An answer
         without a text, of a call that failed for good, ends it and is the sample's own."""
         calls: list[tuple[str | None, Request]] = []
@@ -70,18 +70,18 @@ class OnItem:
             calls += requests
             given = [content for content in contents if content is not None]
             if len(given) < len(requests):
-                return Trace(tuple(calls), wave, None)
+                return SampleCalls(tuple(calls), wave, None)
             failed = [at for at, content in enumerate(given) if "text" not in content]
             if failed:
-                return Trace(tuple(calls), wave, len(calls) - len(requests) + failed[0])
+                return SampleCalls(tuple(calls), wave, len(calls) - len(requests) + failed[0])
             texts = tuple(before_stop(content["text"], self.stops) for content in given)
             try:
                 turns = steps.send(texts)
             except StopIteration as end:
                 decides = max(at for at, (step, _) in enumerate(calls) if step == end.value)
-                return Trace(tuple(calls), wave, decides)
+                return SampleCalls(tuple(calls), wave, decides)
             if wave == waves:
-                return Trace(tuple(calls), wave, None)
+                return SampleCalls(tuple(calls), wave, None)
         raise AssertionError("count() does not end")
 
     def extent(self) -> Extent:
@@ -229,7 +229,7 @@ class Asker:
         drawn = self._generation(cell)
         for replicate in range(setting.replicates):
             request = partial(self._turn, cell, drawn(item, replicate))
-            scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
+            scaffolded = ScaffoldOnItem(procedure, scaffold, task, request, setting.held("stop"))
             first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
             yield PlannedSample(item, replicate, first, scaffolded)
 

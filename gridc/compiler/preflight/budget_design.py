@@ -36,7 +36,7 @@ from gridc.numbers import percent
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample
 from gridc.schema.spec import Spec
-from gridc.statistics.expected_power import Assumed
+from gridc.statistics.expected_power import Assumptions
 
 FORMAT = "gridc-design/1"
 PILOT = 12
@@ -160,13 +160,13 @@ def cheapest_design(
         name, why = next(iter(study.absent.items()))
         raise _refusal("GC326", f"the items of `{name}` are not here: {why}", "--data FOLDER")
     search = _Search(study, request, hypotheses, speeds, prices)
-    usual = Assumed(request.changing, TOGETHER)
+    usual = Assumptions(request.changing, TOGETHER)
     design = search.cheapest(request.decide, usual, request.limits)
     alone = () if design else tuple(search.by_itself(name, usual) for name in request.decide)
     doubled = min(2 * request.changing, MOST_CHANGING)
     others = {
-        f"answers differ on {percent(doubled, 0)} of the items": Assumed(doubled, TOGETHER),
-        "all answers to a unit move as one": Assumed(request.changing, 1.0),
+        f"answers differ on {percent(doubled, 0)} of the items": Assumptions(doubled, TOGETHER),
+        "all answers to a unit move as one": Assumptions(request.changing, 1.0),
     }
     wrong = (
         tuple(search.if_wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
@@ -374,7 +374,7 @@ class _Search:
         study = variant.study if drawn is None else variant.on(drawn)
         return parts_of(study, self.hypotheses[name], variant.compared[name])
 
-    def power(self, variant: _Variant, name: str, drawn: Drawn, assumed: Assumed) -> float:
+    def power(self, variant: _Variant, name: str, drawn: Drawn, assumed: Assumptions) -> float:
         hypothesis = self.hypotheses[name]
         parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.request) / 100
         if not parts or min(part.units for part in parts.values()) < 2:
@@ -426,7 +426,7 @@ class _Search:
             by_benchmark[name] = self._drawn[name, number]
         return by_benchmark
 
-    def least(self, variant: _Variant, names: Sequence[str], assumed: Assumed) -> int | None:
+    def least(self, variant: _Variant, names: Sequence[str], assumed: Assumptions) -> int | None:
         """The fewest thousandths at which each of these hypotheses has the wanted power; None: at none."""
 
         def enough(thousandths: int) -> bool:
@@ -441,14 +441,14 @@ class _Search:
             low, high = (low, middle) if enough(middle) else (middle, high)
         return high
 
-    def designs(self, names: Sequence[str], assumed: Assumed) -> Iterator[tuple[_Variant, int, Cost]]:
+    def designs(self, names: Sequence[str], assumed: Assumptions) -> Iterator[tuple[_Variant, int, Cost]]:
         for variant in self.variants:
             thousandths = self.least(variant, names, assumed)
             if thousandths is not None:
                 yield variant, thousandths, variant.cost(self.drawn(thousandths))
 
     def cheapest(
-        self, names: Sequence[str], assumed: Assumed, limits: Mapping[Currency, float]
+        self, names: Sequence[str], assumed: Assumptions, limits: Mapping[Currency, float]
     ) -> Design | None:
         """The cheapest design within the limits. What it costs is counted by lowering it: where a few items
         had promised less than that, the next one is looked at."""
@@ -462,7 +462,7 @@ class _Search:
                     return self.described(variant, drawn, cost, assumed)
         return None
 
-    def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumed) -> Design:
+    def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumptions) -> Design:
         items: Mapping[str, Items] = variant.on(drawn).items
         return Design(
             {name: len(own.sampled) for name, own in items.items()},
@@ -473,7 +473,7 @@ class _Search:
             {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses},
         )
 
-    def by_itself(self, name: str, assumed: Assumed) -> HypothesisDesign:
+    def by_itself(self, name: str, assumed: Assumptions) -> HypothesisDesign:
         """What one hypothesis takes by itself, and how far the limits go."""
         within = at_most = 0.0
         for variant in self.variants:
@@ -489,17 +489,17 @@ class _Search:
             name, self.cheapest((name,), assumed, {}), round(within, 3), round(at_most, 3)
         )
 
-    def if_wrong(self, what: str, design: Design, assumed: Assumed) -> WrongAssumption:
+    def if_wrong(self, what: str, design: Design, assumed: Assumptions) -> WrongAssumption:
         """The power of a design where something else is true, and what the wanted power would cost."""
         variant = next(candidate for candidate in self.variants if candidate.levels == design.levels)
-        thousandths = self.least(variant, self.request.decide, Assumed(self.request.changing, TOGETHER))
+        thousandths = self.least(variant, self.request.decide, Assumptions(self.request.changing, TOGETHER))
         drawn = self.drawn(thousandths or 1000)
         power = {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses}
         costs = [cost for *_, cost in self.designs(self.request.decide, assumed)]
         least = min(costs, key=lambda cost: getattr(cost, self.currency), default=None)
         return WrongAssumption(what, power, least)
 
-    def as_stated(self, assumed: Assumed) -> Design:
+    def as_stated(self, assumed: Assumptions) -> Design:
         """The spec as it stands."""
         drawn = {name: items.sampled for name, items in self.study.items.items()}
         design = self.described(self.full, drawn, self.full.cost(drawn), assumed)

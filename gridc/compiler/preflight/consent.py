@@ -19,7 +19,14 @@ from pathlib import Path
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.inputs.addresses import PROVIDERS, Reach, origin_of, proxy_of, reach_of, without_password
+from gridc.compiler.inputs.addresses import (
+    PROVIDERS,
+    ServerAccess,
+    origin_of,
+    proxy_of,
+    reach_of,
+    without_password,
+)
 from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.compiler.instrument.points import ScorerFile
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError, UnavailableError, UsageError, visible
@@ -43,11 +50,11 @@ _PAIR = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class OutgoingData:
     """What goes to a host: every prompt of the models `who` (ids), and with them the value of the reach's
     variable as a key, if it has one. `proxy` is what it goes through."""
 
-    reach: Reach
+    reach: ServerAccess
     who: tuple[str, ...]
     proxy: str | None = None
 
@@ -72,7 +79,7 @@ class Leaving:
         )
 
 
-Consentable = Leaving | ScorerFile
+Consentable = OutgoingData | ScorerFile
 """What needs the person's consent: something that leaves, or somebody's program that runs here."""
 
 Ask = Callable[[Consentable], bool]
@@ -84,16 +91,16 @@ Consents = Mapping[str, str]
 NONE_GIVEN: Consents = {}
 
 
-def leaving(spec: Spec) -> tuple[Leaving, ...]:
+def leaving(spec: Spec) -> tuple[OutgoingData, ...]:
     """What a run of a study would send, by host and variable; of a model whose provider is not known here
     nothing can be said, and nothing is sent (`require_known`)."""
-    by_pair: dict[str, Leaving] = {}
+    by_pair: dict[str, OutgoingData] = {}
     for _, model in _asked(spec):
         reach = reach_of(model)
         if reach is None:
             continue
         others = by_pair[reach.pair].who if reach.pair in by_pair else ()
-        by_pair[reach.pair] = Leaving(reach, (*others, model.id), proxy_of(reach.base))
+        by_pair[reach.pair] = OutgoingData(reach, (*others, model.id), proxy_of(reach.base))
     return tuple(by_pair.values())
 
 
@@ -236,7 +243,7 @@ def _pair(text: str) -> str:
         port = "" if match["port"] is None else f":{match['port']}"
         origin = origin_of(f"{match['scheme'] or 'https://'}{match['host']}{port}")
     except ValueError:  # of `origin_of` too: there is no such port or address of IPv6
-        message = f"`{text}` is no host with a variable"
+        message = f"`{text}` is not a host with a variable"
         help = (
             "HOST:VARIABLE, such as api.openai.com:OPENAI_API_KEY, HOST alone where no key goes, "
             "http://HOST:PORT:VARIABLE for a server without https, or sha256:DIGEST of a file with functions "
@@ -310,5 +317,5 @@ def _home() -> Path | None:
 
 
 def _unusable(path: Path, problem: str) -> UsageError:
-    help = "mend it or delete it (you are then asked again), or use --allow"
+    help = "correct it or delete it (you are then asked again), or use --allow"
     return UsageError([Diagnostic("GC644", problem, str(path), help=help)])

@@ -16,7 +16,7 @@ from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import Unmatchable, right_answers
+from gridc.compiler.instrument.matching import UnmatchableAnswer, right_answers
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates, are_letters, candidates
 from gridc.compiler.instrument.render import (
@@ -96,18 +96,18 @@ def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
         where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
         if alone and cell.model in served and not setting.premise:
             path = grid.stated_at(study.spec, "method", where) or ()
-            message = f"`{cell.model}` cannot weigh a text behind nothing: servers leave its first token out"
-            help = 'premise = "\\n": the texts then stand behind a line break'
+            message = (
+                f"`{cell.model}` cannot weigh a text without a prefix: servers leave its first token out"
+            )
+            help = 'premise = "\\n": the texts then follow a line break'
             yield source.diagnose("GC636", path, message, help)
         if setting.prompt != NOTHING and alone and (cell.benchmark, setting.prompt) not in seen:
             seen.add((cell.benchmark, setting.prompt))
             path = grid.stated_at(study.spec, "prompt", where) or ()
             message = (
-                f"what is asked on `{cell.benchmark}` is the very text that is weighed, behind no prompt"
+                f"what is asked on `{cell.benchmark}` is the very text that is weighed, without a prompt"
             )
-            help = (
-                f'prompt = "{NOTHING}"; or `fields.references` names the column of a text behind the prompt'
-            )
+            help = f'prompt = "{NOTHING}"; or `fields.references` names a column of texts to weigh'
             yield source.diagnose("GC313", path, message, help)
 
 
@@ -121,12 +121,12 @@ def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
         if not METHODS[setting.method].reads_answer:
             continue
         seen.add(ways)
-        wrong: list[Unmatchable] = []
+        wrong: list[UnmatchableAnswer] = []
         items = study.items[cell.benchmark].asked(None, setting.items, setting.variant)
         for item in items:
             try:
                 right_answers(match, item)
-            except Unmatchable as error:
+            except UnmatchableAnswer as error:
                 wrong.append(error)
         if wrong:
             where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)

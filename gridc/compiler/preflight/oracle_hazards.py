@@ -299,11 +299,11 @@ def _unsaid(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterato
     if not lacking and not begun:
         return
     problem = (
-        f"answers are read behind {after!r}, and {lacking:,} of {len(asked):,} prompts do not ask for it"
+        f"answers are read after {after!r}, and {lacking:,} of {len(asked):,} prompts do not ask for it"
         if lacking
-        else f"answers are read behind {after!r}, and {begun:,} of {len(asked):,} prompts end with it already"
+        else f"answers are read after {after!r}, and {begun:,} of {len(asked):,} prompts end with it already"
     )
-    help = "ask for these words in the prompt" if lacking else "leave `after` out: responses begin behind it"
+    help = "ask for these words in the prompt" if lacking else "leave `after` out: responses begin after it"
     yield _hazard(plan, cell, "GC536", problem, help, "match")
 
 

@@ -44,14 +44,14 @@ class Oracle:
     name: str
     code: str
     fault: str
-    says: Callable[["Sight"], str | None]
-    prefers: Callable[["Sight", Sequence[bool | None]], int | Literal["none"] | None]
+    says: Callable[["OracleView"], str | None]
+    prefers: Callable[["OracleView", Sequence[bool | None]], int | Literal["none"] | None]
     expected: Callable[[Setting], Expected | None]
     way_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class OracleView:
     """What a responder has before it: the item it knows, and the prompt as the model would read it."""
 
     setting: Setting
@@ -162,20 +162,20 @@ def _wrong(item: Item) -> int | None:
     return next((option for option in range(len(item.options)) if option not in item.right), None)
 
 
-def _says_right(sight: Sight) -> str | None:
+def _says_right(sight: OracleView) -> str | None:
     if sight.match is None and sight.item.expected is not None:
         return sight.behaves(right=True)
     return sight.answer(right=True)
 
 
-def _says_wrong(sight: Sight) -> str | None:
+def _says_wrong(sight: OracleView) -> str | None:
     if sight.match is None and sight.item.expected is not None:
         return sight.behaves(right=False)
     return sight.answer(right=False)
 
 
-def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Literal["none"] | None]:
-    def place(_: Sight, right: Sequence[bool | None]) -> int | Literal["none"]:
+def _prefers(wanted: bool) -> Callable[[OracleView, Sequence[bool | None]], int | Literal["none"] | None]:
+    def place(_: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
         return next((number for number, rightness in enumerate(right) if rightness is wanted), "none")
 
     return place
@@ -239,9 +239,7 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
     return of
 
 
-_BEHIND = (
-    '`method = "extract"` with `reader = "last_answer"` reads what stands behind a thought, and that alone'
-)
+_BEHIND = '`method = "extract"` with `reader = "last_answer"` reads only what comes after a thought'
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (
     Oracle("perfect", "GC511", "does not score 1", _says_right, _prefers(True), lambda setting: "right"),
@@ -262,23 +260,25 @@ ORACLES = (
         lambda sight, right: None,
         lambda setting: "unread" if _reads_words(setting) else None,
     ),
-    Oracle("reasoning", "GC515", "is misread", Sight.reasoned, _prefers(True), _needs_reading),
-    Oracle("last-line", "GC515", "is misread", Sight.last_line, _prefers(True), _understands("right")),
-    Oracle("self-correcting", "GC515", "is misread", Sight.corrected, _prefers(True), _understands("right")),
+    Oracle("reasoning", "GC515", "is misread", OracleView.reasoned, _prefers(True), _needs_reading),
+    Oracle("last-line", "GC515", "is misread", OracleView.last_line, _prefers(True), _understands("right")),
+    Oracle(
+        "self-correcting", "GC515", "is misread", OracleView.corrected, _prefers(True), _understands("right")
+    ),
     Oracle(
         "neither-saying",
         "GC513",
         "is read as an answer",
-        Sight.neither,
+        OracleView.neither,
         _prefers(True),
         _says_neither,
     ),
-    Oracle("thinking", "GC515", "is misread", Sight.thought, _prefers(True), _thinks("right"), _BEHIND),
+    Oracle("thinking", "GC515", "is misread", OracleView.thought, _prefers(True), _thinks("right"), _BEHIND),
     Oracle(
         "still-thinking",
         "GC513",
         "is read as an answer",
-        Sight.unfinished,
+        OracleView.unfinished,
         _prefers(True),
         _thinks("unread"),
         _BEHIND,
@@ -368,7 +368,7 @@ def _fails(
 
 
 def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Reply:
-    sight = Sight(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
+    sight = OracleView(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
     if setting.ranks:
         right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
         place = oracle.prefers(sight, right)
@@ -388,7 +388,7 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
     return Reply(oracle, expected, reply, outcome, passes[expected])
 
 
-def _is_right(sight: Sight, continuation: str) -> bool | None:
+def _is_right(sight: OracleView, continuation: str) -> bool | None:
     """Whether a candidate is a right answer to what the prompt shows. None where the prompt does not say."""
     text, item = continuation.strip(), sight.item
     options = [option.strip() for option in item.options]

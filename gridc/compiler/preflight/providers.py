@@ -223,6 +223,6 @@ def _open_keys(provided: Iterable[Placed], source: Source) -> Iterator[Diagnosti
             continue
         address = urlsplit(model.base_url)
         if address.scheme == "http" and not is_local(model.base_url):
-            message = f"the key of `{model.id}` would travel in the open"
+            message = f"the key of `{model.id}` would be sent unencrypted"
             help = "use an https:// address, or no key"
             yield source.diagnose("GC352", (*path, "base_url"), message, help)

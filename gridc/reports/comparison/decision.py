@@ -82,7 +82,7 @@ def check(policy: Policy, source: Source, known: Sequence[str], settings: Sequen
             message = f"no run has a benchmark `{one.id}`"
             wrong.add(source.diagnose("GC761", (*place, "id"), message, did_you_mean(one.id, known)))
         if one.id in seen:
-            message = f"`{one.id}` stands twice"
+            message = f"`{one.id}` occurs twice"
             wrong.add(source.diagnose("GC762", (*place, "id"), message, "leave one of the two out"))
         seen.add(one.id)
         if one.family is not None and one.family not in families:
@@ -95,7 +95,7 @@ def check(policy: Policy, source: Source, known: Sequence[str], settings: Sequen
             wrong.add(source.diagnose("GC765", (*place, "id"), message, help))
     for number, family in enumerate(policy.family):
         if family.id in families[:number]:
-            message = f"the family `{family.id}` stands twice"
+            message = f"the family `{family.id}` occurs twice"
             wrong.add(source.diagnose("GC762", ("family", number, "id"), message, "leave one of the two out"))
     spent = round(sum(family.alpha or 0.0 for family in policy.family), 12)
     named = {family.id for family in policy.family if family.alpha is not None}

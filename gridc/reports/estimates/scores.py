@@ -7,7 +7,7 @@ from gridc.numbers import counted
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.estimates.scaffolds import of_units
 from gridc.reports.findings.answers import ANSWER_SHIFTS, TEXT_LIKELIHOODS
-from gridc.reports.findings.changes import Moved, sensitivities
+from gridc.reports.findings.changes import ScoreDifference, sensitivities
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, at_margin, pairs_words
 from gridc.reports.quantities import (
@@ -96,7 +96,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 yield _moved(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
 
 
-def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int) -> EstimateRow:
+def _moved(name: str, about: str, moved: ScoreDifference, assumed: str, rows: str, n: int) -> EstimateRow:
     return estimate(
         "risk_difference",
         id=name,

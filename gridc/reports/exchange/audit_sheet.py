@@ -72,7 +72,7 @@ def _source(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledRow:
     """A row of a file that came back. `question` and `response` are None where it has no such column."""
 
     line: int
@@ -82,11 +82,11 @@ class Filled:
     response: str | None
 
 
-def read_filled(path: Path) -> list[Filled]:
+def read_filled(path: Path) -> list[FilledRow]:
     """The rows of a file with labels. Raises `FileError` (GC661) where it is none."""
     help = "save the sheet as CSV in UTF-8, with its first line, or use the file that the page gives"
     return [
-        Filled(
+        FilledRow(
             row.line,
             row.cells.get("uuid", "").lower(),
             row.cells.get("label", ""),
@@ -132,14 +132,14 @@ def sheet_row(sheet: Sheet, uuid: str) -> AuditRow:
     return next(row for row in sheet.rows if row.uuid == uuid)
 
 
-def _problems(path: str, filled: Sequence[Filled], sheet: Sheet) -> Iterator[Diagnostic]:
+def _problems(path: str, filled: Sequence[FilledRow], sheet: Sheet) -> Iterator[Diagnostic]:
     rows = {row.uuid: row for row in sheet.rows}
     lines: dict[str, int] = {}
     for labelled in filled:
         place = Span(labelled.line, 1)
         if labelled.uuid not in rows:
             help = f"the sheet is {sheet.about}; take the row out, or put its UUID back"
-            message = f"`{labelled.uuid[:40]}` is no response of the sheet"
+            message = f"`{labelled.uuid[:40]}` is not a response of the sheet"
             yield Diagnostic("GC662", message, path, place, help)
             continue
         if labelled.uuid in lines:

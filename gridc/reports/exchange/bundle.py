@@ -47,7 +47,7 @@ from gridc.reports.files import NAMES
 from gridc.reports.ties import FINISH, check_ties
 from gridc.reports.verification import (
     MOST_JSON,
-    Verified,
+    VerifiedStudy,
     behaves,
     columns_of_calls,
     files_below,
@@ -120,7 +120,7 @@ def is_bundle(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
+def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
     """Check a bundle with nothing but what it holds. `trust` names whom the verifier believes.
 
     Raises `VerificationError` with everything that differs.
@@ -194,7 +194,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     if diagnostics:
         raise VerificationError(diagnostics)
     text = stamped_words(lock, plan.study_digest)
-    return Verified(
+    return VerifiedStudy(
         (
             f"{len(list(files_below(folder))) - 1} files are the ones that the manifest lists",
             f"the spec and the item and exemplar manifests are the ones that {text}",
@@ -277,7 +277,7 @@ def _too_old(plan: Plan, store: Store, folder: Path) -> Iterator[Diagnostic]:
     listed = json.loads((folder / ITEMS).read_text("utf-8"))
     if not store.shown(plan.study_digest) or any("rows" not in benchmark for benchmark in listed.values()):
         message = "the bundle lacks what rates and left-out rows are counted by, as an older gridc made it"
-        help = "`gridc run` completes the store without a call, and `gridc export bundle` makes it anew"
+        help = "`gridc run` completes the store without a call, and `gridc export bundle` makes it again"
         yield Diagnostic("GC701", message, str(folder), help=help)
 
 

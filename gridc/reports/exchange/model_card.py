@@ -124,7 +124,7 @@ def check(readme: Path, deck: CardDeck) -> CardCheck:
     text = _read(readme)
     model, link = _stated(text, deck, readme)
     if link != "-" and not LINK.fullmatch(link):
-        message = "the attached card links to what is no address"
+        message = "the attached card links to something that is not an address"
         return CardCheck((Diagnostic("GC707", message, str(readme)),))
     if model not in {card.model for card in deck.cards}:
         return CardCheck((Diagnostic("GC707", f"the study has no model `{model}`", str(readme)),))

@@ -109,7 +109,7 @@ class PrintedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Printed:
+class _PrintedRow:
     """A row as it is read."""
 
     row: SheetRow
@@ -134,7 +134,7 @@ def check_table(path: Path) -> PrintedTable:
     ]
     if wrong or not read:
         raise FileError(wrong or [Diagnostic("GC667", "the table has no row", str(path), help=help)])
-    printed = [row for row in read if isinstance(row, _Printed)]
+    printed = [row for row in read if isinstance(row, _PrintedRow)]
     rows = tuple(_checked(row) for row in printed)
     misfits = {
         row.n for row in rows if row.outcome.verdict == "impossible" and row.n is not None and row.n > 3
@@ -142,17 +142,17 @@ def check_table(path: Path) -> PrintedTable:
     return PrintedTable(rows, {n: _fitting(printed, n) for n in sorted(misfits)})
 
 
-def _read(row: SheetRow) -> _Printed | str:
+def _read(row: SheetRow) -> _PrintedRow | str:
     """The row, or what is wrong with it."""
     text = " ".join(row.cells.get("printed", "").replace("\u2212", "-").replace("\u2013", "-").split())
     form = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
     if form is None or len(text) > LONGEST:
-        return f"`{text[:60]}` is no form of a figure that is known here"
+        return f"`{text[:60]}` is not a known form of a figure"
     sizes: dict[str, int | None] = {}
     for column in ("n", "n_other"):
         size = row.cells.get(column, "").replace(",", "")
         if size and not (_WHOLE.fullmatch(size) and 1 <= int(size) <= LARGEST):
-            return f"`{size[:20]}` in column `{column}` is no whole number from 1 to {LARGEST:,}"
+            return f"`{size[:20]}` in column `{column}` is not a whole number from 1 to {LARGEST:,}"
         sizes[column] = int(size) if size else None
     parts = form.groupdict()
     percent = any(parts.get(name) for name in parts if name.endswith("_unit"))
@@ -169,7 +169,7 @@ def _read(row: SheetRow) -> _Printed | str:
     counts = {name: int(parts[name]) for name in ("count", "needed") if parts.get(name)}
     if counts.get("needed") == 0:
         return "a number needed is at least 1"
-    return _Printed(row, figures, counts, sizes["n"], sizes["n_other"])
+    return _PrintedRow(row, figures, counts, sizes["n"], sizes["n_other"])
 
 
 def _figure(text: str, percent: bool) -> PrintedShare:
@@ -178,7 +178,7 @@ def _figure(text: str, percent: bool) -> PrintedShare:
     return PrintedShare(Fraction(text) / (100 if percent else 1), unit / 2)
 
 
-def _checked(printed: _Printed) -> FigureRow:
+def _checked(printed: _PrintedRow) -> FigureRow:
     outcome = _outcome(printed, printed.n)
     name = ", ".join(
         cell
@@ -189,7 +189,7 @@ def _checked(printed: _Printed) -> FigureRow:
     return FigureRow(printed.row.line, name, shown, printed.n, printed.n_other, outcome)
 
 
-def _outcome(printed: _Printed, n: int | None) -> FigureOutcome:
+def _outcome(printed: _PrintedRow, n: int | None) -> FigureOutcome:
     """Of the row if its denominator were n."""
     figures, counts = printed.figures, printed.counts
     if "needed" in counts:
@@ -259,7 +259,7 @@ def _number_needed(needed: int, change: PrintedShare, n: int | None) -> FigureOu
     return FigureOutcome("possible", f"rounded {' or '.join(rules)}", rules)
 
 
-def _fitting(printed: Sequence[_Printed], n: int) -> tuple[int, ...]:
+def _fitting(printed: Sequence[_PrintedRow], n: int) -> tuple[int, ...]:
     """The largest denominators from half of n with which no row is impossible that has n."""
     same = [
         replace(row, figures={name: row.figures[name] for name in row.figures if name not in _ENDS})
@@ -270,7 +270,7 @@ def _fitting(printed: Sequence[_Printed], n: int) -> tuple[int, ...]:
     return tuple(islice(smaller, OTHER_SIZES)) if same else ()
 
 
-def _all_fit(rows: Sequence[_Printed], size: int) -> bool:
+def _all_fit(rows: Sequence[_PrintedRow], size: int) -> bool:
     return all(_outcome(row, size).verdict != "impossible" for row in rows)
 
 

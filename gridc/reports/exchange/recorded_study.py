@@ -19,15 +19,15 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.checks.levels import countable
-from gridc.compiler.frontend.expansion import Expanded, expanded_text
-from gridc.compiler.frontend.lookup import Places
+from gridc.compiler.frontend.expansion import ExpandedSpec, expanded_text
+from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import expand
-from gridc.compiler.frontend.read import Checked, for_each
+from gridc.compiler.frontend.read import CheckedSpec, for_each
 from gridc.compiler.frontend.references import References
 from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.draw import draw_sample, unit_of
-from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import LETTERS, Item
@@ -47,7 +47,7 @@ ABSENT = "(not in the bundle)"
 
 
 @dataclass(frozen=True)
-class RecordedFiles(Loaded):
+class RecordedFiles(LoadedItems):
     """A benchmark's files, of which the digests and the number of rows are known."""
 
     recorded_rows: int = 0
@@ -121,7 +121,7 @@ def recorded_items(
     `unknown` says the store, each by its number as shown, so that nothing has to be put in order again."""
     tags, labels = listed.get("tags", {}), listed.get("labels", {})
     if any(type(group) is not str for groups in listed["levels"].values() for group in groups):
-        raise TypeError("a group of an item is no text")
+        raise TypeError("a group of an item is not a text")
     plain = {
         name: Item(
             name,
@@ -224,7 +224,9 @@ def described(compiled: Compiled) -> dict[str, bytes]:
     out), its lock, what departed from it, what was stamped, and its items by name and digest."""
     study, source = compiled.study, compiled.source
     files = {
-        SPEC: expanded_text(source).encode() if isinstance(source, Expanded) else source.path.read_bytes(),
+        SPEC: expanded_text(source).encode()
+        if isinstance(source, ExpandedSpec)
+        else source.path.read_bytes(),
         LOCK: compiled.lock_path.read_bytes(),
         STUDY: json_bytes(study.stamped()),
         ITEMS: json_bytes(
@@ -282,7 +284,7 @@ def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Comp
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
         raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
     study = RecordedStudy(written, {}, items, {}, models, content)
-    checked = Checked(source, written, Places(folder, None), References({}, {}))
+    checked = CheckedSpec(source, written, ReferenceFolders(folder, None), References({}, {}))
     return Compiled(checked, study, lock), lock
 
 

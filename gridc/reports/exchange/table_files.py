@@ -53,7 +53,7 @@ def read_sheet(path: Path, what: str, code: str, needed: Sequence[str], help: st
     try:
         rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        message = f"line {reader.line_num} is no CSV ({error})"
+        message = f"line {reader.line_num} is not CSV ({error})"
         raise FileError([Diagnostic(code, message, str(path), Span(reader.line_num, 1), help)]) from None
     head = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     missing = [name for name in needed if head.count(name) != 1]

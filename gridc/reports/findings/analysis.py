@@ -231,7 +231,7 @@ class LevelMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class ModelComparison:
     """Two models, cell by cell: the differences a - b, and the dispersion of each over the same
     configurations, exact. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is
     the digest of both models' cells."""
@@ -261,7 +261,7 @@ class BenchmarkAnalysis:
     variance: tuple[VarianceShares, ...]
     gaps: tuple[LevelGapRow, ...]
     differences: tuple[LevelMatrix, ...]
-    between: tuple[Between, ...]
+    between: tuple[ModelComparison, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
     agreements: tuple[AgreementRow, ...]
@@ -384,14 +384,14 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
     return gaps
 
 
-def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
+def _between(spec: Spec, shared: Sequence[CellScore]) -> list[ModelComparison]:
     scored = _places(shared)
     contrasts = []
     for a, b in combinations([model.id for model in spec.model], 2):
         deltas = pair_levels(scored, MODEL, b, a).deltas
         if deltas:
             contrasts.append(
-                Between(
+                ModelComparison(
                     a,
                     b,
                     digest([score.rows for score in shared if score.cell.model in (a, b)]),

@@ -226,7 +226,7 @@ class JointFlips:
         found = sign_flips.max_t(differences, self.sums[at], groups, self.signs)
         return sign_flips.where_seen(found, differences, groups, self.pair.span)
 
-    def identical(self, at: Whole) -> sign_flips.Identical:
+    def identical(self, at: Whole) -> sign_flips.IdenticalModels:
         """The reference beside the observed rho_flip of these configurations."""
         signs = np.sign(self.pair.differences[at].sum(axis=1))
         observed = Fraction(int(min((signs > 0).sum(), (signs < 0).sum())), len(at))
@@ -278,7 +278,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class ClaimEvidence:
     """The evidence of a study, by (region's benchmark and configurations, a, b); its ordering claims and
     the tests of single configurations, by benchmark."""
 
@@ -304,7 +304,7 @@ class _Member(NamedTuple):
     region: Region
     key: PairKey
     weights: Weights
-    identical: sign_flips.Identical
+    identical: sign_flips.IdenticalModels
 
 
 def weigh(
@@ -315,7 +315,7 @@ def weigh(
     final: bool = True,
     flips: int = sign_flips.FLIPS,
     hypothesis_regions: Sequence[Region] = (),
-) -> Weighed:
+) -> ClaimEvidence:
     """The evidence on every pair in every region. Of an interim look (`final` false) nothing is claimed,
     because looking again is another chance. `flips` is the least number of joint flips; large families take
     more. Of `hypothesis_regions` the weights alone are given: hypotheses are a family of their
@@ -375,7 +375,7 @@ def weigh(
             rows[member.region.benchmark, member.region.configurations, a, b] = _row(
                 pairs[member.key], member, family, proof, hint, alpha, alpha / paid
             )
-    return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
+    return ClaimEvidence(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
 
 def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:

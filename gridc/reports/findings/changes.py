@@ -41,7 +41,7 @@ from gridc.statistics.variance import decompose
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ScoreDifference:
     """A difference of two scores, exact, positive for the better, and its interval; None where no unit
     differs. An end that is 0 but for rounding is 0."""
 
@@ -72,14 +72,14 @@ class ScoreChange:
     configuration: str
     reference: str
     levels: Mapping[str, str]
-    itt: Moved
-    pp: Moved | None
+    itt: ScoreDifference
+    pp: ScoreDifference | None
     rows: str
     n: int
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class RescoredChange:
     """The same change, measured by two rules that score the same answers: the levels `left` and `right`
     of `axis`. `n` samples are in the rows of the four cells."""
 
@@ -88,8 +88,8 @@ class Reread:
     left: str
     right: str
     levels: Mapping[str, str]
-    by_left: Moved
-    by_right: Moved
+    by_left: ScoreDifference
+    by_right: ScoreDifference
     rows: str
     n: int
 
@@ -116,7 +116,7 @@ class SharedCells:
     weights: Counts
     sign: int
 
-    def between(self, first: _Sums, second: _Sums) -> Moved:
+    def between(self, first: _Sums, second: _Sums) -> ScoreDifference:
         """The second cell's score less the first one's."""
         (points, most), (earned, possible) = first.by_unit, second.by_unit
         before = Fraction(int(points.sum()), int(most.sum()))
@@ -130,7 +130,7 @@ class SharedCells:
             drawn = _shares(other, of_other) - _shares(one, of_one)
         return self._moved(after - before, drawn)
 
-    def readable(self, first: _Sums, second: _Sums) -> Moved | None:
+    def readable(self, first: _Sums, second: _Sums) -> ScoreDifference | None:
         """The same of items with a readable answer in both cells; None where there is none."""
         scale = lcm(first.score.scale, second.score.scale)
         points, counts = np.stack([first.readable, second.readable], axis=-1)
@@ -145,12 +145,12 @@ class SharedCells:
             return self._moved(after - before, _shares(other - one, of_one))
         return self._moved(after - before, _shares(other, of_other) - _shares(one, of_one))
 
-    def _moved(self, difference: Fraction, drawn: Floats) -> Moved:
+    def _moved(self, difference: Fraction, drawn: Floats) -> ScoreDifference:
         (ends,) = intervals(self.sign * drawn[:, None], self.weights.shape[1], LEVEL)
         if ends is not None:
             low, high = (end if decimals(end) else 0.0 for end in ends)
             ends = low, high
-        return Moved(self.sign * difference, ends)
+        return ScoreDifference(self.sign * difference, ends)
 
 
 def _exact(points: Whole, counts: Whole, kept: Whole, scale: int) -> Fraction:
@@ -226,7 +226,7 @@ def changes(shared: SharedCells) -> tuple[ScoreChange, ...]:
     return tuple(rows)
 
 
-def reread(axes: Sequence[Axis], shared: SharedCells) -> tuple[Reread, ...]:
+def reread(axes: Sequence[Axis], shared: SharedCells) -> tuple[RescoredChange, ...]:
     """Every change of one level from the reference, under each pair of levels that score the very same
     answers."""
     rows = []
@@ -239,7 +239,7 @@ def reread(axes: Sequence[Axis], shared: SharedCells) -> tuple[Reread, ...]:
 
 def _reread(
     shared: SharedCells, axis: str, left: str, right: str, model: str, reference: str
-) -> list[Reread]:
+) -> list[RescoredChange]:
     by_levels = {
         tuple(sums.score.cell.levels.items()): sums
         for (name, _), sums in shared.sums.items()
@@ -267,7 +267,7 @@ def _reread(
         by_left, by_right = shared.between(before_left, after_left), shared.between(before_right, after_right)
         used = (before_left, after_left, before_right, after_right)
         rows.append(
-            Reread(
+            RescoredChange(
                 model, axis, left, right, moved_to, by_left, by_right,
                 digest([sums.score.rows for sums in used]), sum(sums.score.scored for sums in used),
             )

@@ -33,7 +33,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Whole
 from gridc.statistics.envelope import LEVEL, RESAMPLES, Direction
-from gridc.statistics.rank_tests import Concordance, Exchanged, concordance, exchanged_range
+from gridc.statistics.rank_tests import Concordance, RangeByChance, concordance, exchanged_range
 from gridc.statistics.reproducibility import DECIMALS
 from gridc.statistics.unit_intervals import Ends, at_bound, draw_weights, intervals, resampled_means
 from gridc.statistics.variance import (
@@ -245,7 +245,7 @@ class ModelOverLevels:
     worst: LevelScore
     best: LevelScore
     saturation: Fraction
-    range_by_chance: Exchanged
+    range_by_chance: RangeByChance
     test: Concordance | None
 
     @property

@@ -17,8 +17,8 @@ import numpy as np
 
 from gridc.compiler.grid.specifications import (
     ForkLevels,
-    Runnable,
-    Unbound,
+    RunnableSpecifications,
+    UnboundLevel,
     comparisons,
     meaning,
     runnable,
@@ -26,8 +26,8 @@ from gridc.compiler.grid.specifications import (
 )
 from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.curve_rows import CurveRows, RowSelection, level_of, rows_of
-from gridc.reports.findings.hypotheses.regression import Graded, NoLibrary, of_single_samples
-from gridc.reports.findings.observations import NotMean, Reading, ResponseReading, Samples
+from gridc.reports.findings.hypotheses.regression import GradedOutcome, NoLibrary, of_single_samples
+from gridc.reports.findings.observations import NotMeanError, Reading, ResponseReading, Samples
 from gridc.reports.findings.run_record import Finding
 from gridc.schema.base import ALPHA, EVERYWHERE, Declared, Selector
 from gridc.schema.canonical import digest
@@ -127,8 +127,8 @@ class CurveFinding:
     alpha: float
     forks: Mapping[str, tuple[str, ...]]
     defaults: ForkLevels
-    ran: Runnable
-    unbound: tuple[Unbound, ...]
+    ran: RunnableSpecifications
+    unbound: tuple[UnboundLevel, ...]
     elsewhere: int
     specifications: tuple[SpecificationFinding, ...]
     summary: CurveSummary | None
@@ -216,7 +216,7 @@ def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFind
     arms = (contrast.reference, contrast.level)
     try:
         rows = rows_of(samples, cells, contrast.dimension, arms, _slices(made))
-    except NotMean as error:
+    except NotMeanError as error:
         return _with(found, [_unanswered(each, ("not_a_mean", str(error))) for each in made])
     about = [each for each in made if rows.has_both(each.where, contrast.dimension, arms)]
     found = replace(found, elsewhere=len(made) - len(about))
@@ -255,7 +255,7 @@ def _alpha(spec: Spec, contrast: CurveContrast) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _AnalysisChoices:
     """What a combination of levels makes of an analysis. `where` begins with the part of the grid that is
     `primary`."""
 
@@ -270,7 +270,7 @@ class _Made:
         return self.where[0]
 
 
-def _made(spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast) -> _Made:
+def _made(spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast) -> _AnalysisChoices:
     forks = {fork.id: fork for fork in spec.fork}
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
@@ -297,15 +297,15 @@ def _made(spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast)
         where if pooled else (),
     )
     without = frozenset(term for each in stated for term in each.without_terms) | frozenset(pooled)
-    return _Made(levels, where, selection, without, estimator)
+    return _AnalysisChoices(levels, where, selection, without, estimator)
 
 
-def _slices(made: Sequence[_Made]) -> tuple[RowSelection, ...]:
+def _slices(made: Sequence[_AnalysisChoices]) -> tuple[RowSelection, ...]:
     return tuple(dict.fromkeys(each.slice for each in made))
 
 
 def _designed(
-    rows: CurveRows, made: _Made, contrast: CurveContrast, without: str = ""
+    rows: CurveRows, made: _AnalysisChoices, contrast: CurveContrast, without: str = ""
 ) -> tuple[Flags, DesignMatrix, Floats]:
     """The cells of one specification, its design on these and the weights of its contrast. NotEstimable where
     an arm has no row left."""
@@ -319,7 +319,7 @@ def _designed(
     return kept, design, weights
 
 
-def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast) -> Specification:
+def _specification(rows: CurveRows, made: _AnalysisChoices, contrast: CurveContrast) -> Specification:
     """One specification as its shuffles refit it."""
     kept, design, weights = _designed(rows, made, contrast)
     return Specification(kept, design.matrix, weights[None, :], made.slice.name)
@@ -330,7 +330,7 @@ NoEstimate = tuple[str, str]
 
 
 def _estimate(
-    rows: CurveRows, made: _Made, kept: Flags, design: DesignMatrix, weights: Floats
+    rows: CurveRows, made: _AnalysisChoices, kept: Flags, design: DesignMatrix, weights: Floats
 ) -> Combination | NoEstimate:
     """The contrast of one specification by its estimator; nothing stands in for a fit that fails."""
     specification = Specification(kept, design.matrix, weights[None, :], made.slice.name)
@@ -343,14 +343,14 @@ def _estimate(
         return _with_intercepts(rows, made, kept, design, weights)
     except NotEstimable as error:
         return error.reason, str(error)
-    except Graded as error:
+    except GradedOutcome as error:
         return "graded", str(error)
     except NoLibrary as error:
         return "library", str(error)
 
 
 def _with_intercepts(
-    rows: CurveRows, made: _Made, kept: Flags, design: DesignMatrix, weights: Floats
+    rows: CurveRows, made: _AnalysisChoices, kept: Flags, design: DesignMatrix, weights: Floats
 ) -> Combination:
     """The same by a logit with a random intercept for each unit, on single samples."""
     held, pairs = rows.entries[made.slice.name], rows.pairs
@@ -368,7 +368,7 @@ def _with_intercepts(
 
 
 def _fit(
-    rows: CurveRows, about: Sequence[_Made], contrast: CurveContrast, without: str = ""
+    rows: CurveRows, about: Sequence[_AnalysisChoices], contrast: CurveContrast, without: str = ""
 ) -> list[SpecificationFinding]:
     specifications = []
     for made in about:
@@ -392,7 +392,7 @@ def _fit(
     return specifications
 
 
-def _unanswered(made: _Made, failure: NoEstimate) -> SpecificationFinding:
+def _unanswered(made: _AnalysisChoices, failure: NoEstimate) -> SpecificationFinding:
     rows = digest([made.slice.name])
     return SpecificationFinding(
         made.levels, made.slice.outcomes, made.slice.reading, (), 0, 0, rows, None, failure, made.estimator
@@ -412,7 +412,7 @@ def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> CurveSumm
 
 def _permute(
     rows: CurveRows,
-    about: Sequence[_Made],
+    about: Sequence[_AnalysisChoices],
     answers: Sequence[SpecificationFinding],
     contrast: CurveContrast,
     draws: int,
@@ -458,7 +458,11 @@ def _permute(
 
 
 def _without(
-    rows: CurveRows, about: Sequence[_Made], contrast: CurveContrast, alpha: float, defaults: ForkLevels
+    rows: CurveRows,
+    about: Sequence[_AnalysisChoices],
+    contrast: CurveContrast,
+    alpha: float,
+    defaults: ForkLevels,
 ) -> list[WithoutModel]:
     """The curve without each model in turn (scaffold study, Table 18); models that are compared stay."""
     models = list(dict.fromkeys(cell.model for cell in rows.cells))

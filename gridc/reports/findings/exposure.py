@@ -133,7 +133,7 @@ class MediationFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
+class DividedItem:
     """One item of one model under a scaffold that divides, over its replicates: the mean score, that of the
     plain answer (not a number without one), how many features of each class leaked, and the shares of parts
     that leak an adversarial one and that keep the options (not a number of a task without options)."""
@@ -161,7 +161,7 @@ class Divided:
         )
 
 
-def divided(record: RunRecord) -> dict[tuple[str, str], list[Divided]]:
+def divided(record: RunRecord) -> dict[tuple[str, str], list[DividedItem]]:
     """The rows of every scaffold that divides, by benchmark and scaffold."""
     spec, samples = record.plan.study.spec, record[READ]
     if not samples:
@@ -177,7 +177,7 @@ def divided(record: RunRecord) -> dict[tuple[str, str], list[Divided]]:
         procedure = procedure_of(sample.cell)
         if procedure is not None and procedure.divides and sample.parts:
             by_item.setdefault((sample.cell.key, sample.item.id), []).append(sample)
-    rows: dict[tuple[str, str], list[Divided]] = {}
+    rows: dict[tuple[str, str], list[DividedItem]] = {}
     for own in by_item.values():
         first = own[0]
         place = place_of(spec, first.cell)
@@ -187,7 +187,7 @@ def divided(record: RunRecord) -> dict[tuple[str, str], list[Divided]]:
     return rows
 
 
-def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, plain: float) -> Divided:
+def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, plain: float) -> DividedItem:
     features: set[str] = set()
     leaking, kept = list[float](), list[float]()
     for sample in samples:
@@ -198,7 +198,7 @@ def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, pl
         states = [reply.kept["mc_option"] for reply in sample.replies if reply.step.startswith(WORKS)]
         if "absent" not in states:
             kept.append(sum(state == "kept" for state in states) / max(len(states), 1))
-    return Divided(
+    return DividedItem(
         place,
         samples[0].item.id,
         samples[0].unit,
@@ -223,7 +223,7 @@ def exposures(record: RunRecord) -> tuple[ExposureFinding, ...]:
 
 
 def exposure_of(
-    benchmark: str, scaffold: str, rows: Sequence[Divided], direction: Direction
+    benchmark: str, scaffold: str, rows: Sequence[DividedItem], direction: Direction
 ) -> ExposureFinding:
     models = list(dict.fromkeys(row.place[0] for row in rows))
     model = np.array([models.index(row.place[0]) for row in rows], dtype=np.int64)
@@ -325,8 +325,8 @@ def _mediation(
     benchmark: str,
     scaffold: str,
     by: str | None,
-    own: Mapping[tuple[Counterpart, str], Divided],
-    beside: Mapping[tuple[Counterpart, str], Divided],
+    own: Mapping[tuple[Counterpart, str], DividedItem],
+    beside: Mapping[tuple[Counterpart, str], DividedItem],
     keys: Sequence[tuple[Counterpart, str]],
 ) -> MediationFinding:
     units = np.array([own[key].unit for key in keys], dtype=np.int64)
@@ -349,7 +349,7 @@ def _mediation(
     return MediationFinding(benchmark, scaffold, by, len(keys), effect, rows)
 
 
-DIVIDED: Finding[dict[tuple[str, str], list[Divided]]] = Finding("divided", divided, on_request=True)
+DIVIDED: Finding[dict[tuple[str, str], list[DividedItem]]] = Finding("divided", divided, on_request=True)
 EXPOSURES: Finding[tuple[ExposureFinding, ...]] = Finding(
     "exposures", exposures, (), tuple[ExposureFinding, ...]
 )

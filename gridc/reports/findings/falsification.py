@@ -18,7 +18,7 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.hypotheses import decisions, regions_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.labels import AUDITS, AuditFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -33,7 +33,7 @@ from gridc.statistics.reproducibility import Verdict
 
 
 def falsify(
-    measured: Measured,
+    measured: MeasuredStudy,
     rates: Mapping[str, Sequence[RateFinding]],
     hypotheses: Sequence[HypothesisFinding],
     audits: Sequence[AuditFinding] = (),
@@ -63,7 +63,7 @@ def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
 
 
 def _keeps(
-    measured: Measured,
+    measured: MeasuredStudy,
     test: Falsification,
     criterion: Criterion,
     inside: Sequence[CellScore],
@@ -108,7 +108,7 @@ def _verdict(finding: HypothesisFinding, criterion: Criterion) -> Verdict:
 
 
 def _decide(
-    measured: Measured, stated: HypothesisFinding, inside: Sequence[CellScore], criterion: Criterion
+    measured: MeasuredStudy, stated: HypothesisFinding, inside: Sequence[CellScore], criterion: Criterion
 ) -> HypothesisFinding | None:
     """The verdict that a hypothesis would have had on these cells alone, beside the study's other ones.
     Models without a cell leave an order. None where that leaves no two of them."""

@@ -18,11 +18,11 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
-from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
-from gridc.reports.findings.changes import Reread, ScoreChange, changes, compare, reread
+from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, weigh
+from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
 from gridc.reports.findings.conduct import count_endings
 from gridc.reports.findings.hypotheses import decisions, regions_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.rates import RateFinding, find_rates
@@ -166,7 +166,7 @@ class BenchmarkFinding:
     rates: tuple[RateFinding, ...] = ()
     endings: tuple[EndingsRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
-    reread: tuple[Reread, ...] = ()
+    reread: tuple[RescoredChange, ...] = ()
 
     @property
     def full(self) -> ScopeFinding:
@@ -255,7 +255,7 @@ def weighed_findings(
     scores: Sequence[CellScore],
     complete: bool,
     floors: Floors,
-) -> tuple[tuple[BenchmarkFinding, ...], Measured]:
+) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
     """The findings of every benchmark, and what hypotheses are decided on. All are weighed together, because
     their claims share families. `complete` says whether the run is; of an interim look nothing is
     certified."""
@@ -284,7 +284,7 @@ def weighed_findings(
         _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
         for name in cells
     )
-    return benchmarks, Measured(spec, samples, scores, floors, weighed, complete)
+    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete)
 
 
 def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
@@ -304,7 +304,7 @@ def _benchmark(
     cells: Sequence[CellScore],
     scopes: Sequence[Scope],
     outcomes: Outcomes,
-    weighed: Weighed,
+    weighed: ClaimEvidence,
     floors: Floors,
     stored: Mapping[str, CellOutcomes],
 ) -> BenchmarkFinding:
@@ -385,7 +385,7 @@ def _scope(
     benchmark: str,
     scope: Scope,
     by_model: Mapping[str, Sequence[CellScore]],
-    weighed: Weighed,
+    weighed: ClaimEvidence,
     floors: Floors,
     direction: Direction,
 ) -> ScopeFinding:
@@ -475,7 +475,7 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
     return parse_rates
 
 
-def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], Measured]:
+def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
     return weighed_findings(record.samples, record.scores, record.complete, record.floors)
 
 
@@ -499,13 +499,13 @@ RATES: Finding[dict[str, tuple[RateFinding, ...]]] = Finding(
     on_request=True,
     about="Of every benchmark the rates that its spec names, in every cell.",
 )
-WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], Measured]] = Finding(
+WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]] = Finding(
     "weighed",
     _weighed,
     on_request=True,
     about="Every benchmark with what was measured on it, its pairs and orders weighed together.",
 )
-MEASURED: Finding[Measured] = Finding(
+MEASURED: Finding[MeasuredStudy] = Finding(
     "measured",
     lambda record: record[WEIGHED][1],
     on_request=True,

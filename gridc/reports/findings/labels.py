@@ -29,7 +29,16 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.judging import Judgment, preference
 from gridc.compiler.instrument.sanitise import CLASSES
 from gridc.compiler.instrument.score import earned
-from gridc.compiler.lowering.judging import Bench, Guess, Judged, Key, Response, SecondJudge, arms_of, benches
+from gridc.compiler.lowering.judging import (
+    Bench,
+    Guess,
+    JudgingState,
+    Key,
+    Response,
+    SecondJudge,
+    arms_of,
+    benches,
+)
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import (
@@ -151,7 +160,7 @@ class JudgingFinding:
         return "the first verdict" if self.name == JUDGE else f"the first verdict of {self.name}"
 
 
-def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> tuple[JudgingFinding, ...]:
+def find_judging(plan: Plan, store: Store, judgements: JudgingState | None) -> tuple[JudgingFinding, ...]:
     """Every judge of the study; none where it has none, or is not judged to its end. `judgements` are what
     the judges came to."""
     if judgements is None or not judgements.complete:
@@ -164,7 +173,7 @@ def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> tuple[J
     )
 
 
-def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows: str) -> JudgingFinding:
+def _of_bench(bench: Bench, given: Sequence[Response], judgements: JudgingState, rows: str) -> JudgingFinding:
     judge = bench.judge
     rulings = [judgements.rulings[response.key] for response in given]
     units = {response.key: bench.unit_of(response) for response in given}
@@ -187,7 +196,7 @@ def _of_bench(bench: Bench, given: Sequence[Response], judgements: Judged, rows:
     )
 
 
-def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: Judged) -> dict[str, Length]:
+def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: JudgingState) -> dict[str, Length]:
     by_label: dict[str, list[int]] = {label: [] for label in labels}
     for response in given:
         label = judgements.rulings[response.key].label
@@ -200,12 +209,12 @@ def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: Judge
     }
 
 
-def _last(name: str, judgements: Judged) -> dict[Key, Judgment | None]:
+def _last(name: str, judgements: JudgingState) -> dict[Key, Judgment | None]:
     """What a judge said of each response in the end."""
     return {ask.key: ask.verdict for ask in judgements.asks if ask.judge == name}
 
 
-def _labels(name: str, bench: Bench, judgements: Judged) -> dict[Key, str | None]:
+def _labels(name: str, bench: Bench, judgements: JudgingState) -> dict[Key, str | None]:
     """What a judge made of each response that it was asked about."""
     orders = [_last(row, judgements) for row in bench.rows(name)]
     labels: dict[Key, str | None] = {}
@@ -215,7 +224,7 @@ def _labels(name: str, bench: Bench, judgements: Judged) -> dict[Key, str | None
     return labels
 
 
-def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
+def _judge(name: str, bench: Bench, judgements: JudgingState) -> JudgeFinding:
     names = bench.rows(name)
     asks = [ask for ask in judgements.asks if ask.judge in names]
     last = {(ask.judge, ask.key): ask.verdict for ask in asks}
@@ -238,7 +247,7 @@ def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
 
 
 def _compared(
-    bench: Bench, judgements: Judged, units: Mapping[Key, tuple[str, str]]
+    bench: Bench, judgements: JudgingState, units: Mapping[Key, tuple[str, str]]
 ) -> Iterator[PairsFinding]:
     """What the order of two responses does, for everyone who is shown both orders."""
     for name in bench.assessors if len(bench.orders) > 1 else ():
@@ -266,7 +275,7 @@ def _compared(
 
 
 def _pairs(
-    bench: Bench, judgements: Judged, units: Mapping[Key, tuple[str, str]]
+    bench: Bench, judgements: JudgingState, units: Mapping[Key, tuple[str, str]]
 ) -> Iterator[tuple[str, str, Kappa]]:
     """Judges of every response two by two, on the responses that both labelled."""
     jury = bench.judge.jury
@@ -282,7 +291,7 @@ def _pairs(
             yield left, right, kappa(list(map(str, ones)), list(map(str, others)), of)
 
 
-JUDGED: Finding[Judged | None] = Finding(
+JUDGED: Finding[JudgingState | None] = Finding(
     "judged",
     lambda record: judging_state(record.plan, record.store),
     on_request=True,
@@ -355,7 +364,7 @@ def sanitised_finding(plan: Plan, store: Store) -> SanitisedFinding | None:
     return SanitisedFinding(len(responses), sum(bool(shown.removed) for shown in responses), *by_class)
 
 
-def guess_findings(plan: Plan, store: Store, known: Judged | None) -> tuple[GuessFinding, ...]:
+def guess_findings(plan: Plan, store: Store, known: JudgingState | None) -> tuple[GuessFinding, ...]:
     """The guess test of every benchmark that has one. Conditions are not read before the map is open."""
     if known is None or not opened(store, plan.study_digest):
         return ()

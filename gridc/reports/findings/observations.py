@@ -22,7 +22,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.points import UnscoredReading, points
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.rates import RateDefinition, mean_called
@@ -77,8 +77,8 @@ AS_SCORED = ResponseReading()
 """Every response, as the study scored it."""
 
 
-class NotMean(ValueError):
-    """An outcome that is no mean over items, such as a bias score: it has no rows of its own."""
+class NotMeanError(ValueError):
+    """An outcome that is not a mean over items, such as a bias score: it has no rows of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +190,7 @@ class Samples:
         """The rows of an outcome in some complete cells, on the items with these tags, of these `responses`.
 
         A cell whose method has no such outcome, and an item that the outcome is not about, have no row.
-        Raises `NotMean` for a rate that is no mean over items.
+        Raises `NotMeanError` for a rate that is not a mean over items.
         """
         counted = self._read_again(outcome, cells, responses) if responses.stated else self._count(outcome)
         scale = self._scale(outcome, cells)
@@ -253,7 +253,7 @@ class Samples:
         )
 
     def _read_again(self, outcome: str, cells: Sequence[Cell], responses: ResponseReading) -> dict[str, Read]:
-        """What some of the stored responses count of an outcome, by cell key. Raises `NotMean`."""
+        """What some of the stored responses count of an outcome, by cell key. Raises `NotMeanError`."""
         assert self._responses is not None, "responses are read from a store"
         rate = None if outcome in ("score", "parse_rate") else self._mean(outcome)
         read = {}
@@ -272,7 +272,7 @@ class Samples:
     def _mean(self, outcome: str) -> RateDefinition:
         rate = mean_called(outcome, self.plan.study.spec.outcomes)
         if rate is None:
-            raise NotMean(f"`{outcome}` is no mean over items")
+            raise NotMeanError(f"`{outcome}` is not a mean over items")
         return rate
 
     def _counting(self, outcome: str, rate: RateDefinition) -> dict[str, Cell]:
@@ -357,7 +357,7 @@ def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceC
             of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
             parts = totals.setdefault(name, np.zeros(4, dtype=np.int64))
             parts += np.concatenate([of, of * (choice is not None)])
-    except Unscored:
+    except UnscoredReading:
         return None
     return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
 
@@ -393,7 +393,7 @@ class _SampleValue:
                 if parts is not None:
                     totals.setdefault(row.item, np.zeros(4, dtype=np.int64))
                     totals[row.item] += np.array(parts, dtype=np.int64)
-        except Unscored:
+        except UnscoredReading:
             return None
         return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
 

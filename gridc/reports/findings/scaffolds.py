@@ -25,11 +25,11 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.propagation import (
     GROUPS,
-    Original,
+    OriginalTask,
     State,
     StepShares,
     SubCall,
-    Traced,
+    TracedCall,
     leaked,
     severity,
     shares,
@@ -128,26 +128,26 @@ def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
 def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
     """What reached each step of each scaffold, as far as the sub-calls are known; empty of a study without
     scaffolds."""
-    traced: list[Traced] = []
+    traced: list[TracedCall] = []
     rows: dict[tuple[str, str], list[tuple[str, str, int, str]]] = {}
     for cell in _scaffolded(plan):
         name = scaffold_name(plan.study.spec, cell)
         for sample in plan.samples(cell):
             original = original_of(cell, sample)
             for step, request in sample.trace(store.answer_to).calls:
-                traced.append(Traced(name, str(step), states_of(original, request.prompt)))
+                traced.append(TracedCall(name, str(step), states_of(original, request.prompt)))
                 called = (cell.key, sample.item.id, sample.replicate, request.id)
                 rows.setdefault((name, str(step)), []).append(called)
     return tuple(Step(share, digest(sorted(rows[share.scaffold, share.step]))) for share in shares(traced))
 
 
-def states_of(original: Original, prompt: Prompt) -> Mapping[str, State]:
+def states_of(original: OriginalTask, prompt: Prompt) -> Mapping[str, State]:
     """In which state each part of a task is sent."""
     return _states_of(original, tuple(text for _, text in prompt.messages))
 
 
 @lru_cache(2**15)
-def _states_of(original: Original, texts: tuple[str, ...]) -> Mapping[str, State]:
+def _states_of(original: OriginalTask, texts: tuple[str, ...]) -> Mapping[str, State]:
     return trace(original, SubCall("", "", texts)).states
 
 
@@ -164,11 +164,11 @@ def scaffold_name(spec: Spec, cell: Cell) -> str:
     return "direct" if cell.setting.scaffold is None else cell.setting.scaffold.kind
 
 
-def original_of(cell: Cell, sample: PlannedSample) -> Original:
+def original_of(cell: Cell, sample: PlannedSample) -> OriginalTask:
     """An item as the cell asks it before any scaffold."""
     assert sample.scaffolded is not None
     options = sample.item.options if cell.setting.options != "none" else ()
-    return Original(sample.scaffolded.task.question, cell.setting.system or None, options)
+    return OriginalTask(sample.scaffolded.task.question, cell.setting.system or None, options)
 
 
 SampleSteps = list[tuple[str, str | None]]

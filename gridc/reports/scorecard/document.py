@@ -11,7 +11,7 @@ from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.rendering import Printed, markdown, render, table_markdown
+from gridc.reports.rendering import TextTable, markdown, render, table_markdown
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
@@ -63,7 +63,7 @@ DIFFERENCE_NOTE = (
 )
 
 
-def scorecard_tables(card: Scorecard) -> Iterator[Printed]:
+def scorecard_tables(card: Scorecard) -> Iterator[TextTable]:
     """Every table, in the order of the page."""
     yield methodology_table(card)
     for model in card.models:
@@ -72,25 +72,25 @@ def scorecard_tables(card: Scorecard) -> Iterator[Printed]:
     yield hypothesis_table(card.hypotheses)
     yield curve_table(card.curves)
     yield integrity_table(card)
-    yield Printed(
+    yield TextTable(
         "threats", "Threats to validity", ("threat", "what was done", "what remains"),
         tuple((row.threat, row.met, row.left) for row in card.threats),
     )  # fmt: skip
-    yield Printed(
+    yield TextTable(
         "checklist", "Checklist", ("recommendation", "followed", "what is shown"),
         tuple((row.recommendation, HELD[row.holds], row.said) for row in card.checklist),
     )  # fmt: skip
     yield claims_table(card)
 
 
-def methodology_table(card: Scorecard) -> Printed:
-    return Printed(
+def methodology_table(card: Scorecard) -> TextTable:
+    return TextTable(
         "methodology", "Methodology stamp", ("question", "answer", "what is shown", "evidence"),
         tuple((row.question, HELD[row.holds], row.said, row.evidence) for row in card.methodology),
     )  # fmt: skip
 
 
-def matrix_table(model: ModelScore) -> Printed:
+def matrix_table(model: ModelScore) -> TextTable:
     """Every cell of a model."""
     columns = (
         "benchmark",
@@ -119,10 +119,10 @@ def matrix_table(model: ModelScore) -> Printed:
     )  # fmt: skip
     numeric = frozenset(columns) - {"benchmark", "configuration", "needed"}
     note = f"{DIFFERENCE_NOTE} {NEEDED_NOTE}"
-    return Printed(f"matrix-{model.model}", f"Rates of {model.model}", columns, rows, numeric, note)
+    return TextTable(f"matrix-{model.model}", f"Rates of {model.model}", columns, rows, numeric, note)
 
 
-def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
+def sensitivity_table(models: Iterable[ModelScore]) -> TextTable:
     columns = (
         "model",
         "share of configuration, %",
@@ -149,7 +149,7 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
         "benchmark has, and is no measure of a model."
     )
     numeric = frozenset(columns) - {"model", "where"}
-    return Printed("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
+    return TextTable("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
 
 
 def _verdict(row: HypothesisRow) -> str:
@@ -160,7 +160,7 @@ def _verdict(row: HypothesisRow) -> str:
     return f"{row.verdict}, but {row.otherwise} where unreadable answers {other}"
 
 
-def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
+def hypothesis_table(rows: Iterable[HypothesisRow]) -> TextTable:
     """A line for each comparison of a hypothesis; one for a ranking."""
     columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
     shown = []
@@ -183,7 +183,7 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
         "margin: both stand here. Differences are of the rates themselves: above 0 is higher, whether or not "
         "that is the better direction."
     )
-    return Printed("hypotheses", "Hypotheses", columns, tuple(shown), frozenset(), note)
+    return TextTable("hypotheses", "Hypotheses", columns, tuple(shown), frozenset(), note)
 
 
 def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
@@ -209,7 +209,7 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     )
 
 
-def curve_table(curves: Iterable[CurveRow]) -> Printed:
+def curve_table(curves: Iterable[CurveRow]) -> TextTable:
     """A line for each curve and comparison, then one for each model that is left out."""
     columns = ("curve", "comparison", "run", "odds ratio", "quartiles", "below 1 / above", "permutation p")
     shown = []
@@ -235,10 +235,10 @@ def curve_table(curves: Iterable[CurveRow]) -> Printed:
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
         "the curve’s level."
     )
-    return Printed("curves", "Specification curves", columns, tuple(shown), frozenset(), note)
+    return TextTable("curves", "Specification curves", columns, tuple(shown), frozenset(), note)
 
 
-def integrity_table(card: Scorecard) -> Printed:
+def integrity_table(card: Scorecard) -> TextTable:
     columns = (
         "model",
         "benchmark",
@@ -266,10 +266,10 @@ def integrity_table(card: Scorecard) -> Printed:
         "Changes of one level that two ways of measuring the same answers see; where both see the same "
         "it is not listed."
     )
-    return Printed("integrity", "Integrity of the measurement", columns, rows, frozenset(), note)
+    return TextTable("integrity", "Integrity of the measurement", columns, rows, frozenset(), note)
 
 
-def claims_table(card: Scorecard) -> Printed:
+def claims_table(card: Scorecard) -> TextTable:
     columns = ("id", "claim", "stated", "answer", "cases x models x configurations", "reaches")
     rows = tuple(
         (
@@ -282,7 +282,7 @@ def claims_table(card: Scorecard) -> Printed:
         )
         for row in card.claims
     )
-    return Printed("claims", "Scope of the claims", columns, rows)
+    return TextTable("claims", "Scope of the claims", columns, rows)
 
 
 def change_words(levels: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.scaffolds import built_in
 from gridc.diagnostics.errors import CODES
 from gridc.numbers import counted
-from gridc.reports.findings.changes import Moved, Reread, ScoreChange
+from gridc.reports.findings.changes import RescoredChange, ScoreChange, ScoreDifference
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses import reach
@@ -45,10 +45,10 @@ def integrity(findings: Findings) -> Iterator[IntegrityRow]:
 
 def _integrity(
     benchmark: BenchmarkFinding,
-    measured: ScoreChange | Reread,
+    measured: ScoreChange | RescoredChange,
     change: Mapping[str, str],
     names: tuple[str, str],
-    moved: tuple[Moved, Moved],
+    moved: tuple[ScoreDifference, ScoreDifference],
 ) -> IntegrityRow:
     left, right = moved
     return IntegrityRow.of(
@@ -65,7 +65,7 @@ def _integrity(
     )
 
 
-def _kept(left: Moved, right: Moved) -> Kept:
+def _kept(left: ScoreDifference, right: ScoreDifference) -> Kept:
     if left.side and right.side:
         return "same" if left.side == right.side else "reversed"
     return "only_left" if left.side else "only_right" if right.side else "neither"
@@ -141,7 +141,7 @@ def _drift(findings: Findings) -> Iterator[ThreatRow]:
     for provider in (True, False):
         names = [name for name in loose if from_provider.get(name, False) is provider]
         met = "The name that was asked for and the name that answered are stored with every call."
-        left = f"Another model may stand behind {', '.join(names)} tomorrow, or did between two calls."
+        left = f"Another model may be behind {', '.join(names)} tomorrow, or did between two calls."
         if not provider:
             met = "The name is stored, and what the engine says that it ran."
             left = f"The stamp does not fix which weights {', '.join(names)} means."

@@ -12,7 +12,7 @@ from itertools import groupby, product
 
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.pairs import verdicts
-from gridc.reports.statements.statement import SHELF, DocumentPart, OfBenchmark, ShelfRow, Statement
+from gridc.reports.statements.statement import SHELF, BenchmarkStatement, DocumentPart, ShelfRow, Statement
 
 
 def choose(findings: Findings, *wanted: DocumentPart) -> Iterator[tuple[ShelfRow, Statement]]:
@@ -21,7 +21,7 @@ def choose(findings: Findings, *wanted: DocumentPart) -> Iterator[tuple[ShelfRow
     for _, neighbours in groupby(rows, key=type):
         of_benchmark = []
         for row in neighbours:
-            if isinstance(row, OfBenchmark):
+            if isinstance(row, BenchmarkStatement):
                 of_benchmark.append(row)
             else:
                 yield from ((row, statement) for statement in row.say(findings))

@@ -37,7 +37,7 @@ SayOfBenchmark = Callable[[Findings, BenchmarkFinding], Iterator[Statement]]
 
 
 @dataclass(frozen=True, slots=True)
-class OfStudy:
+class StudyStatement:
     """A row of the shelf: what is said of a study, in `part` of its documents. What is `urgent` stands before
     every number that it is about."""
 
@@ -48,7 +48,7 @@ class OfStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class OfBenchmark:
+class BenchmarkStatement:
     """The same of each benchmark. Neighbours on the shelf say all of one benchmark before the next."""
 
     name: str
@@ -57,7 +57,7 @@ class OfBenchmark:
     urgent: bool = False
 
 
-ShelfRow = OfStudy | OfBenchmark
+ShelfRow = StudyStatement | BenchmarkStatement
 SHELF: Registry[ShelfRow] = Registry("gridc.reports.statements")
 PARTS: tuple[DocumentPart, ...] = get_args(DocumentPart)
 
@@ -68,7 +68,7 @@ def of_study(
     """Puts what makes a statement on the shelf, at a `place` among those of its part."""
 
     def register(say: SayOfStudy) -> SayOfStudy:
-        SHELF.add(name, PARTS.index(part), place)(OfStudy(name, part, say, urgent))
+        SHELF.add(name, PARTS.index(part), place)(StudyStatement(name, part, say, urgent))
         return say
 
     return register
@@ -80,7 +80,7 @@ def of_benchmark(
     """The same of what is said of each benchmark."""
 
     def register(say: SayOfBenchmark) -> SayOfBenchmark:
-        SHELF.add(name, PARTS.index(part), place)(OfBenchmark(name, part, say, urgent))
+        SHELF.add(name, PARTS.index(part), place)(BenchmarkStatement(name, part, say, urgent))
         return say
 
     return register

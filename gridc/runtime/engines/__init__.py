@@ -19,7 +19,7 @@ from gridc.compiler.preflight.hazards import waived_for
 from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.registry import Registry
-from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
+from gridc.runtime.engines.protocol import Admit, AnsweredBatch, Batch, Call, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import EXACT
 from gridc.schema.models import ENGINES
@@ -52,9 +52,9 @@ def open_hf(
         with _many_objects():
             from gridc.runtime.engines.hf.engine import HfEngine
             from gridc.runtime.engines.hf.loading import folder_of
-    except (ImportError, OSError, MemoryError) as error:  # they are here: most often for want of memory
+    except (ImportError, OSError, MemoryError) as error:  # they are here: most often for lack of memory
         message = f"`{name}` is a local model and torch or transformers cannot be loaded: {error}"
-        help = "they need 2 GiB of address space at least: look at `ulimit -v`, or install them anew"
+        help = "they need 2 GiB of address space at least: look at `ulimit -v`, or install them again"
         raise UnavailableError([Diagnostic("GC604", message, help=help)]) from None
     folder, files = folder_of(name, identity), dict(identity.files)
     return HfEngine(name, folder, precision, settings, waived, files, dict(identity.template_args))
@@ -120,12 +120,12 @@ def opener(engine: str) -> Opener:
     ) -> Engine:
         with _coded(plugin):
             opened = opens(name, identity, precision, settings, waived)
-        return _Guarded(opened, plugin, {"model": name, "precision": precision})
+        return _PluginEngine(opened, plugin, {"model": name, "precision": precision})
 
     return guarded
 
 
-class _Guarded:
+class _PluginEngine:
     """An engine of a plug-in: its own failures, and answers that are none, are told as its."""
 
     def __init__(self, engine: Engine, plugin: Plugin, about: Mapping[str, str]) -> None:
@@ -156,7 +156,7 @@ class _Guarded:
                 for batch in self._engine.batches(calls)
             ]
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         given = {task.batch.calls: task for task in tasks}
         own = [PendingBatch(task.batch.work[0], task.unanswered) for task in tasks]
         with _coded(self._plugin):
@@ -165,7 +165,7 @@ class _Guarded:
                 _, continuations = task.batch.work
                 for answer in done.answers:
                     _require_answer(answer.content, continuations[answer.call])
-                yield Done(task, done.answers, done.spending)
+                yield AnsweredBatch(task, done.answers, done.spending)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         with _coded(self._plugin):

@@ -6,7 +6,7 @@ from typing import Any
 
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.runtime.engines import Opener
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
+from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, PendingBatch, Spending
 from gridc.schema.spec import EngineSettings
 
 Says = Callable[[ModelIdentity, Call], str]
@@ -18,13 +18,13 @@ def one_by_one(says: Says) -> Opener:
 
     def opened(
         name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
-    ) -> OneByOne:
-        return OneByOne(says, identity)
+    ) -> OneByOneEngine:
+        return OneByOneEngine(says, identity)
 
     return opened
 
 
-class OneByOne:
+class OneByOneEngine:
     """Answers each call by a function, alone."""
 
     replicable = False
@@ -41,7 +41,7 @@ class OneByOne:
             raise ValueError("it answers in text and ranks no candidates")
         return [Batch((call.id,), 1, call) for call in calls]
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         for task in tasks:
             if not admit(task):
                 return
@@ -51,7 +51,7 @@ class OneByOne:
             seconds = time.monotonic() - start
             sent = {"messages": [list(message) for message in call.prompt.messages]}
             answer = Answer(call.id, {"text": text, "finish": "stop"}, sent, {}, seconds)
-            yield Done(task, [answer], Spending(seconds, {"calls": 1}))
+            yield AnsweredBatch(task, [answer], Spending(seconds, {"calls": 1}))
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         return {"calls": sum(1 for _ in answered)}

@@ -145,7 +145,7 @@ class PendingBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AnsweredBatch:
     """A task with an answer to each call that had none, and what that took."""
 
     task: PendingBatch
@@ -175,7 +175,7 @@ class Engine(Protocol):
         interrupted and resumed forms the same batches. Raises `HazardError` before any call is
         made, and `UnavailableError` when a call does not fit the memory that is allowed."""
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         """Answer the tasks that are admitted, in any order and as many at a time as the engine can; each is
         given back as soon as it is done. Tasks that have begun are finished. One without answers says that
         the engine waits for somebody else, and another may have its turn."""
@@ -191,6 +191,6 @@ class Engine(Protocol):
         """Free the model. The engine may be used again, which loads it again, and may be closed twice."""
 
 
-def answered(engine: Engine, tasks: Sequence[PendingBatch]) -> Iterator[Done]:
+def answered(engine: Engine, tasks: Sequence[PendingBatch]) -> Iterator[AnsweredBatch]:
     """The tasks, done, without a cap on them."""
     return (done for done in engine.answers(tasks, lambda task: True) if done.answers)

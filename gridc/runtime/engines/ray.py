@@ -23,9 +23,9 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import (
     Admit,
     Answer,
+    AnsweredBatch,
     Batch,
     Call,
-    Done,
     Engine,
     PendingBatch,
     Spending,
@@ -173,7 +173,7 @@ class Replicas:
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         return self._engine.batches(calls)
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         import ray
 
         actors, copy = self._actors, self._shared()
@@ -199,7 +199,7 @@ class Replicas:
             number, task = flying.pop(ref)
             answers, spending = self._get(ref)
             feed(number)
-            yield Done(task, answers, spending)
+            yield AnsweredBatch(task, answers, spending)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         return self._engine.least(answered)

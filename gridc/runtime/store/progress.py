@@ -21,7 +21,7 @@ from gridc.runtime.store.events import (
     RunStarted,
     Worked,
 )
-from gridc.runtime.store.reader import ModelPace, Progress, Reader, Spent
+from gridc.runtime.store.reader import AnswerWork, ModelPace, Progress, Reader
 
 _SENT = ("body.model", "model", "endpoint", "fingerprint", "usage_problems", "exemplars_dropped")
 _ANSWER = ("error.kind", "finish")
@@ -353,7 +353,7 @@ class ProgressReader(Reader):
         """What came of repeating calls in fp32, in order. Like noise floors they belong to a model."""
         return self.recorded(ReferenceCompared)
 
-    def spent(self, stamp: str) -> list[Spent]:
+    def spent(self, stamp: str) -> list[AnswerWork]:
         """What the study's batches took, by model and precision. A batch that answered calls of several
         studies counts whole in each."""
         least = {(work.identity, work.precision): work.least_work for work in self.recorded(Worked, stamp)}
@@ -367,7 +367,7 @@ class ProgressReader(Reader):
             values,
         )
         return [
-            Spent(
+            AnswerWork(
                 model,
                 precision,
                 batches,

@@ -79,7 +79,7 @@ class Relation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class QueryRows:
     """What a statement selects: its columns, and its rows as they are read, once."""
 
     columns: tuple[str, ...]
@@ -137,14 +137,14 @@ class Queries:
         axes = [axis for axis in axes if re.fullmatch(ID, axis)]  # of a store that a stranger made
         return "".join(f'\n        {_LEVEL.replace("{axis}", axis)} AS "axis_{axis}",' for axis in axes)
 
-    def select(self, statement: str) -> Selected:
+    def select(self, statement: str) -> QueryRows:
         """Run one statement. Raises `UsageError` with SQLite's words where it cannot be run."""
         try:
             cursor = self._connection.execute(statement)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise _refused(error) from None
         columns = _distinct([name for name, *_ in cursor.description or ()])
-        return Selected(columns, _rows(cursor))
+        return QueryRows(columns, _rows(cursor))
 
     def relations(self) -> list[Relation]:
         """Every view and table, the views first."""

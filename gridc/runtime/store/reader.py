@@ -53,7 +53,7 @@ class ResponseRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class AnswerWork:
     """What answering a study's calls took, for one model (its identity) at one precision.
 
     `work` adds up over batches, of `most` the largest of any batch counts; the engine names them. `least` is

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import PlannedSample, Request, Trace, unanswered
+from gridc.compiler.lowering.calls import PlannedSample, Request, SampleCalls, unanswered
 from gridc.compiler.lowering.judging import JudgeCall
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError, UnavailableError
@@ -26,7 +26,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest_bytes
 
 
-class Writable(Store):
+class WritableStore(Store):
     """A store that is open for writing, by this process alone. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
@@ -99,7 +99,7 @@ _ROWS = 10_000
 """Samples that are written at a time."""
 
 
-class PlanWriter(Writable):
+class PlanWriter(WritableStore):
     """Writes what is to be asked."""
 
     def ingest(self, plan: Plan, lock: Lock) -> None:
@@ -145,7 +145,7 @@ class PlanWriter(Writable):
             [(row.method, row.option_order, row.replicates, row.stamp, row.key) for row in cell_rows(plan)],
         )
 
-    def extend(self, stamp: str, traces: Iterable[tuple[Cell, PlannedSample, Trace]]) -> None:
+    def extend(self, stamp: str, traces: Iterable[tuple[Cell, PlannedSample, SampleCalls]]) -> None:
         """Write the calls of samples as far as they are known by now, all or nothing. What is there stays.
 
         Raises `UnavailableError` (GC344) where a scaffold asks something else than it did."""
@@ -167,7 +167,7 @@ class PlanWriter(Writable):
                 [(cells[ask.key[0]], *ask.key[1:], *_judgement(ask)) for ask in known],
             )
 
-    def _insert_calls(self, traces: Iterable[tuple[Any, PlannedSample, Trace]]) -> None:
+    def _insert_calls(self, traces: Iterable[tuple[Any, PlannedSample, SampleCalls]]) -> None:
         """Calls with their prompts, and the rows of `trace` that name them. What is there stays, and is the
         same: a call that is not is set to null, which no row of `trace` takes."""
         planned = [

@@ -14,7 +14,7 @@ from gridc.runtime.engines.api.attempts import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Sealed
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.writable import PlanWriter, Writable, now, text_of
+from gridc.runtime.store.writable import PlanWriter, WritableStore, now, text_of
 from gridc.schema.canonical import digest, digest_bytes
 
 _ATTEMPT = (
@@ -27,7 +27,7 @@ _ATTEMPT = (
 _SUBMISSION = tuple(field.name for field in fields(Submission))
 
 
-class AttemptWriter(Writable):
+class AttemptWriter(WritableStore):
     """The journal of engines whose requests cost money (`records.Journal`)."""
 
     def __init__(self, path: Path) -> None:

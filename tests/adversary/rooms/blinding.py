@@ -18,7 +18,16 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import FileError
 from gridc.reports import verified_samples
 from gridc.reports.exchange import audit_sheet
-from gridc.runtime.blinding import JUDGING, AuditRow, Blind, BlindedResponse, Sheet, blind, judged, order_seed
+from gridc.runtime.blinding import (
+    JUDGING,
+    AuditRow,
+    BlindedResponse,
+    BlindedResponses,
+    Sheet,
+    blind,
+    judged,
+    order_seed,
+)
 from gridc.runtime.store.events import Body, Event, Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest
@@ -83,7 +92,7 @@ def restated(kind: type[Body], **values: Any) -> Callable[[Chain], Chain]:
     return change
 
 
-def made(folder: Path, nonce: str | None = None) -> Blind:
+def made(folder: Path, nonce: str | None = None) -> BlindedResponses:
     """The map of the study, or the one of another secret."""
     plan = Plan(compile_spec(folder / "gridcard.toml").study)
     with Store.open(folder / "results" / "judged" / "store.sqlite") as store:

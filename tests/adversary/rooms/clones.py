@@ -16,7 +16,7 @@ from _pytest.monkeypatch import MonkeyPatch
 import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.models import hash_files
-from gridc.compiler.instrument.template_limits import Used
+from gridc.compiler.instrument.template_limits import RenderUsage
 from gridc.compiler.lock import anchor, git, lock
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
@@ -261,7 +261,7 @@ GROWING = """{% set ns = namespace(x='A') %}
     "the author of a model",
     "its chat template doubles a text until memory ends",
     "GC505",
-    instead((Used, "spend", nothing)),
+    instead((RenderUsage, "spend", nothing)),
 )
 def chat_that_grows(folder: Path, patch: MonkeyPatch) -> set[str]:
     pytest.importorskip("transformers")

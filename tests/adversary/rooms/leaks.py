@@ -21,7 +21,7 @@ from gridc.compiler.inputs.addresses import origin_of
 from gridc.compiler.preflight import consent, providers
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.engines.api import client, session, wire
-from gridc.runtime.engines.api.client import Outlet
+from gridc.runtime.engines.api.client import HostTransport
 from gridc.runtime.engines.api.session import Session
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
@@ -248,7 +248,7 @@ def asked_of_openai(folder: Path, patch: MonkeyPatch) -> tuple[Listener, Listene
     return own, thief, codes
 
 
-ALL_LEAVES = instead((Outlet, "_hold_back", lambda outlet, request: request))
+ALL_LEAVES = instead((HostTransport, "_hold_back", lambda outlet, request: request))
 
 
 def _unstated(patch: MonkeyPatch) -> None:

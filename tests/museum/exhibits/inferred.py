@@ -16,7 +16,7 @@ from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
 from gridc.reports.findings.hypotheses import DECISIONS, comparison, contrasts
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
 from gridc.schema.hypotheses import ContrastRow
 from gridc.schema.inference import ContrastHypothesis
@@ -42,7 +42,7 @@ def published(level: str, **where: Any) -> ContrastRow:
     spec = samples().plan.study.spec
     stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
     hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
-    measured = Measured(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
+    measured = MeasuredStudy(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
     effect: Any = DECISIONS["difference"].decide(measured, hypothesis)
     found: ContrastRow
     (found,) = effect.contrasts

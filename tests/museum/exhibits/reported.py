@@ -13,7 +13,7 @@ from _pytest.monkeypatch import MonkeyPatch
 import gridc
 from gridc.compiler.instrument import propagation
 from gridc.reports.findings import changes, scaffolds
-from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.changes import ScoreDifference
 from gridc.reports.quantities import needed_cell
 from gridc.reports.scorecard import methodology
 from gridc.schema.hypotheses import NumberNeededRow
@@ -49,7 +49,7 @@ def gap(arm: str, **which: str) -> Fraction:
 )
 def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
     found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
-    shown = [Moved(each, None).needed() for each in found]
+    shown = [ScoreDifference(each, None).needed() for each in found]
     assert {each.kind for each in shown} == {"harm"}
     return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
 
@@ -65,7 +65,7 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
     gain, loss = (
-        needed_cell(NumberNeededRow.of(Moved(Fraction(sign, 4), None).needed())) for sign in (1, -1)
+        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(sign, 4), None).needed())) for sign in (1, -1)
     )
     return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
 
@@ -85,7 +85,7 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
     """The interval of H1b is the published one."""
-    shown = needed_cell(NumberNeededRow.of(Moved(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
+    shown = needed_cell(NumberNeededRow.of(ScoreDifference(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
     return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
 
 
@@ -238,7 +238,7 @@ WORDS = "a system prompt reaches a step where its own sentences do (`propagation
 def any_system_prompt(patch: MonkeyPatch) -> None:
     sound = propagation.trace
 
-    def damaged(original: Any, call: propagation.SubCall) -> propagation.Traced:
+    def damaged(original: Any, call: propagation.SubCall) -> propagation.TracedCall:
         traced = sound(original, call)
         given = "kept" if len(call.messages) > 1 else traced.states["system_prompt"]
         return replace(traced, states={**traced.states, "system_prompt": given})

@@ -9,7 +9,7 @@ from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cells import Distinct, anchored, survey
+from gridc.compiler.grid.cells import DistinctCounter, anchored, survey
 from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import labels
@@ -274,7 +274,7 @@ def _excluded(spec: Spec, paths: Sequence[KeyPath]) -> str | None:
 def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """An axis that does nothing under a level of another one counts the same calls several times."""
     for model, benchmark in grid.Settings(spec).representatives():
-        with Distinct() as seen:
+        with DistinctCounter() as seen:
             for number, (_, setting) in enumerate(settings(spec, model, benchmark)):
                 seen.add(setting.key, number)
             twins = min(seen.twins(), default=None)
@@ -309,16 +309,19 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     yield from _of_one_answer(setting)
     for key, value in method.fixes.items() if method.weighs else ():
         if getattr(setting, key) not in (value, DEFAULTS[key]):
-            yield f"a text is weighed whole, and `{key}` says how candidates are ranked", f"leave `{key}` out"
+            yield (
+                f"a text is weighed as a whole, and `{key}` says how candidates are ranked",
+                f"leave `{key}` out",
+            )
     if setting.candidates not in method.candidates and not method.weighs:
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
     by_label = method.reads_text and FORMS[setting.reader].labels_alone
     if by_label and setting.options == "none":
         yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'
     elif by_label and not setting.labels(2):
-        yield "an answer line gives a label, and options are shown behind bullets", 'set enumerator = "A."'
+        yield "an answer line gives a label, and options are shown with bullets", 'set enumerator = "A."'
     if setting.ranks_labels and not labels(setting.enumerator, 2):
-        yield "labels are ranked, and options are shown behind bullets", 'set enumerator = "A."'
+        yield "labels are ranked, and options are shown with bullets", 'set enumerator = "A."'
     if method.one_token and setting.labelled and _roman(setting):
         yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'
 
@@ -339,13 +342,13 @@ def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:
             yield f"`{name}` counts right answers, and answers earn parts of a point", 'aggregate = "mean"'
     elif aggregate == "majority" and setting.ranks:
         help = "set `aggregate` where answers are read"
-        yield "a likelihood ranking gives one answer, of which there is no majority", help
+        yield "a likelihood ranking gives one answer, so there is no majority", help
     elif aggregate == "majority" and setting.gives_numbers:
         help = 'aggregate = "mean", or a function that gives labels and `scores` of them'
-        yield "a function gives numbers, of which there is no majority", help
+        yield "a function gives numbers, so there is no majority", help
     elif aggregate == "majority" and not _distinguishable(setting):
         help = 'match = { as = "text", after = "..." }, or aggregate = { pass_at = ... }'
-        yield "wrong answers are not told apart, of which some may be the majority", help
+        yield "wrong answers are not told apart, and one of them may be the majority", help
     elif aggregate == "majority" and setting.temperature > 0 and answers == 1:
         yield "one answer to an item has no majority", "replicates = 5, or leave `aggregate` out"
 

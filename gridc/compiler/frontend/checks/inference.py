@@ -84,7 +84,7 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, fork in enumerate(spec.fork):
         choices = fork.choice or {}
         if choices and fork.binds == DOCUMENTED:
-            message = f"`{fork.id}` is documented alone, and says what its levels change"
+            message = f"`{fork.id}` is only documented, and says what its levels change"
             yield source.diagnose("GC319", ("fork", number, "binds"), message, "name what it moves")
         for level, choice in choices.items():
             here = ("fork", number, "choice", level)
@@ -98,7 +98,7 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                     yield source.diagnose("GC202", (*here, *path), message, help, at_key=at_key)
             pairs = [name for judge in spec.declared_judges if judge.compares for name in judge.assessors]
             if choice.judge in pairs:
-                message = f"`{choice.judge}` says A or B of two responses, which is no label of one"
+                message = f"`{choice.judge}` says A or B of two responses, which is not a label of one"
                 help = "leave the level out, or have the judge label responses"
                 yield source.diagnose("GC319", (*here, "judge"), message, help)
     for number, curve in enumerate(spec.curve):

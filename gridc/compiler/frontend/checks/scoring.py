@@ -110,7 +110,7 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             found: tuple[KeyPath, str, str] | None
             if judge is None:
                 path = grid.stated_at(spec, "method", place) or ("harness",)
-                message = "which of the judges labels the responses is not said"
+                message = "it is not stated which of the judges labels the responses"
                 help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
                 found = path, message, help
             else:
@@ -196,7 +196,7 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             path = grid.stated_at(spec, "method", place) or ("harness",)
             if setting.match is None and path not in reported:
                 reported.add(path)
-                message = "`match` compares answers, and does not say as what"
+                message = "`match` compares answers, and does not say how (`as`)"
                 help = 'match = { as = "number" } beside it; or "text", "contains", "exact"'
                 yield source.diagnose("GC302", path, message, help)
     for table in grid.effect_tables(spec) if not read else ():
@@ -223,7 +223,7 @@ def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             path = grid.stated_at(spec, "method", place) or ("harness",)
             if setting.scorer is None and path not in reported:
                 reported.add(path)
-                message = "`scorer` is a function, and it is not said which"
+                message = "`scorer` is a function, and it is not stated which"
                 help = 'scorer = { function = "python:scorers.py:NAME" } beside it'
                 yield source.diagnose("GC302", path, message, help)
     for table in grid.effect_tables(spec) if not read else ():
@@ -393,7 +393,10 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             key = "method"
             message = f"`{scaffold.kind}` answers in text, which the method `{setting.method}` does not read"
         elif setting.shots and setting.overflow == "drop_exemplars":
-            key, message = "overflow", "the prompts of a scaffold are asked whole: no exemplar can be dropped"
+            key, message = (
+                "overflow",
+                "the prompts of a scaffold are asked in full: no exemplar can be dropped",
+            )
         else:
             continue
         path = stated_at(spec, key, place) or ("harness",)

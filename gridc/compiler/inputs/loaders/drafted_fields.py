@@ -52,14 +52,14 @@ FEW = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearColumns:
     """What the columns leave open, and the options of `gridc init` that say it."""
 
     problem: str
     help: str
 
 
-def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) -> Fields | Unclear:
+def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) -> Fields | UnclearColumns:
     """The field map that the columns suggest beside the fields that are `stated`: of prompts to comply with
     or to refuse where a column says which, else of options. What no column says in one way is asked about."""
     rows = [row for _, row in records.rows if isinstance(row, dict)]
@@ -67,7 +67,7 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     fields: dict[str, Any] = dict(stated)
     if not {"options", "expected", "references"} & fields.keys():
         options = _choice(names, rows)
-        if isinstance(options, Unclear):
+        if isinstance(options, UnclearColumns):
             return options
         fields = {**options, **fields}
     named = fields.get("options", ())
@@ -103,7 +103,9 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     return Fields.model_validate({**rest, **fields})
 
 
-def _all_ask_one_thing(fields: Mapping[str, Any], left: Sequence[str], rows: Sequence[Row]) -> Unclear | None:
+def _all_ask_one_thing(
+    fields: Mapping[str, Any], left: Sequence[str], rows: Sequence[Row]
+) -> UnclearColumns | None:
     """A query that hardly any row has alone, as `cause` or `effect`, is not all that is asked where another
     column of texts is passed over."""
     query = fields["query"]
@@ -115,13 +117,13 @@ def _all_ask_one_thing(fields: Mapping[str, Any], left: Sequence[str], rows: Seq
     if not varied or len({str(at(row, query)) for row in rows}) > len(rows) / 2:
         return None
     ways = ", or ".join(f"--field context={shlex.quote(name)}" for name in varied[:FEW_WORDS])
-    return Unclear(
-        f"`{query}` is the same in most rows, and could be but a part of what is asked",
+    return UnclearColumns(
+        f"`{query}` is the same in most rows, and may be only a part of what is asked",
         f"{ways} stands before it; --field query={shlex.quote(query)} asks it alone",
     )
 
 
-def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Unclear:
+def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | UnclearColumns:
     """The options of a file, and how they name the right one where their own columns say it."""
     for name in names:
         stem = name.rpartition(".")[0]
@@ -138,7 +140,7 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
     if correct is not None and wrong:
         return {"options": (correct, *(plain[name] for name in wrong)), "gold": FieldValue(constant="A")}
     options_ = _options(names, rows)
-    return options_ if isinstance(options_, Unclear) else {"options": options_} if options_ else {}
+    return options_ if isinstance(options_, UnclearColumns) else {"options": options_} if options_ else {}
 
 
 def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,45 +164,45 @@ def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any
 
 def _unclear(
     fields: Mapping[str, Any], names: Sequence[str], left: Sequence[str], rows: Sequence[Row]
-) -> Unclear | None:
+) -> UnclearColumns | None:
     """What has to be asked before there is a field map."""
     listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
     if fields.get("query") is None:
         several = [name for name in names if _plain(name) in QUERIES and _all_lists(name, rows)]
         if several:
             help = f"--field query={several[0]}.0 asks the first alone"
-            return Unclear(f"`{several[0]}` holds several texts, and one is asked", help)
+            return UnclearColumns(f"`{several[0]}` holds several texts, and one is asked", help)
         help = f"--field query=COLUMN names it, one of {listed}"
         turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
         if turns:
             help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
         if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
             help = f"the first row has to name the columns, and these look like data: add one; or {help}"
-        return Unclear("which column is what is asked is not clear", help)
+        return UnclearColumns("which column is what is asked is not clear", help)
     options = bool(fields.get("options"))
     expected = fields.get("expected") or _named(names, EXPECTED)
     if options and expected is not None:
-        return Unclear(
+        return UnclearColumns(
             f"what earns a point is not clear: both options and `{expected}` could say it",
             f"--field expected={expected} for prompts to refuse or to comply with; or, in a file without it, "
             "--field options=... and --field gold=COLUMN",
         )
     column = _named(names, EXPECTED)
     if column is not None and not {"expected", "references"} & fields.keys():
-        return Unclear(
+        return UnclearColumns(
             f"`{column}` does not say comply or refuse in every row",
             _label_help(column, words)
             if (words := _few_words(column, rows))
             else f"let `{column}` be a text: refuse or comply in every row",
         )
     if options and fields.get("gold") is None and fields.get("matching") is None:
-        return Unclear(
+        return UnclearColumns(
             "which column names the right option is not clear",
             f"--field gold=COLUMN names it, one of {', '.join(f'`{name}`' for name in left[:12]) or listed}",
         )
     if options or {"expected", "references"} & fields.keys():
         return None
-    return Unclear("what earns a point is not clear: no column names options or says comply or refuse",
+    return UnclearColumns("what earns a point is not clear: no column names options or says comply or refuse",
                    _ways(left, rows))  # fmt: skip
 
 
@@ -261,7 +263,7 @@ def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
     return next((plain[name] for name in known if name in plain), None)
 
 
-def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unclear:
+def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | UnclearColumns:
     """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2. A
     series that stands in another order is asked about."""
     lists = [name for name in names if _all_lists(name, rows)]
@@ -280,7 +282,7 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     ordered = in_order(run)
     if ordered is not None and ordered != tuple(run):
         ways = " or ".join(f"--field options={shlex.quote(','.join(order))}" for order in (ordered, run))
-        return Unclear(
+        return UnclearColumns(
             f"the options stand in another order than their names: {', '.join(f'`{name}`' for name in run)}",
             f"{ways}: the first is what A, or the lowest number, of the right one names",
         )

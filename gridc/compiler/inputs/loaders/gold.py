@@ -76,7 +76,9 @@ def _by_marks(value: Any, options: Sequence[str]) -> int:
     """The one option that is marked 1, where all others are marked 0."""
     marks = marked(value)
     if marks is None or len(marks) != len(options):
-        raise ValueError(f"{value!r} is no list with a mark, 0 or 1, for each of the {len(options)} options")
+        raise ValueError(
+            f"{value!r} is not a list with a mark, 0 or 1, for each of the {len(options)} options"
+        )
     if sum(marks) != 1:
         raise ValueError(f"{sum(marks)} options are marked 1, expected one")
     return marks.index(1)

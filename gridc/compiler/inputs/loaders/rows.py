@@ -398,7 +398,7 @@ def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     name = fields.messages or ""
     messages = tuple(_message(name, message) for message in _list(at(row, name), name))
     if not messages or messages[-1][0] != "user":
-        help = "cut the conversation behind the turn of the user that is to be answered"
+        help = "cut the conversation after the user's turn that is to be answered"
         raise BadField(f"the last message of `{name}` is not the user's", help)
     roles = [role for role, _ in messages[messages[0][0] == "system" :]]
     if roles != [("user", "assistant")[number % 2] for number in range(len(roles))]:
@@ -424,7 +424,7 @@ def _message(name: str, message: Any) -> tuple[str, str]:
 
 
 NO_PICTURES = (
-    "gridc asks texts alone: join the texts of its parts; for pictures and sound use Inspect or VLMEvalKit"
+    "gridc asks only texts: join the texts of its parts; for pictures and sound use Inspect or VLMEvalKit"
 )
 
 
@@ -446,7 +446,7 @@ def _tool(column: str, tool: Any) -> dict[str, Any]:
         help = (
             'each tool is { "name": "search", "description": "search(WORDS): ...", "results": {"*": "..."} }'
         )
-        raise BadField(f"`{column}` holds something that is no tool with a name", help)
+        raise BadField(f"`{column}` holds something that is not a tool with a name", help)
     name, results = tool["name"], tool.get("results", {})
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise ValueError(f"`{column}`: {spelled(name)} can be called by no reply; letters, digits and _ can")

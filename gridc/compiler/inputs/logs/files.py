@@ -421,7 +421,7 @@ class ZipLog:
         if len(data) > most:
             raise self._refused("GC673", entry, f"unpacks to more than {most:,} bytes")
         if zlib.crc32(data) != entry.CRC:
-            raise self._refused("GC672", entry, "its checksum is another one: the file is damaged")
+            raise self._refused("GC672", entry, "its checksum does not match: the file is damaged")
         return data
 
     def _refused(self, code: str, entry: zipfile.ZipInfo, message: str) -> FileError:

@@ -187,7 +187,7 @@ def renumbered(gathered: GatheredRun, became: Whole) -> GatheredRun:
 
 
 @dataclass(slots=True)
-class _Growing:
+class _ColumnBuilder:
     item: "array[int]" = field(default_factory=lambda: array("i"))
     epoch: "array[int]" = field(default_factory=lambda: array("i"))
     state: "array[int]" = field(default_factory=lambda: array("b"))
@@ -208,7 +208,7 @@ class _Growing:
 def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     """Read a run's answers once. Raises `FileError` for a sample that stands twice (GC675), a count that the
     answers contradict (GC674), or an item that is of two units (GC677)."""
-    columns: dict[str, _Growing] = {}
+    columns: dict[str, _ColumnBuilder] = {}
     here: dict[int, str] = {}
     texts, has_texts = 0, False
     for answer in run.samples() if run.samples is not None else ():
@@ -217,16 +217,16 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
         unit = author.unit_of(answer.fields or {}) if by_author else answer.unit
         if unit is not None and not items.is_of(number, unit):
             message = f"item {answer.id} is of {unit[:40]} and of {items.units[number][:40]}"
-            help = "mend the logs, or name another column or field with --unit"
+            help = "correct the logs, or name another column or field with --unit"
             raise log_error("GC677", f"{run.benchmark}: {message}", run.path, help=help)
         scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
         for reading, score in scores.items():
-            column = columns.setdefault(reading, _Growing())
+            column = columns.setdefault(reading, _ColumnBuilder())
             _append(column, run, answer, number, reading, score, prompt)
         if answer.answer is not None:
             if not isinstance(answer.answer, str):
-                raise TypeError("an answer that is no text")
+                raise TypeError("an answer that is not a text")
             has_texts = True
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
@@ -265,12 +265,12 @@ def _require_printed(run: LogRun, reading: str, column: LogColumn) -> None:
             f"{run.model}, {run.benchmark}, {reading}: the log prints {printed.value:.3f}, and its "
             f"{len(means):,} samples with a score give {of_samples:.3f}"
         )
-        help = "one of the two was changed: take the log that the package wrote, or leave it out"
+        help = "one of the two was changed: use the log that the package wrote, or leave it out"
         raise log_error("GC674", message, run.path, help=help)
 
 
 def _append(
-    column: _Growing,
+    column: _ColumnBuilder,
     run: LogRun,
     answer: LogAnswer,
     number: int,
@@ -281,7 +281,7 @@ def _append(
     place = number << 32 | answer.epoch & 0xFFFFFFFF
     if place in column.seen:
         message = (
-            f"{run.model}, {run.benchmark}: sample {answer.id} (repetition {answer.epoch + 1}) stands twice"
+            f"{run.model}, {run.benchmark}: sample {answer.id} (repetition {answer.epoch + 1}) occurs twice"
         )
         raise log_error("GC675", message, run.path)
     column.seen.add(place)

@@ -119,7 +119,7 @@ class AskModel(Protocol):
 Function = Callable[[Scaffold, Task, AskModel], str]
 
 
-class Ended(BaseException):
+class FunctionExit(BaseException):
     """Ends a function: its next answer is not there yet, or never will be. Not an `Exception`, so that what
     catches those lets it pass."""
 
@@ -133,7 +133,7 @@ class ScaffoldError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedFunction:
     """A function as a procedure, which can be an entry point of `gridc.scaffolds`. The stamp holds the
     versions of `packages`, the frameworks that decide what the function asks."""
 
@@ -165,7 +165,7 @@ class Followed:
         answer = ""
         try:
             answer = self.function(scaffold, task, replay)
-        except Ended:
+        except FunctionExit:
             pass
         except Exception:
             if not replay.ended:  # else it failed for want of the answer that it waits for
@@ -184,7 +184,7 @@ class Followed:
         return turns[-1].step
 
 
-def follow(function: Function, packages: tuple[str, ...] = ()) -> Followed:
+def follow(function: Function, packages: tuple[str, ...] = ()) -> FollowedFunction:
     """A procedure from a function `(scaffold, task, ask) -> answer` that calls `ask` whenever it needs the
     model, and returns one of the texts that it was given.
 
@@ -195,7 +195,7 @@ def follow(function: Function, packages: tuple[str, ...] = ()) -> Followed:
     """
     if inspect.iscoroutinefunction(function):
         raise TypeError("a coroutine cannot be followed: give a function that runs it")
-    return Followed(function, packages)
+    return FollowedFunction(function, packages)
 
 
 class Replay:
@@ -215,13 +215,13 @@ class Replay:
 
     def __call__(self, messages: Messages, step: str = "call") -> str:
         if self.ended:
-            raise Ended
+            raise FunctionExit
         number = self._names.get(step, 0)
         self._names[step] = number + 1
         turn = Turn(f"{step}_{number}", tuple((role, text) for role, text in messages))
         if self.asked == len(self._texts):
             self.waiting = turn
-            raise Ended
+            raise FunctionExit
         before, text = self._turns[self.asked], self._texts[self.asked]
         if turn != before:
             self._fail(_otherwise(_difference(self.asked, before, turn)))
@@ -234,11 +234,11 @@ class Replay:
 
     def _fail(self, failure: ScaffoldError) -> NoReturn:
         self.failure = self.failure or failure
-        raise Ended
+        raise FunctionExit
 
 
 def _otherwise(problem: str) -> ScaffoldError:
-    help = "it must have no clock, no chance and no memory of its own, and ask one thing at a time"
+    help = "it must use no clock, no randomness and no memory of its own, and ask one thing at a time"
     return ScaffoldError("GC344", problem, help)
 
 

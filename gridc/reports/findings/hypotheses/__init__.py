@@ -12,7 +12,7 @@ from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
 from gridc.reports.findings.hypotheses.decision import Decision
 from gridc.reports.findings.hypotheses.finding import (
     HypothesisFinding,
-    Measured,
+    MeasuredStudy,
     corrected,
     rate_of,
     readings,
@@ -23,7 +23,7 @@ from gridc.schema.spec import Spec
 from gridc.statistics.reproducibility import digits
 
 
-def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterator[HypothesisFinding]:
+def decisions(measured: MeasuredStudy, ids: Collection[str] | None = None) -> Iterator[HypothesisFinding]:
     """The verdict on every hypothesis, or on those of these `ids`, in the order of the spec. Beyond these
     items nothing is decided of an interim look."""
     spec, final = measured.spec, measured.final
@@ -68,7 +68,7 @@ def _corrected(
 
 
 def _read_otherwise(
-    measured: Measured, needed: Collection[str], answers: Mapping[str, RankingRow | EffectRow]
+    measured: MeasuredStudy, needed: Collection[str], answers: Mapping[str, RankingRow | EffectRow]
 ) -> dict[str, EffectRow]:
     """The effects among whose answers are unreadable ones, by the other reading of those."""
     analysis = measured.spec.analysis

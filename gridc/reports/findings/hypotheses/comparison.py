@@ -10,7 +10,7 @@ import numpy as np
 from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.numbers import points
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Observations, Reading
 from gridc.reports.findings.scores import resampling_of
 from gridc.schema.base import EVERYWHERE
@@ -270,7 +270,7 @@ class Comparison:
 
 
 def compare(
-    measured: Measured,
+    measured: MeasuredStudy,
     hypothesis: AboutAnEffect,
     levels: Sequence[str] | None,
     reading: Reading,

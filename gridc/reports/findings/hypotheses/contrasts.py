@@ -12,10 +12,10 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.numbers import number, p_in_text
-from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.changes import ScoreDifference
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, Measured, rate_of
+from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     ClusteredLogit,
     Fit,
@@ -25,7 +25,7 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     undecided,
 )
-from gridc.reports.findings.observations import NotMean, Reading
+from gridc.reports.findings.observations import NotMeanError, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import (
@@ -80,7 +80,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
                 f"within {first.margins[0].pp:g} pp ({p}, uncorrected)."
             )
 
-    def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: ContrastHypothesis) -> EffectRow:
         return _decide(measured, hypothesis, self.kind)
 
     def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
@@ -114,7 +114,7 @@ def _on_these_units(stated: ContrastHypothesis) -> bool:
     return stated.margin is not None and stated.margin.about == "these_units"
 
 
-def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
+def _decide(measured: MeasuredStudy, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     comparison = compared(measured, hypothesis, hypothesis.every_level)
@@ -158,7 +158,7 @@ def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKi
 
 
 def compared(
-    measured: Measured, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
+    measured: MeasuredStudy, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
 ) -> Comparison | EffectRow:
     """What is compared, or the answer where there is nothing to compare."""
     reading, outcome = measured.spec.analysis.outcome, hypothesis.outcome
@@ -168,7 +168,7 @@ def compared(
     )
     try:
         comparison = compare(measured, hypothesis, levels, reading, only)
-    except NotMean as error:
+    except NotMeanError as error:
         comparison, why = None, FailureRow(code="not_a_mean", words=str(error))
     if comparison is not None:
         return comparison
@@ -435,4 +435,4 @@ def _needed(
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    return Moved(Fraction(good * change.difference), ends).needed(stated.rounding)
+    return ScoreDifference(Fraction(good * change.difference), ends).needed(stated.rounding)

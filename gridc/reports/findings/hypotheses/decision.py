@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
+from gridc.compiler.hypotheses.tested import AboutAnEffect, TestedKind
 from gridc.numbers import counted, p_in_text, p_value
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.finding import (
     INDEPENDENT,
     HypothesisFinding,
-    Measured,
+    MeasuredStudy,
     at_margin,
     change_words,
     correction_words,
@@ -35,7 +35,7 @@ class Decision(Protocol[H]):
     """How the verdict on a kind of hypothesis is reached, and what is said of it."""
 
     @abstractmethod
-    def decide(self, measured: Measured, hypothesis: H) -> RankingRow | EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: H) -> RankingRow | EffectRow:
         """What was found, with the p-values of this hypothesis alone."""
 
     @abstractmethod
@@ -73,7 +73,7 @@ class EffectDecision(Decision[T]):
 
     @property
     @abstractmethod
-    def kind(self) -> Tested[T]:
+    def kind(self) -> TestedKind[T]:
         """What the compiler knows of it."""
 
     @abstractmethod

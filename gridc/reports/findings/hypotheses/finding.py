@@ -13,7 +13,7 @@ from typing import Literal
 from gridc.compiler.hypotheses import claims_in, kind_of, sharing
 from gridc.numbers import bracketed, counted, figures, hundredths, number, p_value, percent, points
 from gridc.reports import quantities
-from gridc.reports.findings.certification import Weighed
+from gridc.reports.findings.certification import ClaimEvidence
 from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore
@@ -119,7 +119,7 @@ CORRECTIONS: Mapping[Correction, Corrected] = {"holm": step_down, "bh": benjamin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredStudy:
     """A study as far as it is measured: scores by cell, samples, and what the items say of other items.
     `inside` are the cells that may be read, by key; None: all. `final` says whether the run is complete."""
 
@@ -127,7 +127,7 @@ class Measured:
     samples: Samples
     scores: Sequence[CellScore]
     floors: Floors
-    weighed: Weighed
+    weighed: ClaimEvidence
     final: bool
     inside: Collection[str] | None = None
 

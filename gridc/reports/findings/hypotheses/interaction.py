@@ -5,7 +5,7 @@ from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.finding import Measured, rate_of
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     covariates,
     design_of,
@@ -21,7 +21,7 @@ from gridc.statistics.clustered_logit import NotEstimable
 class InteractionDecision(EffectDecision[InteractionHypothesis]):
     kind = KIND
 
-    def decide(self, measured: Measured, hypothesis: InteractionHypothesis) -> EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: InteractionHypothesis) -> EffectRow:
         """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
         against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
         spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha

@@ -10,9 +10,9 @@ import numpy as np
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import counted, p_value
-from gridc.reports.findings.certification import ASKED, Region, Weighed, Weight, weigh
+from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, weigh
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, correction_words
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.scores import CellScore, gather, score_of
 from gridc.reports.words import ASSUMED
@@ -25,7 +25,7 @@ from gridc.statistics.reproducibility import Verdict
 
 
 class RankingDecision(Decision[RankingHypothesis]):
-    def decide(self, measured: Measured, hypothesis: RankingHypothesis) -> RankingRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: RankingHypothesis) -> RankingRow:
         """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
         items. The p-values are of this hypothesis alone."""
         spec = measured.spec
@@ -150,7 +150,7 @@ def _observed(contradict: int, tied: int, missing: int, **_: int) -> Verdict:
     return "supported" if not tied and not missing else "open"
 
 
-def on_items(measured: Measured, hypothesis: RankingHypothesis) -> Measured:
+def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> MeasuredStudy:
     """The same on the items that a ranking is about: scores and evidence of those alone."""
     plan, items = measured.samples.plan, hypothesis.items or EVERYWHERE
     tagged = {
@@ -188,7 +188,7 @@ def ranking_p_values(
     order: Sequence[str],
     regions: Mapping[str, Region],
     directions: Mapping[str, Direction],
-    weighed: Weighed,
+    weighed: ClaimEvidence,
     strength: Literal["certified", "supported"],
 ) -> tuple[float, float]:
     """p-values of "every step of the order holds in every configuration" (intersection-union: the largest)

@@ -40,7 +40,7 @@ DIGITS = 7
 """What of an estimate does not depend on the last steps of the optimiser."""
 
 
-class Graded(ValueError):
+class GradedOutcome(ValueError):
     """An outcome that earns parts of a point, of which there is no logit with a random intercept here."""
 
 
@@ -89,12 +89,12 @@ class RandomIntercept:
 
 
 def random_intercept(comparison: Comparison, design: DesignMatrix) -> RandomIntercept:
-    """The fit. Raises `NotEstimable` where the logit without the intercepts does not exist, `Graded` and
-    `NoLibrary`."""
+    """The fit. Raises `NotEstimable` where the logit without the intercepts does not exist, `GradedOutcome`
+    and `NoLibrary`."""
     rows = comparison.rows
     maximum(design.matrix, comparison.table())
     if rows.scale != 1:
-        raise Graded(PARTS)
+        raise GradedOutcome(PARTS)
     return of_single_samples(design, rows.cell, rows.unit, *comparison.counted)
 
 
@@ -102,10 +102,10 @@ def of_single_samples(
     design: DesignMatrix, cell: Whole, unit: Whole, counts: Whole, earned: Floats
 ) -> RandomIntercept:
     """The fit of N rows in cells of the design and in units: how many samples of each count and how many of
-    these earned the point, (N,) all. Raises `NotEstimable`, `Graded` where they earned parts of points, and
-    `NoLibrary`."""
+    these earned the point, (N,) all. Raises `NotEstimable`, `GradedOutcome` where they earned parts of
+    points, and `NoLibrary`."""
     if not np.array_equal(np.rint(earned), earned):
-        raise Graded(PARTS)
+        raise GradedOutcome(PARTS)
     ones = earned.astype(np.int64)
     outcome = np.repeat(np.tile([1.0, 0.0], len(counts)), np.column_stack([ones, counts - ones]).ravel())
     cell, unit = np.repeat(cell, counts), np.repeat(unit, counts)
@@ -273,7 +273,7 @@ def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fi
         return fit(comparison, design)
     except NotEstimable as error:
         return failure_of(error)
-    except Graded as error:
+    except GradedOutcome as error:
         return FailureRow(code="graded", words=str(error))
     except NoLibrary as error:
         return FailureRow(code="library", words=str(error))

@@ -8,7 +8,7 @@ from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of, tails, wald
 from gridc.reports.findings.hypotheses.decision import EffectDecision
-from gridc.reports.findings.hypotheses.finding import Measured, rate_of
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     DOSE,
     ClusteredLogit,
@@ -30,7 +30,7 @@ from gridc.statistics.reproducibility import every_digits
 class TrendDecision(EffectDecision[TrendHypothesis]):
     kind = KIND
 
-    def decide(self, measured: Measured, hypothesis: TrendHypothesis) -> EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: TrendHypothesis) -> EffectRow:
         """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is
         the other way. The contrast is of the last level against the first."""
         spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha

@@ -170,7 +170,7 @@ NO_TERMS = Terms()
 
 
 @runtime_checkable
-class Paying(Protocol):
+class PaidEngine(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
     @property

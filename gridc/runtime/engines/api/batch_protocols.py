@@ -28,8 +28,8 @@ import httpx
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.attempts import Attempt, CallCost, Submission
-from gridc.runtime.engines.api.client import MOST_BODY, Into, body_of
-from gridc.runtime.engines.api.routes import Prepared
+from gridc.runtime.engines.api.client import MOST_BODY, ResponseSink, body_of
+from gridc.runtime.engines.api.routes import PreparedRequest
 from gridc.runtime.engines.api.session import Session
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
 
@@ -80,7 +80,7 @@ class BatchProtocol(Protocol):
     async def look(self, remote: str) -> BatchStatus:
         """How far a batch is. Raises `RequestError`."""
 
-    def get(self, path: str, into: Into) -> httpx.Request:
+    def get(self, path: str, into: ResponseSink) -> httpx.Request:
         """What asks for a file of results."""
 
     def read(self, row: Mapping[str, Any]) -> ResultLine:
@@ -97,7 +97,7 @@ class _Endpoint:
         request = self._client.build_request(method, self._base + path, headers=self._headers, **content)
         return wire.parse(await body_of(self._client, request))
 
-    def get(self, path: str, into: Into) -> httpx.Request:
+    def get(self, path: str, into: ResponseSink) -> httpx.Request:
         return self._client.build_request(
             "GET", self._base + path, headers=self._headers, extensions={"into": into}
         )
@@ -261,14 +261,14 @@ class CallInFlight:
     says with which), what it may cost at most, and what happened so far."""
 
     call: str
-    forms: Sequence[Callable[[], Awaitable[Prepared]]]
+    forms: Sequence[Callable[[], Awaitable[PreparedRequest]]]
     most: CallCost
     form: int = 0
-    made: dict[int, Prepared] = field(default_factory=dict)
+    made: dict[int, PreparedRequest] = field(default_factory=dict)
     tries: int = 0
     number: int = 0
 
-    async def prepared(self) -> Prepared:
+    async def prepared(self) -> PreparedRequest:
         """Its request."""
         if self.form not in self.made:
             self.made[self.form] = await self.forms[self.form]()
@@ -394,7 +394,7 @@ async def fetch(
     async def get(path: str, file: BinaryIO) -> None:
         file.seek(0)
         file.truncate()
-        await body_of(client, flight.protocol.get(path, into=Into(file, most)))
+        await body_of(client, flight.protocol.get(path, into=ResponseSink(file, most)))
 
     opened: list[BinaryIO] = []
     for path in look.outputs:

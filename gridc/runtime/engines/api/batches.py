@@ -29,7 +29,7 @@ from gridc.runtime.engines.api.batch_protocols import (
     lines_of,
     name_of,
 )
-from gridc.runtime.engines.api.routes import Prepared
+from gridc.runtime.engines.api.routes import PreparedRequest
 from gridc.runtime.engines.api.session import EndedRequest, RequestResult, Session, pause_after, within
 from gridc.runtime.engines.api.wire import RequestError
 
@@ -60,7 +60,7 @@ class Batches:
     session: Session
     client: httpx.AsyncClient
     provider: str
-    read: Callable[[Prepared, Mapping[str, Any]], Awaitable[RequestResult]]
+    read: Callable[[PreparedRequest, Mapping[str, Any]], Awaitable[RequestResult]]
     wait: float | None
     repeat_lost: bool
     most_requests: int = 10**9

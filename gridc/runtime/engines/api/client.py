@@ -88,7 +88,7 @@ def canned(body: bytes) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Into:
+class ResponseSink:
     """Where the body of a response is written, and the most bytes that it may have."""
 
     file: BinaryIO
@@ -106,7 +106,7 @@ def recorded() -> Iterator[Exchange]:
         _EXCHANGE.reset(token)
 
 
-class Outlet(httpx.AsyncBaseTransport):
+class HostTransport(httpx.AsyncBaseTransport):
     """A transport to one host with one key (None: without a key) that reads bodies up to a bound, and sends
     one request for each attempt.
 
@@ -186,7 +186,7 @@ def _handed_on(headers: httpx.Headers) -> dict[str, str]:
     return {name: value.partition(";")[0] for name, value in kept.items()}
 
 
-async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
+async def _bounded(chunks: AsyncIterator[bytes], into: ResponseSink | None) -> bytes:
     data, written, most = bytearray(), 0, MOST_BODY if into is None else into.most
     async for chunk in chunks:
         written += len(chunk)
@@ -214,7 +214,7 @@ def make_client(url: str, key: str | None = None) -> httpx.AsyncClient:
     except (ValueError, ImportError):
         raise _unusable(f"there is no way through {without_password(proxy or '')}") from None
     return httpx.AsyncClient(
-        transport=Outlet(lane, origin_of(url), key),
+        transport=HostTransport(lane, origin_of(url), key),
         follow_redirects=False,
         trust_env=False,
         timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from gridc.compiler.inputs.addresses import Reach, reach_of
+from gridc.compiler.inputs.addresses import ServerAccess, reach_of
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
@@ -31,7 +31,7 @@ from gridc.runtime.engines.api.attempts import (
 from gridc.runtime.engines.api.batch_protocols import CallInFlight
 from gridc.runtime.engines.api.batches import Batches
 from gridc.runtime.engines.api.client import key_of, make_client, scrub
-from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
+from gridc.runtime.engines.api.routes import DirectRoute, PreparedRequest, Provider
 from gridc.runtime.engines.api.scoring import (
     AskedAs,
     Honours,
@@ -50,7 +50,7 @@ from gridc.runtime.engines.api.scoring import (
 )
 from gridc.runtime.engines.api.session import EndedRequest, Pace, Pursuit, RequestResult, Session
 from gridc.runtime.engines.api.wire import RequestError
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
+from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, PendingBatch, Spending
 from gridc.schema.models import SERVED, TAKE_TOKENS, Server
 from gridc.schema.spec import EngineSettings
 
@@ -96,7 +96,7 @@ class ApiEngine:
         self._samples: dict[str, bool] = {}  # by path where texts are asked for
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx.AsyncClient | None = None
-        self._route: Direct | Provider | None = None
+        self._route: DirectRoute | Provider | None = None
         self._honours: dict[str, Honours] | None = None  # by path, once it is asked for
 
     def connect(
@@ -160,7 +160,7 @@ class ApiEngine:
         neighbours = sorted(calls, key=lambda call: (call.prompt.chat_template, call.prompt.messages))
         return [Batch((call.id,), self._bound(call), call) for call in neighbours]
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         """All tasks at once, as many requests open as the endpoint bears. Where it is connected, every
         request is admitted by its limits, at what it really costs."""
         by_call = {call: task for task in tasks for call in task.unanswered}
@@ -168,12 +168,12 @@ class ApiEngine:
         open_work = [task.batch.work for task in admitted if task.unanswered]
         for answers in self._answered(open_work):
             if not answers:
-                yield Done(PendingBatch(Batch((), 0, None), frozenset()), (), Spending(0.0))
+                yield AnsweredBatch(PendingBatch(Batch((), 0, None), frozenset()), (), Spending(0.0))
                 continue
             done = [by_call[answer.call] for answer in answers]
             together = Batch(tuple(call for task in done for call in task.batch.calls),
                              sum(task.batch.cost for task in done), None)  # fmt: skip
-            yield Done(
+            yield AnsweredBatch(
                 PendingBatch(together, frozenset(answer.call for answer in answers)), answers, _spent(answers)
             )
 
@@ -197,7 +197,7 @@ class ApiEngine:
             self._loop.close()
         self._loop = self._client = self._route = None
 
-    def _open(self) -> Direct | Provider:
+    def _open(self) -> DirectRoute | Provider:
         if self._route is None:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -213,11 +213,11 @@ class ApiEngine:
                 help_line = f"set {reach.variable} in the environment"
                 raise UnavailableError([Diagnostic("GC631", message, help=help_line)])
             self._client = self._client or make_client(reach.base, key)
-            way = Direct if reach.provider is None else Provider
+            way = DirectRoute if reach.provider is None else Provider
             self._route = way(self._identity, reach.base, key, self._client, self._price)
         return self._route
 
-    def _reach(self) -> Reach:
+    def _reach(self) -> ServerAccess:
         reach = reach_of(self._identity)
         if reach is None:
             message = f"gridc does not know where `{self._identity.source}` is reached"
@@ -240,11 +240,11 @@ class ApiEngine:
             left += () if self._identity.batch else [texts[call] for call in batches.left]
         yield from self._answered_singly(left)
 
-    def _batches(self, route: Direct | Provider) -> Batches:
+    def _batches(self, route: DirectRoute | Provider) -> Batches:
         assert self._client is not None
         price = None if self._price is None else self._price.in_batches
 
-        async def read(prepared: Prepared, body: Mapping[str, Any]) -> RequestResult:
+        async def read(prepared: PreparedRequest, body: Mapping[str, Any]) -> RequestResult:
             return await route.read(prepared, body, price)
 
         return Batches(
@@ -252,7 +252,7 @@ class ApiEngine:
             self._terms.repeat_lost,
         )  # fmt: skip
 
-    def _in_flight(self, route: Direct | Provider, call: Call) -> CallInFlight:
+    def _in_flight(self, route: DirectRoute | Provider, call: Call) -> CallInFlight:
         forms = [partial(route.prepare, call.id, form, call.parameters) for form in call.prompt.forms()]
         price = None if self._price is None else self._price.in_batches
         read, written = wire.most_tokens(call.prompt, call.parameters["max_tokens"])
@@ -263,7 +263,7 @@ class ApiEngine:
         if not calls:
             return
         route = self._open()
-        if self._honours is not None and isinstance(route, Direct):
+        if self._honours is not None and isinstance(route, DirectRoute):
             self._probed(route)  # a later wave may be the first that samples, or the first of its path
         pursued = {call.id: list(self._pursuits(route, call)) for call in calls}
         open_calls = {call: _Parts(len(parts)) for call, parts in pursued.items()}
@@ -281,9 +281,9 @@ class ApiEngine:
             if answers or not group:
                 yield answers
 
-    def _pursuits(self, route: Direct | Provider, call: Call) -> Iterator[Pursuit]:
+    def _pursuits(self, route: DirectRoute | Provider, call: Call) -> Iterator[Pursuit]:
         if self._prompts is not None:
-            assert isinstance(route, Direct)
+            assert isinstance(route, DirectRoute)
             yield from self._of_tokens(self._prompts, route, call)
             return
         if not call.ranks:
@@ -294,7 +294,7 @@ class ApiEngine:
             most = self._cost(*wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
             yield Pursuit(call.id, first, most, shorter=deque(shorter))
             return
-        assert isinstance(route, Direct)
+        assert isinstance(route, DirectRoute)
         text = wire.plain_text(call.prompt)
         for part, given in enumerate(
             (text, *(text + continuation for continuation in call.parameters["continuations"]))
@@ -302,7 +302,7 @@ class ApiEngine:
             most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
             yield Pursuit(call.id, partial(self._score, route, given), most, part)
 
-    def _of_tokens(self, prompts: "Prompts", route: Direct, call: Call) -> Iterator[Pursuit]:
+    def _of_tokens(self, prompts: "Prompts", route: DirectRoute, call: Call) -> Iterator[Pursuit]:
         if call.ranks:
             for part, (number, request) in enumerate(self._scoring(prompts, call)):
                 most = self._cost(len(request[0]["prompt"]), 1)
@@ -331,14 +331,14 @@ class ApiEngine:
     def _server(self) -> Server:
         return self._identity.server or "openai"
 
-    def _witnesses(self, route: Direct | Provider, left_out: Container[str]) -> Iterator[Pursuit]:
+    def _witnesses(self, route: DirectRoute | Provider, left_out: Container[str]) -> Iterator[Pursuit]:
         """Three calls of the study that are not among these, as probes: most of them have an answer."""
         beside = _some([call for call in self._calls if call.id not in left_out])
         others = [*beside, *(call for call in self._earlier if call.id not in left_out)]
         for call in others[:3]:
             yield replace(next(iter(self._pursuits(route, call))), call="")
 
-    async def _score(self, route: Direct, text: str) -> RequestResult:
+    async def _score(self, route: DirectRoute, text: str) -> RequestResult:
         document = await route.post("/completions", scoring.body_of(route.source, text))
         try:
             scored = scoring.read(document, text)
@@ -354,7 +354,7 @@ class ApiEngine:
             {"scored": scored}, sent, counts, CallCost(read + written, usd), name, fingerprint, 200
         )
 
-    def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
+    def _answer(self, call: Call, route: DirectRoute | Provider, parts: _Parts) -> Answer:
         ended = [parts.ended[part] for part in range(parts.of)]
         failure = next((request.failure for request in ended if request.failure is not None), None)
         results = [request.result for request in ended if request.result is not None]
@@ -426,7 +426,7 @@ class ApiEngine:
             return True
         return (self._honours or {}).get(self._path(call), {}).get("seed") == "honoured"
 
-    def _probed(self, route: Direct) -> Mapping[str, Honours]:
+    def _probed(self, route: DirectRoute) -> Mapping[str, Honours]:
         """What the server honours on each path on which the study asks for texts. Raises `HazardError` where
         it would answer something else than the study asks."""
         honours = dict(self._honours or {})
@@ -445,20 +445,20 @@ class ApiEngine:
         self._honours = honours
         return honours
 
-    async def _probe(self, route: Direct, path: str, ask: PostJson) -> Honours:
+    async def _probe(self, route: DirectRoute, path: str, ask: PostJson) -> Honours:
         scored = None
         if self._prompts is not None:
             scored = given_again(ask, self._prompts, route.source, self._server)
         return await probe(ask, self._asked_as(route, path), scored)
 
-    def _asked_as(self, route: Direct, path: str) -> AskedAs:
+    def _asked_as(self, route: DirectRoute, path: str) -> AskedAs:
         """How a generation is asked on a path: as the calls of the study are."""
         about = route.source, self._server, frozenset(self._identity.omits)
         if self._prompts is not None:
             return asked_as(self._prompts, *about)
         return partial(_text_body, path == "/chat/completions", *about)
 
-    def _proved(self, route: Direct) -> dict[str, Any]:
+    def _proved(self, route: DirectRoute) -> dict[str, Any]:
         """That the server scores given tokens. Raises `UnavailableError` where it does not."""
         about: dict[str, Any] = {"body": self._asked_as(route, "/completions"), "model": route.source}
         prove = partial(scoring.prove, **about)
@@ -471,14 +471,14 @@ class ApiEngine:
             raise UnavailableError([Diagnostic("GC636", message)]) from None
         return proof
 
-    def _through(self, route: Direct, work: Callable[[PostJson], Awaitable[Any]]) -> Any:
+    def _through(self, route: DirectRoute, work: Callable[[PostJson], Awaitable[Any]]) -> Any:
         """Do something that asks the server, every request recorded as a probe."""
         try:
             return self._running().run_until_complete(work(partial(self._probe_ask, route)))
         except RequestError as error:
             raise self._session("probe").stopped(error) from None
 
-    async def _probe_ask(self, route: Direct, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _probe_ask(self, route: DirectRoute, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         async def ask() -> RequestResult:
             document = await route.post(path, body)
             counts, _ = wire.counted(document.get("usage"))

@@ -25,7 +25,7 @@ from gridc.schema.models import Server
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """A request for a text as it goes over the wire: to a `path` below `base`, with the `headers` that hold
     the key. `asked` is what the study asks of it, `dropped` what of that is not sent."""
 
@@ -81,16 +81,16 @@ class Route(Protocol):
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> RequestResult:
         """Ask for a text. Raises `RequestError`."""
 
-    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
         """What `generate` would send, which is not sent. Raises `RequestError`."""
 
     async def read(
-        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+        self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
         """What a response to a prepared request says. Raises `RequestError`."""
 
 
-class Direct:
+class DirectRoute:
     """An OpenAI-compatible server."""
 
     def __init__(
@@ -115,11 +115,11 @@ class Direct:
         prepared = await self.prepare(call, prompt, parameters)
         return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
 
-    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
         stated = wire.asked_parameters(call, prompt, parameters, self._server)
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits)
         dropped = sorted(set(stated) & self._omits)
-        return Prepared(self.base, path, body, prompt, stated, dropped, self._headers)
+        return PreparedRequest(self.base, path, body, prompt, stated, dropped, self._headers)
 
     async def continued(
         self, call: str, tokens: Sequence[int], opened: str, parameters: Mapping[str, Any]
@@ -153,7 +153,7 @@ class Direct:
         )
 
     async def read(
-        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+        self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
         reply = wire.read(body, prepared.prompt.chat_template)
         return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
@@ -207,7 +207,7 @@ class Provider:
         }
         return result_of(wire.read(document, True), sent, _most_read(prompt), stated, self._price)
 
-    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
         stated = self._asked(call, prompt, parameters)
         with canned(json.dumps(SOUND[self.provider]).encode()):
             _, exchange = await self._complete(prompt, stated)
@@ -217,10 +217,10 @@ class Provider:
         kept = {name: value for name, value in exchange.headers.items() if name in KEPT}
         dropped = sorted(set(stated) & self._omits)
         base = exchange.url.removesuffix(path)
-        return Prepared(base, path, json.loads(exchange.sent), prompt, stated, dropped, kept)
+        return PreparedRequest(base, path, json.loads(exchange.sent), prompt, stated, dropped, kept)
 
     async def read(
-        self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None
+        self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
         with canned(json.dumps(body).encode()):
             document, _ = await self._complete(prepared.prompt, prepared.asked)

@@ -57,11 +57,11 @@ class AttentionMask(Protocol):
         keys and values (tokens, kv_heads, width) are stored on the way."""
 
 
-class Unsupported(ValueError):
+class UnsupportedAttention(ValueError):
     """A model asks its attention for something that the forest does not compute."""
 
 
-class Once:
+class OncePerLayer:
     """A view that is asked exactly once by each layer of a pass. A model whose attention is not reached, or
     that attends twice in a layer, mixes in something that the forest does not see."""
 
@@ -72,14 +72,16 @@ class Once:
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         if layer in self._seen:
-            raise Unsupported(f"layer {layer} attends more than once")
+            raise UnsupportedAttention(f"layer {layer} attends more than once")
         self._seen.add(layer)
         return self._view.attend(layer, query, key, value, softmax)
 
     def require(self, layers: int) -> None:
-        """Raise `Unsupported` unless every layer has attended."""
+        """Raise `UnsupportedAttention` unless every layer has attended."""
         if self._seen != set(range(layers)):
-            raise Unsupported(f"{len(self._seen)} of {layers} layers attend through transformers' interface")
+            raise UnsupportedAttention(
+                f"{len(self._seen)} of {layers} layers attend through transformers' interface"
+            )
 
 
 _INERT = frozenset({"position_ids", "cache_position", "cache_params", "use_cache", "logits_to_keep"})
@@ -117,14 +119,15 @@ def attend(
 ) -> tuple[torch.Tensor, None]:
     """What transformers calls: query (1, heads, tokens, width), and the result (1, tokens, heads, width).
 
-    Raises `Unsupported` when the model wants something else than softmax attention to what came before.
+    Raises `UnsupportedAttention` when the model wants something else than softmax attention to what came
+    before.
     """
     wanted = [name for name, value in others.items() if name not in _INERT and value is not None]
     wanted = [name for name in wanted if others[name] is not False]
     wanted += ["a mask"] * (attention_mask is not None) + ["dropout"] * bool(dropout)
     wanted += ["what comes later"] * (is_causal is False)
     if wanted:
-        raise Unsupported(f"its attention wants {', '.join(sorted(wanted))}")
+        raise UnsupportedAttention(f"its attention wants {', '.join(sorted(wanted))}")
     layer: int = module.layer_idx  # type: ignore[assignment]
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     width = value.shape[-1]

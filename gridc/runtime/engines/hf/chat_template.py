@@ -23,8 +23,8 @@ from gridc.compiler.instrument.template_limits import (
     METHODS,
     USED,
     Limit,
-    Metered,
     MeteredEnvironment,
+    MeterTransformer,
     metered,
     render,
     replaced,
@@ -130,7 +130,7 @@ class _Environment(MeteredEnvironment):
         return getattr(method, "__name__", "") in _METHODS.get(own, ())
 
 
-class _MeteredChat(Metered):
+class _MeteredChat(MeterTransformer):
     """Every text of the template is charged too: a macro prints its own as often as it is called."""
 
     joining = "_concat"

@@ -25,15 +25,15 @@ import torch
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.hf import loading
-from gridc.runtime.engines.hf.attention import Unsupported
+from gridc.runtime.engines.hf.attention import UnsupportedAttention
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import ProvedPath, remade, routes
 from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
-from gridc.runtime.engines.hf.kv_cache import Bank, Shape
+from gridc.runtime.engines.hf.kv_cache import PrefixCache, Shape
 from gridc.runtime.engines.hf.loading import AS_SHIPPED, ChangedError, Checkpoint
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
-from gridc.runtime.engines.hf.sampling import NotNumbersError, uniforms
+from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError, uniforms
 from gridc.runtime.engines.hf.sequences import (
     Member,
     Tokens,
@@ -44,7 +44,7 @@ from gridc.runtime.engines.hf.sequences import (
     trunks,
 )
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
+from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, PendingBatch, Spending
 from gridc.schema.spec import EngineSettings
 
 TRUNK_WORTH = 512
@@ -55,7 +55,7 @@ _CLUMP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class BatchWork:
     """What a batch computes: the trunk, the stretches of it, and the units that stand on it."""
 
     trunk: Tokens
@@ -93,7 +93,7 @@ class TooLargeError(ValueError):
         self.positions = positions
 
 
-def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[Work]:
+def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[BatchWork]:
     """The batches of all units, each unit in one of them, or in several when it is too large for one.
 
     Raises `TooLargeError`.
@@ -107,7 +107,7 @@ def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[Work]:
         members = [parts[place] for place in trunk.members]
         path, cuts = members[0].prompt[: trunk.length], _stretches(trunk.cuts)
         for batch in _cut(members, trunk.length, bound):
-            yield Work(path, cuts, tuple(sorted(batch, key=lambda part: (part.prompt, part.calls))))
+            yield BatchWork(path, cuts, tuple(sorted(batch, key=lambda part: (part.prompt, part.calls))))
 
 
 def _parts(unit: Unit, bound: Bound) -> Iterator[Unit]:
@@ -171,7 +171,7 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class TooLongCalls:
     """Calls that the model has no room for, with why. Their answers are failures, as a provider's are."""
 
     why: Mapping[str, str]
@@ -220,7 +220,7 @@ class HfEngine:
         self._routes: list[ProvedPath] = []
         self._proved: dict[str, Any] = {}
         self._stops = frozenset[int]()
-        self._bank = Bank(settings.kv_mib * _MIB)
+        self._bank = PrefixCache(settings.kv_mib * _MIB)
         torch.set_num_threads(settings.threads or _threads())
 
     def __reduce__(self) -> Any:
@@ -271,17 +271,17 @@ class HfEngine:
             help_line = f"[engine] kv_mib = {needed}"
             raise UnavailableError([Diagnostic("GC608", message, help=help_line)]) from None
         batches = [Batch(work.calls, work.cost, work) for work in works]
-        return [*batches, Batch(tuple(failed), 0, TooLong(failed))] if failed else batches
+        return [*batches, Batch(tuple(failed), 0, TooLongCalls(failed))] if failed else batches
 
-    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         """Batch after batch, because neighbours share prefixes."""
         for task in takewhile(admit, tasks):
-            yield Done(task, *self.answer(task.batch, task.unanswered))
+            yield AnsweredBatch(task, *self.answer(task.batch, task.unanswered))
 
     def answer(self, batch: Batch, unanswered: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
         work = batch.work
-        if isinstance(work, TooLong):
+        if isinstance(work, TooLongCalls):
             return [work.answer(call) for call in batch.calls if call in unanswered], Spending(0.0)
         self._load()
         by_call: dict[str, list[Member]] = {}
@@ -301,7 +301,7 @@ class HfEngine:
                 spent.add(path.decode(work.trunk, work.cuts, members, self._ends()))
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
-        except NotNumbersError as error:
+        except NonFiniteLogitsError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         seconds = time.perf_counter() - begun
         share = seconds / len(by_call)
@@ -346,7 +346,7 @@ class HfEngine:
         if self._model is None:
             return
         self._model, self._routes = None, []
-        self._bank = Bank(self._settings.kv_mib * _MIB)
+        self._bank = PrefixCache(self._settings.kv_mib * _MIB)
         gc.collect()
         if self._shape.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -360,7 +360,7 @@ class HfEngine:
                 self._model = self._loaded()
             self._stops = self._declared_ends()
             self._prove()
-        except NotNumbersError as error:
+        except NonFiniteLogitsError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
@@ -404,7 +404,7 @@ class HfEngine:
             if not made or not _takes(made[-1], self._longest):
                 try:
                     made.append(remade(self._model, self._config, self._shape, route))
-                except Unsupported:
+                except UnsupportedAttention:
                     return None
         return made if made and _takes(made[-1], self._longest) else None
 

@@ -15,20 +15,20 @@ import torch
 from gridc.runtime.engines.hf.attention import (
     NAME,
     AttentionMask,
-    Once,
+    OncePerLayer,
     Softmax,
     by_kv_head,
     fused,
     join,
     viewing,
 )
-from gridc.runtime.engines.hf.kv_cache import Bank, CachedTensors, Shape, StemReads, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.kv_cache import CachedTensors, PrefixCache, Shape, StemReads, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
 from gridc.runtime.engines.hf.sampling import branch
 from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
 
 
-class Stretch:
+class TrunkPass:
     """A pass that continues the trunk: each token sees the trunk and the tokens before it."""
 
     def __init__(self, trunk: Trunk) -> None:
@@ -43,7 +43,7 @@ class Stretch:
         return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
 
-class Pack:
+class StemPass:
     """A pass that computes stems: the sorted rests of some prompts, each shared token once.
 
     Of every rest only what it does not share with the one before it, and what is not `banked` (how many of
@@ -142,7 +142,7 @@ class Forest:
         self._model, self._shape, self._watch = model, shape, watch
         self._keeps = watch is None and "logits_to_keep" in inspect.signature(model.forward).parameters
         self._trunk = Trunk(shape)
-        self.bank: Bank | None = None
+        self.bank: PrefixCache | None = None
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
@@ -163,7 +163,7 @@ class Forest:
     def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: ForwardWork) -> None:
         known, held = self.bank.longest(trunk) if self.bank else (0, ())
         for stretch in self._trunk.rewind(trunk, cuts):
-            view, start = Stretch(self._trunk), len(self._trunk.tokens)
+            view, start = TrunkPass(self._trunk), len(self._trunk.tokens)
             if known >= start + len(stretch):
                 self._trunk.load(held, start + len(stretch))
                 self._trunk.grow(stretch)
@@ -177,7 +177,7 @@ class Forest:
         spent.held = self._trunk.held + stems.held
         start, logits = len(self._trunk.tokens), []
         for first, some in _passes(rests):
-            pack = Pack(self._trunk, stems, first, some, self._banked(some))
+            pack = StemPass(self._trunk, stems, first, some, self._banked(some))
             positions = [start + position for position in pack.positions]
             last = torch.tensor(pack.last, device=self._shape.device)
             logits.append(self._pass(pack, pack.tokens, positions, spent, last))
@@ -261,7 +261,7 @@ class Forest:
         spent.tokens += len(tokens)
         device = self._shape.device
         places = torch.arange(len(tokens), device=device)
-        once = Once(view)
+        once = OncePerLayer(view)
         some = {"logits_to_keep": places[kept]} if self._keeps else {}
         standing = torch.tensor([list(positions)], device=device)
         with viewing(once, standing[0]):

@@ -26,20 +26,20 @@ import torch
 from transformers.pytorch_utils import Conv1D
 
 from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
-from gridc.runtime.engines.hf.attention import Softmax, Unsupported, viewing
+from gridc.runtime.engines.hf.attention import Softmax, UnsupportedAttention, viewing
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
 from gridc.runtime.engines.hf.paths import (
-    Cached,
+    CachedPath,
     ComputePath,
-    Plain,
+    PlainPath,
     WatchTokens,
     forget_lengths,
     longest_input,
     own_attention,
     use_attention,
 )
-from gridc.runtime.engines.hf.sampling import NotNumbersError
+from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError
 from gridc.runtime.engines.hf.sequences import Member
 
 SEEDS = (0, 1, 2)
@@ -213,7 +213,7 @@ _WINDOW, _COUNT = re.compile("window|chunk"), re.compile("max_|pattern|layers")
 _STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
 
 
-class Refused(ValueError):
+class NoProvedPath(ValueError):
     """No path gives what the model gives."""
 
 
@@ -246,13 +246,13 @@ class PathForm:
     prefixes: bool = True
 
     def of(self, subject: "_Subject", watch: WatchTokens | None) -> ComputePath:
-        """The path of a model. Raises `Unsupported`."""
+        """The path of a model. Raises `UnsupportedAttention`."""
         model = subject.model
         if self.name == "forest":
             return Forest(model, shape_of(model, subject.shape, self.window), watch)
         if self.name == "cached":
-            return Cached(model, subject.own, self.room, self.prefixes, watch)
-        return Plain(model, subject.own, watch)
+            return CachedPath(model, subject.own, self.room, self.prefixes, watch)
+        return PlainPath(model, subject.own, watch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +311,8 @@ def routes(
 ) -> Iterator[ProvedPath]:
     """The routes of a model, from the shortest calls on, until one takes calls of `longest` positions.
 
-    `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `Refused`, and
-    `NotNumbersError` where the model's logits are not finite.
+    `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `NoProvedPath`,
+    and `NonFiniteLogitsError` where the model's logits are not finite.
     """
     lengths = Lengths.of(config)
     subject, twins = _Subject(model, config, shape), None if exact else _Twins(model, shape)
@@ -324,7 +324,7 @@ def routes(
 
 
 def remade(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
-    """A route of this model as it was proved before (`ProvedPath.as_json`). Raises `Unsupported`."""
+    """A route of this model as it was proved before (`ProvedPath.as_json`). Raises `UnsupportedAttention`."""
     form, trial = PathForm(**kept["form"]), PathTrial(**kept["trial"])
     proof = kept["proof"] and PathTrial(**kept["proof"])
     path = form.of(_Subject(model, config, shape), None)
@@ -402,7 +402,7 @@ def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, 
             why = "; ".join(dict.fromkeys(reasons)) or None
             path = form.of(subject, None)
             return ProvedPath(path, form, reach, why, outcome, twins is None, _trial(proof))
-    raise Refused("; ".join(dict.fromkeys(reasons)))
+    raise NoProvedPath("; ".join(dict.fromkeys(reasons)))
 
 
 def _trial(outcome: "PathTrial | str | None") -> PathTrial | None:
@@ -410,12 +410,12 @@ def _trial(outcome: "PathTrial | str | None") -> PathTrial | None:
 
 
 def _judges(twins: _Twins, tokens: int) -> "list[_References]":
-    """What the twins themselves give. Raises `Refused` where each of them is refused."""
+    """What the twins themselves give. Raises `NoProvedPath` where each of them is refused."""
     judges, refused = [], None
     for twin in twins:
         try:
             judges.append(_References(twin, tokens).required())
-        except Refused as error:
+        except NoProvedPath as error:
             refused = error
     if refused and not judges:
         raise refused
@@ -440,7 +440,7 @@ def _attempt(references: "_References", form: PathForm, measured: bool = False) 
         path = form.of(references.subject, comparison.watch)
         trunk, cuts, members = references.work()
         path.decode(trunk, cuts, members, frozenset())
-    except (Unsupported, NotNumbersError) as error:
+    except (UnsupportedAttention, NonFiniteLogitsError) as error:
         return str(error)
     except Exception as error:  # whatever the code of an architecture raises where it is asked otherwise
         text = str(error).strip().partition("\n")[0][:120]
@@ -483,7 +483,7 @@ class _References:
                     continue  # it has no such implementation
         for logits in (*self.logits, elsewhere):
             if not bool(logits.isfinite().all()):
-                raise NotNumbersError("its logits are not finite (NaN or infinity)")
+                raise NonFiniteLogitsError("its logits are not finite (NaN or infinity)")
         half = tokens // 2
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
         self.noise = max((float((first[0] - logit[0]).abs().max()) for logit in self.logits[1:]), default=0.0)
@@ -491,12 +491,12 @@ class _References:
         self.decisive = self.tolerance <= SEEN * self.worth
 
     def required(self) -> "_References":
-        """Itself. Raises `Refused` where the model is not causal, or not one model."""
+        """Itself. Raises `NoProvedPath` where the model is not causal, or not one model."""
         first, fork = self.logits[0], self.tokens * FORK // 100
         if not float((first[0, :fork] - first[1, :fork]).abs().max()) <= self.tolerance:
-            raise Refused("a token changes the logits before it, so this is not a causal language model")
+            raise NoProvedPath("a token changes the logits before it, so this is not a causal language model")
         if self.noise > self.tolerance:
-            raise Refused(
+            raise NoProvedPath(
                 f"its own implementations of attention differ by {self.noise:.2g} in a logit where "
                 f"{self.tolerance:.2g} may be: what it answers would depend on which is taken"
             )
@@ -583,9 +583,11 @@ class _Probe:
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         if layer in self.layers:
-            raise Unsupported(f"layer {layer} attends more than once")
+            raise UnsupportedAttention(f"layer {layer} attends more than once")
         if softmax.window is not None and softmax.window != self._window:
-            raise Unsupported(f"layer {layer} sees {softmax.window} tokens back, which is not declared")
+            raise UnsupportedAttention(
+                f"layer {layer} sees {softmax.window} tokens back, which is not declared"
+            )
         self.layers[layer] = (key.shape[1], key.shape[2])
         return query
 
@@ -594,7 +596,7 @@ def shape_of(model: Any, guess: Shape, window: int | None = None) -> Shape:
     """What the keys and values of a model look like, by looking. Works on a model without weights (meta) too.
     `window` is the one that its configuration declares.
 
-    Raises `Unsupported` when its attention is not where the forest could replace it.
+    Raises `UnsupportedAttention` when its attention is not where the forest could replace it.
     """
     use_attention(model, FOREST_ATTENTION)
     probe = _Probe(window)
@@ -604,7 +606,7 @@ def shape_of(model: Any, guess: Shape, window: int | None = None) -> Shape:
         model(input_ids=ids, position_ids=positions, use_cache=False)
     layers = probe.layers
     if not layers or set(layers) != set(range(len(layers))):
-        raise Unsupported("not every layer attends through transformers' interface")
+        raise UnsupportedAttention("not every layer attends through transformers' interface")
     return Shape(tuple(layers[number] for number in range(len(layers))), guess.dtype, guess.device)
 
 

@@ -58,7 +58,7 @@ CachedTensors = Sequence[torch.Tensor]
 """Keys and values of a sequence, by layer: (2, kv_heads, tokens, width)."""
 
 
-class Bank:
+class PrefixCache:
     """Sequences that later calls may begin with, with their keys and values; those of which a longer one is
     held are not held twice. Where there is no room for all, the oldest are forgotten, and computed again."""
 

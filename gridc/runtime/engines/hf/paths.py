@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import torch
 
 from gridc.runtime.engines.hf.attention import NAME as FOREST
-from gridc.runtime.engines.hf.attention import Unsupported, rewire
+from gridc.runtime.engines.hf.attention import UnsupportedAttention, rewire
 from gridc.runtime.engines.hf.sampling import branch
 from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
 
@@ -84,7 +84,7 @@ def use_attention(model: Any, name: str) -> None:
         model._gridc_attention = name
 
 
-class Plain:
+class PlainPath:
     """A causal language model as transformers runs it, a whole sequence at a time."""
 
     name = "plain"
@@ -166,7 +166,7 @@ class _State:
         return sum(tensor.nbytes for tensor in _tensors(self.cache))
 
 
-class Cached:
+class CachedPath:
     """A causal language model as transformers runs it.
 
     `room` bounds the bytes of the rows of one prompt. With `prefixes` off a prompt is computed in one piece,
@@ -183,7 +183,7 @@ class Cached:
         taken = inspect.signature(model.forward).parameters
         handles = [name for name in _HANDLES if name in taken]
         if not handles:
-            raise Unsupported("it takes no cache")
+            raise UnsupportedAttention("it takes no cache")
         self._handle = handles[0]
         self._last = {"logits_to_keep": 1} if "logits_to_keep" in taken and watch is None else {}
         self._trunk: Tokens = ()
@@ -287,7 +287,7 @@ class Cached:
         out = self._model(input_ids=ids, use_cache=True, **before, **self._last)
         state.cache = getattr(out, self._handle, None)
         if state.cache is None:
-            raise Unsupported("it gives no cache")
+            raise UnsupportedAttention("it gives no cache")
         if self._watch:
             positions = range(state.length, state.length + len(tokens[0]))
             for row, logits in zip(tokens, out.logits.float(), strict=True):

@@ -151,7 +151,7 @@ WORKING = 2**24
 which take about 0.5 GiB."""
 
 
-class NotNumbersError(ArithmeticError):
+class NonFiniteLogitsError(ArithmeticError):
     """A model gave logits that are not finite: no token can be chosen by them."""
 
 
@@ -183,7 +183,7 @@ def branch(
 def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]) -> None:
     best, values, lead = torch.stack([part.double() for part in greedy(logits)]).tolist()  # one transfer
     if not all(map(math.isfinite, values)):
-        raise NotNumbersError("its logits are not finite (NaN or infinity)")
+        raise NonFiniteLogitsError("its logits are not finite (NaN or infinity)")
     top = [int(token) for token in best]
     given: list[tuple[int, Member]] = []
     sampled: dict[tuple[int, float, float], list[Member]] = {}
@@ -220,7 +220,7 @@ def _follow(
     ).unbind(-1)
     chosen = (logits[rows, at] - normaliser[back]).tolist()
     if not all(map(math.isfinite, chosen)):
-        raise NotNumbersError("the likelihood of a candidate is not finite (NaN or infinity)")
+        raise NonFiniteLogitsError("the likelihood of a candidate is not finite (NaN or infinity)")
     for (number, member), token, value in zip(given, tokens, chosen, strict=True):
         member.loglikelihood += value
         member.most_likely &= token == top[number]

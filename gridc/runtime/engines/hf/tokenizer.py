@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gridc.compiler.inputs.models import ships_with_gridc
-from gridc.confined import Confined, EndedError
+from gridc.confined import ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.sequences import Tokens
@@ -78,7 +78,7 @@ class _Asked(Protocol):
     def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any: ...
 
 
-class _Here:
+class _LocalReader:
     """A reader in this process, asked like one in a child."""
 
     def __init__(self) -> None:
@@ -103,8 +103,8 @@ class Tokenizer:
         # What ships with gridc is its tokenizer.json, whatever class transformers takes for its architecture.
         ships = ships_with_gridc(files)
         try:
-            self._reader: _Asked = _Here() if ships else Confined(f"{__name__}:TokenizerReader")
-        except EndedError as error:
+            self._reader: _Asked = _LocalReader() if ships else Confined(f"{__name__}:TokenizerReader")
+        except ChildEndedError as error:
             raise self._too_much(error) from None
         stated = self._ask(0, "read", str(folder), precision, device, not ships)
         self.bos_token_id: int | None = stated["bos"]
@@ -141,12 +141,12 @@ class Tokenizer:
             return self._reader.ask(
                 method, *arguments, seconds=SECONDS_PER_CALL + length * SECONDS_PER_CHARACTER
             )
-        except EndedError as error:
+        except ChildEndedError as error:
             raise self._too_much(error) from None
         except ValueError as error:
             raise UnavailableError([Diagnostic("GC606", f"`{self._name}`: {error}")]) from None
 
-    def _too_much(self, error: EndedError) -> UnavailableError:
+    def _too_much(self, error: ChildEndedError) -> UnavailableError:
         return UnavailableError(
             [Diagnostic("GC619", f"the tokenizer or configuration of `{self._name}` {error}")]
         )

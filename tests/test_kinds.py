@@ -98,7 +98,7 @@ ELSEWHERE = {
     ("call", "gridc/runtime/store/checks.py"): "a column of the store, which knows no calls",
 }
 """Where a name means something else, by family and file."""
-CAPABILITIES = {"gridc.runtime.engines.api.attempts Paying"}
+CAPABILITIES = {"gridc.runtime.engines.api.attempts PaidEngine"}
 """Protocols: they ask what an engine can do, and not which one it is."""
 
 

@@ -20,6 +20,7 @@ from gridc.compiler.instrument.propagation import (
 )
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.reports.exchange.table_files import harmless
 from gridc.reports.findings.scaffolds import CAVEAT, Engagement, Leakage, scaffold_findings
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
@@ -52,11 +53,12 @@ class Propagation:
         return [row | {"rows": digest} for row, digest in zip(rows, self.digests, strict=True)]
 
     def csv(self) -> str:
-        """The same as CSV."""
+        """The same as CSV. No spreadsheet runs a cell: a stranger may have named scaffolds and steps."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(map(table_row, self.steps))
+        for row in map(table_row, self.steps):
+            writer.writerow([harmless(value) if isinstance(value, str) else value for value in row])
         return text.getvalue()
 
     def as_json(self) -> dict[str, Any]:

@@ -211,6 +211,8 @@ def test_a_file_of_sub_calls_is_traced_with_tasks_inside_or_beside(tmp_path: Pat
     assert line.startswith("map_reduce,map_chunk_0,2,1.0,0.5,1.0,1.0,")
     inside: list[dict[str, Any]] = [row | {"task": task}, row | {"task": task, "prompt": SHOWN}]
     assert gridc.propagation(inside).csv() == done.output
+    hostile = [each | {"config": "=cmd|' /C calc'!A0", "step": "\uff1d1+1"} for each in inside]
+    assert gridc.propagation(hostile).csv().splitlines()[1].startswith("'=cmd|' /C calc'!A0,'\uff1d1+1,2,")
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gridc.diagnostics.errors import DECEIVING, Diagnostic, FileError, Span
-from gridc.reports.exchange.table_files import read_sheet
+from gridc.reports.exchange.table_files import SIGN, read_sheet
 from gridc.reports.rendering import render
 from gridc.runtime.blinding import UNREADABLE, AuditRow, Sheet
 
 COLUMNS = ("uuid", "question", "response", "labels", "label")
 """Of the CSV. People fill in the last one."""
-_SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
-_FORMULA = re.compile(rf"^(?=['\t\r\n]|{_SIGN})|(?<=[;\t\r\n])(?=[\"']*{_SIGN})")
-"""Where begins what spreadsheets take for a formula, in full-width forms too."""
+_FORMULA = re.compile(rf"^(?=['\t\r\n]|{SIGN})|(?<=[;\t\r\n])(?=[\"']*{SIGN})")
+"""Where begins what spreadsheets take for a formula."""
 _BETWEEN = " | "
 
 

@@ -71,8 +71,12 @@ def _fields_of(head: Sequence[str], row: Sequence[str]) -> dict[str, str]:
     return cells
 
 
-_FORMULA = re.compile(r"""^(?='*[=+\-@\t\r\n])|(?<=[;\t\r\n])(?=["']*[=+\-@])""")
-_QUOTED = re.compile(r"""^'(?='*[=+\-@\t\r\n])|(?<=[;\t\r\n])'(?=["']*[=+\-@])""")
+SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
+"""What spreadsheets take for the begin of a formula, in full-width forms too."""
+_AT_SIGN = rf"(?<=[;\t\r\n]){{}}(?=[\"']*{SIGN})"
+_AT_START = rf"^{{}}(?='*(?:{SIGN}|[\t\r\n]))"
+_FORMULA = re.compile(f"{_AT_START.format('')}|{_AT_SIGN.format('')}")
+_QUOTED = re.compile(f"{_AT_START.format(chr(39))}|{_AT_SIGN.format(chr(39))}")
 
 
 def harmless(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Scores over an envelope: sign counts of pairs, orders, dispersion, and their bootstrap.
+"""Scores over an envelope: how often a pair flips (rho_flip), orders, dispersion, and their bootstrap.
 
 Sign counts of a pair of models are strict (SafetyRepro, sec. 4, eq. 1 and Prop. 1). Scores are exact
 fractions and are compared as such; no float decides a sign.

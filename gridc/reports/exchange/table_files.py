@@ -1,4 +1,5 @@
-"""Tables as files: Parquet, CSV and Arrow, by the file's suffix. Batches are written as they come.
+"""Tables as files: Parquet, CSV (no cell of which a spreadsheet runs) and Arrow, by the file's suffix.
+Batches are written as they come.
 
 A spreadsheet runs a cell of a CSV that begins like a formula, and what models write is anybody's. So a text
 that begins with `=`, `+`, `-`, `@`, a tab or a line end, with or without apostrophes before it, gets one more

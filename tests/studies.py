@@ -94,6 +94,7 @@ class Finished:
     """A study that was carried out, as its files have it."""
 
     study: OpenStudy
+    prompts: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:

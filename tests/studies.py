@@ -48,11 +48,11 @@ def benchmark(name: str, fields: str, *keys: str, direction: str = "higher_is_be
 
 def axis(name: str, levels: Mapping[str, str], stress: Collection[str] = (), by: str = "a test") -> str:
     """An axis, whose levels have these lines of keys and this provenance; some are of the tier `stress`."""
-    stated = ["", "[[axis]]", f'id = "{name}"']
+    stated = ["[[axis]]", f'id = "{name}"']
     for level, keys in levels.items():
         tier = "stress" if level in stress else "core"
-        stated += ["[[axis.level]]", f'id = "{level}"', f'tier = "{tier}"', f'provenance = "{by}"', keys]
-    return "\n".join([*stated, ""])
+        stated += ["[[axis.level]]", f'id = "{level}"', f'tier = "{tier}"', keys, f'provenance = "{by}"']
+    return "\n".join([*filter(None, stated), ""])
 
 
 def lines(rows: Iterable[object]) -> str:
@@ -94,6 +94,7 @@ class Finished:
     """A study that was carried out, as its files have it."""
 
     study: OpenStudy
+    prompts: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:

@@ -9,9 +9,18 @@ import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
 from tests.replaced import replaced
+from tests.studies import axis
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
+AXES = {
+    "template": {
+        "plain": r'prompt = "{{ question }}\nAnswer:{{ answer }}"',
+        "file": 'prompt = "path:prompts/mine.jinja"',
+    },
+    "decoding": {"greedy": "temperature = 0.0", "warm": "temperature = 0.7\nreplicates = 2"},
+    "scoring": {"read": 'method = "extract"', "rank": 'method = "loglikelihood"'},
+}
 SMALL = """\
 gridcard = 1
 
@@ -42,52 +51,7 @@ exemplars = { pool = "rest", seed = 1 }
 [harness]
 shots = 2
 
-[[axis]]
-id = "template"
-
-[[axis.level]]
-id = "plain"
-tier = "core"
-prompt = "{{ question }}\\nAnswer:{{ answer }}"
-provenance = "ours"
-
-[[axis.level]]
-id = "file"
-tier = "stress"
-prompt = "path:prompts/mine.jinja"
-provenance = "ours"
-
-[[axis]]
-id = "decoding"
-
-[[axis.level]]
-id = "greedy"
-tier = "core"
-temperature = 0.0
-provenance = "ours"
-
-[[axis.level]]
-id = "warm"
-tier = "core"
-temperature = 0.7
-replicates = 2
-provenance = "ours"
-
-[[axis]]
-id = "scoring"
-
-[[axis.level]]
-id = "read"
-tier = "core"
-method = "extract"
-provenance = "ours"
-
-[[axis.level]]
-id = "rank"
-tier = "core"
-method = "loglikelihood"
-provenance = "ours"
-
+AXES
 [[exclude]]
 when = { scoring = "rank", decoding = { not = "greedy" } }
 why = "a ranking is not sampled"
@@ -109,7 +73,7 @@ seed = 7
 [analysis]
 thresholds = [{ at = 0.5, declared = "ex_ante", source = "ours" }]
 evidence = "descriptive"
-"""
+""".replace("AXES", "\n".join(axis(name, levels, ["file"], "ours") for name, levels in AXES.items()))
 
 Build = Callable[[Path], Path]
 

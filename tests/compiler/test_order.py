@@ -1,6 +1,5 @@
 """What is refused is refused as early as can be known: before the stamp, where mending it would change it."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,54 +11,20 @@ from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import GridcError, HazardError, SpecError
 from gridc.schema.canonical import digest
 from tests.replaced import replaced
+from tests.studies import axis, benchmark, head, pocket, written
 
 MODELS = Path(gridc.__file__).parent / "builtin" / "models"
 
-SPEC = """\
-gridcard = 1
-
-[study]
-id = "early"
-title = "What can be known before a stamp"
-purpose = "comparative"
-
-[[model]]
-id = "left"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-
-[[model]]
-id = "right"
-engine = "hf"
-source = "builtin:pocket-llama"
-
-[[benchmark]]
-id = "sums"
-loader = "rows"
-source = "path:sums.jsonl"
-direction = "higher_is_better"
-option_order = "file"
-loading = { fields = { query = "ask", options = ["list"], gold = "key" } }
-
+SPEC = (
+    head("early", pocket(left="qwen2", right="llama"))
+    + benchmark("sums", 'query = "ask", options = ["list"], gold = "key"', 'option_order = "file"')
+    + """
 [harness]
 method = "extract"
 max_tokens = 8
-
-[[axis]]
-id = "template"
-
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-provenance = "ours"
-
-[[axis.level]]
-id = "T3"
-tier = "core"
-prompt = "builtin:T3"
-provenance = "ours"
 """
+    + axis("template", {"T1": 'prompt = "builtin:T1"', "T3": 'prompt = "builtin:T3"'}, by="ours")
+)
 
 
 def item(number: int) -> dict[str, object]:
@@ -76,10 +41,8 @@ ITEMS = [item(number) for number in range(12)]
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("GRIDC_DATA", "GRIDC_MODELS"):
         monkeypatch.delenv(name, raising=False)
-    (tmp_path / "sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ITEMS), "utf-8")
-    path = tmp_path / "gridcard.toml"
-    path.write_text(SPEC, "utf-8")
-    yield path
+    written(tmp_path, SPEC, ITEMS)
+    yield tmp_path / "gridcard.toml"
 
 
 HYPOTHESIS = """
@@ -97,9 +60,9 @@ RANKED = ('method = "extract"', 'method = "loglikelihood"\ncandidates = "unknown
 @pytest.mark.parametrize(("code", "edits", "more"), [
     ("GC521", (), HYPOTHESIS),
     ("GC313", (RANKED,), ""),
-    ("GC334", (("loading = {", 'loading = { gold = "index",'),), ""),
+    ("GC334", (("loading.fields", 'loading.gold = "index"\nloading.fields'),), ""),
     ("GC333", (('gold = "key"', 'gold = "kye"'),), ""),
-    ("GC309", (('"path:sums.jsonl"', '"path:sum.jsonl"'),), ""),
+    ("GC309", (('"path:items.jsonl"', '"path:item.jsonl"'),), ""),
 ])  # fmt: skip
 def test_what_a_run_refuses_and_a_stamp_would_fix_is_refused_before_it(
     spec: Path, code: str, edits: tuple[tuple[str, str], ...], more: str
@@ -126,11 +89,11 @@ def test_a_prompt_that_no_model_has_room_for_is_refused_before_the_stamp(spec: P
 
 
 def test_what_was_found_out_and_left_out_is_said_by_each_and_kept_in_the_lock(spec: Path) -> None:
-    with (spec.parent / "sums.jsonl").open("a") as file:
+    with (spec.parent / "items.jsonl").open("a") as file:
         file.write('{"ask": "What is it?", "list": ["this", "that", "these"], "key": null}\n')
     with pytest.raises(SpecError, match="GC312"):
         gridc.open(spec).plan()
-    spec.write_text(SPEC.replace("loading = {", 'loading = { malformed = "leave_out",'))
+    spec.write_text(replaced(SPEC, ("loading.fields", 'loading.malformed = "leave_out"\nloading.fields')))
     study = gridc.open(spec)
     told = [study.validate(check=True).notes, study.plan().prospects["notes"], study.stamp().notes]
     for notes in told:
@@ -141,12 +104,12 @@ def test_what_was_found_out_and_left_out_is_said_by_each_and_kept_in_the_lock(sp
     kept = lock.content["inputs"]["benchmarks"]["sums"]
     assert (kept["found"], kept["left_out"]) == (
         {"gold": "letter"},
-        ["sums.jsonl, row 13: `key`: it is empty"],
+        ["items.jsonl, row 13: `key`: it is empty"],
     )
 
 
 def test_a_stated_rule_is_the_same_study_as_before_it_could_be_left_out(spec: Path) -> None:
-    spec.write_text(SPEC.replace("loading = {", 'loading = { gold = "letter",'))
+    spec.write_text(replaced(SPEC, ("loading.fields", 'loading.gold = "letter"\nloading.fields')))
     gridc.open(spec).stamp()
     lock = read_lock(spec.with_suffix(".lock"))
     assert lock is not None
@@ -155,13 +118,13 @@ def test_a_stated_rule_is_the_same_study_as_before_it_could_be_left_out(spec: Pa
 
 def test_a_comparison_of_one_model_is_said(spec: Path) -> None:
     """By all that compile it; it is refused by none, since a second model may be on its way."""
-    second = SPEC[SPEC.index('[[model]]\nid = "right"') : SPEC.index("[[benchmark]]")]
-    spec.write_text(SPEC.replace(second, ""))
+    second = (', { id = "right", engine = "hf", source = "builtin:pocket-llama" }', "")
+    spec.write_text(replaced(SPEC, second))
     study = gridc.open(spec)
     words = "comparative and has one model"
     for notes in (study.plan().prospects["notes"], study.stamp().notes):
         assert any(words in note for note in notes)
-    spec.write_text(SPEC.replace(second, "").replace('"comparative"', '"descriptive"'))
+    spec.write_text(replaced(SPEC, second, ('"comparative"', '"descriptive"')))
     assert not any(words in note for note in study.plan().prospects["notes"])
 
 
@@ -183,9 +146,9 @@ def test_models_lie_where_the_person_who_runs_says(spec: Path) -> None:
 
 def test_a_digest_ties_the_spec_to_the_files(spec: Path) -> None:
     right = digest(dict(hash_files(MODELS / "pocket-llama")))
-    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}\ndigest = "{right}"')))
+    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}, digest = "{right}"')))
     assert gridc.open(spec, models=MODELS).validate(check=False).valid
     gridc.open(spec, models=MODELS).plan()
-    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}\ndigest = "{"0" * 64}"')))
+    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}, digest = "{"0" * 64}"')))
     with pytest.raises(SpecError, match=f"GC314.*{right}"):
         gridc.open(spec, models=MODELS).plan()

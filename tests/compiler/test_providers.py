@@ -17,6 +17,7 @@ from gridc.compiler.inputs.prices import paid_prices, prices_of
 from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
 from gridc.compiler.preflight.providers import UNKNOWN, require_taken
 from gridc.diagnostics.errors import SpecError
+from tests.studies import axis
 
 needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
 Compile = Callable[..., Compiled]
@@ -61,21 +62,10 @@ def asks(small: Path) -> Path:
     asked = '[harness]\nprompt = "{{ question }}"\nmethod = "extract"\n'
     small.write_text(
         text[: text.index("[[axis]]")].replace(shots, asked)
-        + """[[axis]]
-id = "decoding"
-[[axis.level]]
-id = "greedy"
-tier = "core"
-temperature = 0
-provenance = "a test"
-[[axis.level]]
-id = "sampled"
-tier = "core"
-temperature = 0.7
-top_p = 0.9
-replicates = 5
-provenance = "a test"
-"""
+        + axis(
+            "decoding",
+            {"greedy": "temperature = 0", "sampled": "temperature = 0.7\ntop_p = 0.9\nreplicates = 5"},
+        )
     )
     return small
 

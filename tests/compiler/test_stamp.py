@@ -99,8 +99,8 @@ MEANT = [
     ("temperature = 0.7", "temperature = 0.7\ntop_p = 0.9"),
     ("replicates = 2", "replicates = 3"),
     (
-        'provenance = "ours"\n\n[[axis.level]]\nid = "file"',
-        'provenance = "theirs"\n\n[[axis.level]]\nid = "file"',
+        'provenance = "ours"\n[[axis.level]]\nid = "file"',
+        'provenance = "theirs"\n[[axis.level]]\nid = "file"',
     ),
     ('method = "loglikelihood"', 'method = "loglikelihood"\nnormalise = "token"'),
     ('{ not = "greedy" }', '"warm"'),

@@ -12,59 +12,24 @@ from gridc.compiler.inputs.loaders.parsing import LOADERS, File
 from gridc.compiler.instrument.item import Item
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.items import Loading, Sample, UnitLevel
+from tests.studies import benchmark, head, pocket, written
 
 BUILTIN = Path(__file__).parents[2] / "gridc" / "builtin" / "benchmarks"
 
-SPEC = """\
-gridcard = 1
-[study]
-id = "s"
-title = "t"
-purpose = "comparative"
-not_varied = ["x"]
-[[model]]
-id = "qwen2"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-[[benchmark]]
-id = "b"
-loader = "rows"
-source = "path:items.csv"
-direction = "higher_is_better"
-option_order = "file"
-EXTRA
-[benchmark.loading]
-gold = "index"
-[benchmark.loading.fields]
-query = "ask"
-options = ["x", "y"]
-gold = "key"
-LEVELS
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-method = "extract"
-provenance = "a test"
-"""
-
-
-def rows(levels: dict[str, str], extra: str = "", names: tuple[str, ...] = ("f", "t", "c")) -> str:
-    told = "\n".join(f'{level} = "{column}"' for level, column in levels.items())
-    return SPEC.replace("EXTRA", extra).replace("LEVELS", told)
+FIELDS = 'query = "ask", options = ["x", "y"], gold = "key"'
 
 
 def compiled(folder: Path, levels: dict[str, str], extra: str = "", crossed: bool = False) -> Any:
-    lines = ["ask,x,y,key,fam,tem,cat"]
-    for n in range(24):
-        template = n % 3 if crossed else n // 6
-        lines.append(f"Question {n}?,yes,no,{n % 2},f{n // 2},t{template},c{n // 12}")
-    (folder / "items.csv").write_text("\n".join(lines) + "\n")
-    spec = folder / "gridcard.toml"
-    spec.write_text(rows(levels, extra))
-    return compile_spec(spec)
+    rows = [
+        {"ask": f"Question {n}?", "x": "yes", "y": "no", "key": n % 2, "fam": f"f{n // 2}",
+         "tem": f"t{n % 3 if crossed else n // 6}", "cat": f"c{n // 12}"}
+        for n in range(24)
+    ]  # fmt: skip
+    fields = ", ".join([FIELDS, *(f'{level} = "{column}"' for level, column in levels.items())])
+    spec = head("s", pocket(qwen2="qwen2")) + 'harness = { prompt = "builtin:T1", method = "extract" }\n'
+    spec += benchmark("b", fields, 'option_order = "file"', 'loading.gold = "index"', extra)
+    written(folder, spec, rows)
+    return compile_spec(folder / "gridcard.toml")
 
 
 ALL = {"family": "fam", "template": "tem", "category": "cat"}

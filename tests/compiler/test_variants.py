@@ -1,6 +1,5 @@
 """Variants: the same items in other words, which pair by id whatever the order of the files."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,50 +7,26 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.items import order_of, shown_rows
+from tests.studies import axis, benchmark, head, pocket, written
 
-SPEC = """
-gridcard = 1
-
-[study]
-id = "languages"
-title = "One question, two languages"
-purpose = "comparative"
-
-[[model]]
-id = "left"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-
-[[benchmark]]
-id = "people"
-loader = "rows"
-source = "path:en.jsonl"
-direction = "higher_is_better"
+FIELDS = 'id = "id", query = "q", options = ["a", "b", "c"], gold = "gold"'
+DRAWN = """\
 sample = { n = 6, seed = 3 }
 exemplars = { pool = "rest", seed = 1 }
 option_order = "shuffled:7"
-loading = { gold = "index", fields = { id = "id", query = "q", options = ["a", "b", "c"], gold = "gold" } }
 variants = [{ id = "de", source = "path:de.jsonl" }]
-
+loading.gold = "index\""""
+SPEC = (
+    head("languages", pocket(left="qwen2"))
+    + benchmark("people", FIELDS, DRAWN)
+    + """
 [harness]
 prompt = "{{ question }}\\nAnswer:{% if answer %} {{ answer }}{% endif %}"
 method = "extract"
 shots = 2
-
-[[axis]]
-id = "language"
-
-[[axis.level]]
-id = "en"
-tier = "core"
-provenance = "ours"
-
-[[axis.level]]
-id = "de"
-tier = "core"
-variant = "de"
-provenance = "ours"
 """
+    + axis("language", {"en": "", "de": 'variant = "de"'}, by="ours")
+)
 PEOPLE = (("baker", "Bäcker"), ("miller", "Müller"), ("smith", "Schmied"))
 
 
@@ -63,10 +38,8 @@ def row(number: int, german: bool) -> dict[str, object]:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    for name, german, numbers in (("en", False, range(12)), ("de", True, range(20, -1, -1))):
-        lines = [json.dumps(row(number, german), ensure_ascii=False) for number in numbers]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
-    (tmp_path / "gridcard.toml").write_text(SPEC, "utf-8")
+    german = [row(number, True) for number in range(20, -1, -1)]
+    written(tmp_path, SPEC, [row(number, False) for number in range(12)], de_jsonl=german)
     return Plan(compile_spec(tmp_path / "gridcard.toml").study)
 
 

@@ -13,9 +13,20 @@ from click.testing import CliRunner
 
 import gridc
 from gridc.cli import main
+from tests.studies import axis
 
 PACKAGE = Path(gridc.__file__).parent
 
+AXES = (
+    axis("template", {"T1": 'prompt = "path:minimal.jinja"', "T4": 'prompt = "builtin:T4"'}, ["T4"]),
+    axis(
+        "decoding",
+        {"greedy": "temperature = 0", "sampled": "temperature = 0.7\ntop_p = 0.9\nreplicates = 3"},
+        ["sampled"],
+    ),
+    axis("few_shot", {"0": "shots = 0", "3": "shots = 3"}),
+    axis("scoring", {"free_form": 'method = "extract"', "logprob": 'method = "loglikelihood"'}),
+)
 SPEC = """\
 gridcard = 1
 
@@ -47,60 +58,7 @@ exemplars = { pool = "rest", seed = 1 }
 [harness]
 max_tokens = 24
 
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "path:minimal.jinja"
-provenance = "a test"
-[[axis.level]]
-id = "T4"
-tier = "stress"
-prompt = "builtin:T4"
-provenance = "a test"
-
-[[axis]]
-id = "decoding"
-[[axis.level]]
-id = "greedy"
-tier = "core"
-temperature = 0
-provenance = "a test"
-[[axis.level]]
-id = "sampled"
-tier = "stress"
-temperature = 0.7
-top_p = 0.9
-replicates = 3
-provenance = "a test"
-
-[[axis]]
-id = "few_shot"
-[[axis.level]]
-id = "0"
-tier = "core"
-shots = 0
-provenance = "a test"
-[[axis.level]]
-id = "3"
-tier = "core"
-shots = 3
-provenance = "a test"
-
-[[axis]]
-id = "scoring"
-[[axis.level]]
-id = "free_form"
-tier = "core"
-method = "extract"
-provenance = "a test"
-[[axis.level]]
-id = "logprob"
-tier = "core"
-method = "loglikelihood"
-provenance = "a test"
-
+AXES
 [[exclude]]
 when = { scoring = "logprob", decoding = "sampled" }
 why = "a ranking is deterministic"
@@ -118,7 +76,7 @@ evidence = "descriptive"
 kv_mib = 8
 threads = 2
 noise_sample = 6  # half the time of a run went to the 32 that are usual
-"""
+""".replace("AXES", "\n".join(AXES))
 
 
 def make_study(folder: Path, items: int = 8) -> Path:

@@ -1,9 +1,7 @@
 """Answers that change between precisions and between models, counted again by sqlite3, numpy and scipy."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -11,19 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr, softmax
 
-import gridc
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.answers import comparable
-from gridc.study import OpenStudy
+from tests import studies
 from tests.recount.unit_limits import mean, share
 
-SPEC = """\
-gridcard = 1
-study = { id = "flips", title = "Two precisions", purpose = "comparative", not_varied = ["all else"] }
-model = [
-  { id = "one", engine = "hf", source = "builtin:pocket-qwen2" },
-  { id = "two", engine = "hf", source = "builtin:pocket-llama" },
-]
+FLIPS = """\
 harness = { prompt = "builtin:T1", max_tokens = 8 }
 family = [{ id = "all", correction = "holm", alpha = 0.05 }]
 analysis = { estimator = "cluster_logit" }
@@ -71,35 +62,23 @@ COMPARED = {
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
-    folder = tmp_path_factory.mktemp("flips")
+def done(tmp_path_factory: pytest.TempPathFactory) -> studies.Finished:
     hypotheses = (
         HYPOTHESIS.format(id=name, axis=axis, level=level, reference=reference, where=where)
         for name, (axis, level, reference, where) in COMPARED.items()
     )
-    (folder / "gridcard.toml").write_text(SPEC + "".join(hypotheses), "utf-8")
-    opened = gridc.open(folder)
-    opened.stamp()
-    opened.run()
-    opened.report()
-    return opened
+    spec = studies.head("flips", studies.pocket(one="qwen2", two="llama")) + FLIPS + "".join(hypotheses)
+    return studies.carried_out(studies.written(tmp_path_factory.mktemp("flips"), spec))
 
 
 @pytest.fixture(scope="module")
-def estimates(study: OpenStudy) -> dict[str, Any]:
-    rows = json.loads((study.store.parent / "estimates.json").read_text("utf-8"))["estimates"]
-    return {row["id"]: row for row in rows}
-
-
-@pytest.fixture(scope="module")
-def stored(study: OpenStudy) -> dict[tuple[str, str, str], dict[str, tuple[int | None, Any]]]:
+def stored(done: studies.Finished) -> dict[tuple[str, str, str], dict[str, tuple[int | None, Any]]]:
     """By model, precision and method what each item was read to, and its likelihoods."""
-    with closing(sqlite3.connect(study.store)) as store:
-        rows = store.execute(
-            """SELECT cell.model, configuration, item, choice, json_extract(answer, '$.loglikelihoods')
-               FROM sample JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
-               JOIN call ON call.id = trace.call"""
-        ).fetchall()
+    rows = done.rows(
+        """SELECT cell.model, configuration, item, choice, json_extract(answer, '$.loglikelihoods')
+           FROM sample JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
+           JOIN call ON call.id = trace.call"""
+    )
     by_cell: dict[tuple[str, str, str], dict[str, tuple[int | None, Any]]] = {}
     for model, configuration, item, choice, given in rows:
         precision, method = (part.partition("=")[2] for part in configuration.split(","))
@@ -131,14 +110,14 @@ def same(row: dict[str, Any], counted: tuple[float, tuple[float, float] | None])
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_the_answers_that_change_are_counted_again(estimates: dict[str, Any], stored: Any, name: str) -> None:
+def test_the_answers_that_change_are_counted_again(done: studies.Finished, stored: Any, name: str) -> None:
     level = COMPARED[name][1]
     changed = [
         (item, float(one[0] != other[0]))
         for one, item, other in pairs(stored, name)
         if None not in (one[0], other[0])
     ]
-    row = estimates[f"hypothesis/{name}/{level}/answer_changes"]
+    row = done.estimates[f"hypothesis/{name}/{level}/answer_changes"]
     assert row["n"] == len(changed) > 0
     same(row, share([(item, (1.0, points)) for item, points in changed]))
     if not row["estimate"]:
@@ -146,7 +125,7 @@ def test_the_answers_that_change_are_counted_again(estimates: dict[str, Any], st
 
 
 @pytest.mark.parametrize("name", ["ranked", "models", "both"])
-def test_how_far_likelihoods_move_is_counted_again(estimates: dict[str, Any], stored: Any, name: str) -> None:
+def test_how_far_likelihoods_move_is_counted_again(done: studies.Finished, stored: Any, name: str) -> None:
     level = COMPARED[name][1]
     rows = [
         (
@@ -159,23 +138,23 @@ def test_how_far_likelihoods_move_is_counted_again(estimates: dict[str, Any], st
     ]
     items, shifts, apart = (list(column) for column in zip(*rows, strict=True))
     for kind, values in (("likelihood_shift", shifts), ("answer_divergence", apart)):
-        row = estimates[f"hypothesis/{name}/{level}/{kind}"]
+        row = done.estimates[f"hypothesis/{name}/{level}/{kind}"]
         assert row["n"] == len(values) and row["estimate"] > 0
         same(row, mean([(item, (1.0, value)) for item, value in zip(items, values, strict=True)]))
 
 
 def test_models_move_further_than_precisions_and_methods_have_no_likelihoods_to_compare(
-    estimates: dict[str, Any], study: OpenStudy
+    done: studies.Finished,
 ) -> None:
     for kind in ("answer_changes", "likelihood_shift", "answer_divergence"):
         of_models, of_precisions = (
-            estimates[f"hypothesis/{name}/{COMPARED[name][1]}/{kind}"]["estimate"]
+            done.estimates[f"hypothesis/{name}/{COMPARED[name][1]}/{kind}"]["estimate"]
             for name in ("models", "ranked")
         )
         assert of_models > of_precisions
-    assert "hypothesis/methods/loglikelihood/answer_divergence" not in estimates
-    assert study.verify().complete
-    assert 'href="#answers"' in (study.store.parent / "report.html").read_text("utf-8")
+    assert "hypothesis/methods/loglikelihood/answer_divergence" not in done.estimates
+    assert done.study.verify().complete
+    assert 'href="#answers"' in (done.results / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -3,48 +3,32 @@ right earns exactly that, and what errs in a known way differs by what it should
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import command
-from tests.e2e.pages.test_recipes import Finished, Scripted
+from tests import studies
+from tests.studies import Finished, Messages, Script, Scripted
 from tools.servers.http import Server
 
-Messages = Sequence[Mapping[str, str]]
-
-HEAD = """\
-gridcard = 1
-study = { id = "design", title = "A design", purpose = "comparative", not_varied = ["all else"] }
-model = [
-    { id = "sound", engine = "api", source = "sound", base_url = "URL" },
-    { id = "errs", engine = "api", source = "errs", base_url = "URL" },
-]
-waive = [{ code = "GC507", why = "scripts have no version" }]
-"""
+HEAD = studies.head("design", studies.behind("URL", "sound", "errs"), waived="GC507")
 
 
 @pytest.fixture
 def design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Finished]:
     def to_its_end(
-        spec: str, rows: Sequence[Any], say: Callable[[str, Messages], str], program: str = "", **files: str
+        spec: str, rows: Sequence[Any], say: Script, program: str = "", **files: Sequence[Any]
     ) -> Finished:
-        (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        for name, text in {"scorers.py": program, **files}.items():
-            (tmp_path / name.replace("_jsonl", ".jsonl")).write_text(text, "utf-8")
         monkeypatch.setenv("GRIDC_ALLOW", f"sha256:{sha256(program.encode()).hexdigest()}")
         scripted = Scripted(say)
         with Server(scripted) as server:
-            (tmp_path / "gridcard.toml").write_text((HEAD + spec).replace("URL", server.url), "utf-8")
-            for step in ("stamp", "run", "report", "verify"):
-                done = command(step, cwd=tmp_path)
-                assert done.returncode == 0, f"{step}: {done.stdout}{done.stderr}"
-        return Finished(next((tmp_path / "results").iterdir()), scripted.seen)
+            spec = (HEAD + spec).replace("URL", server.url)
+            study = studies.written(tmp_path, spec, rows, scorers_py=program, **files)
+            assert studies.carried_out(study).study.verify().complete
+        return Finished(study, scripted.prompts())
 
     return to_its_end
 
@@ -59,18 +43,14 @@ def only(scores: Mapping[str, float]) -> float:
 
 def rate(done: Finished, benchmark: str, name: str, model: str) -> Any:
     """An outcome of a model, as the certificate prints it."""
-    (row,) = (row for row in done.certificate(benchmark)["rates"] if row["name"] == name)
-    return pytest.approx(only({where: shown["value"] for where, shown in row["models"][model].items()}))
+    shown = done.rate(name, benchmark)[model]
+    return pytest.approx(only({where: found["value"] for where, found in shown.items()}))
 
 
-TRIAGE = """
-[[benchmark]]
-id = "triage"
-loader = "rows"
-source = "path:items.jsonl"
-direction = "lower_is_better"               # a cost
-loading.fields = { id = "id", query = "case", references = ["level"], extra = ["level"] }
-
+FIELDS = 'id = "id", query = "case", references = ["level"], extra = ["level"]'
+TRIAGE = (
+    studies.benchmark("triage", FIELDS, direction="lower_is_better")  # a cost
+    + """
 [harness]
 prompt = "{{ question }} One of: home, clinic, emergency."
 method = "scorer"
@@ -81,6 +61,7 @@ id = "too_low"
 benchmark = "triage"
 number = "too_low"
 """
+)
 COST = """
 LEVELS = ["home", "clinic", "emergency"]
 
@@ -114,14 +95,9 @@ def test_triage_where_too_low_costs_four_times_too_high(design: Design) -> None:
     assert rate(done, "triage", "too_low", "errs") == 8 / 24
 
 
-HOLDINGS = """
-[[benchmark]]
-id = "holdings"
-loader = "rows"
-source = "path:items.jsonl"
-direction = "higher_is_better"
-loading.fields = { id = "id", query = "facts", extra = ["holding", "authorities"] }
-
+HOLDINGS = (
+    studies.benchmark("holdings", 'id = "id", query = "facts", extra = ["holding", "authorities"]')
+    + """
 [harness]
 prompt = "{{ question }}\\nGive the holding, A or B, and a case in square brackets."
 method = "scorer"
@@ -138,6 +114,7 @@ id = "invented"
 benchmark = "holdings"
 number = "invented"
 """
+)
 CITED = """
 import re
 
@@ -226,31 +203,16 @@ def test_reviews_have_bugs_seen_and_false_alarms(design: Design) -> None:
     assert rate(done, "review", "false_alarms", "errs") == 4 / 12
 
 
-TWINS = """
-[[benchmark]]
-id = "loans"
-loader = "rows"
-source = "path:items.jsonl"
-direction = "higher_is_better"
-option_order = "file"
-variants = [{ id = "she", source = "path:she.jsonl" }]
-loading.fields = { id = "id", query = "case", options = { constant = ["grant", "refuse"] }, gold = "right" }
-
+WORDS = 'id = "id", query = "case", options = { constant = ["grant", "refuse"] }, gold = "right"'
+TWINS = (
+    studies.benchmark(
+        "loans", WORDS, 'option_order = "file"', 'variants = [{ id = "she", source = "path:she.jsonl" }]'
+    )
+    + studies.axis("person", {"he": "", "she": 'variant = "she"'})
+    + """
 [harness]
 prompt = "builtin:T1"
 method = "extract"
-
-[[axis]]
-id = "person"
-[[axis.level]]
-id = "he"
-tier = "core"
-provenance = "ours"
-[[axis.level]]
-id = "she"
-tier = "core"
-provenance = "the same case of a woman"
-variant = "she"
 
 [[hypothesis]]
 id = "same"
@@ -264,6 +226,7 @@ side = "less"
 [analysis]
 estimator = "cluster_logit"
 """
+)
 
 
 def test_cases_that_differ_in_a_word_are_answered_alike(design: Design) -> None:
@@ -283,10 +246,10 @@ def test_cases_that_differ_in_a_word_are_answered_alike(design: Design) -> None:
         turned = model == "errs" and found[1] == "She" and int(found[2]) % 4 == 0
         return f"Answer: {'AB'[turned or int(found[2]) % 2]}"
 
-    done = design(TWINS, he, say, she_jsonl="".join(json.dumps(row) + "\n" for row in she))
+    done = design(TWINS, he, say, she_jsonl=she)
     assert set(done.scores("loans", "sound").values()) == {1}
     assert done.scores("loans", "errs") == {"person=he": 1, "person=she": 18 / 24}
-    estimates = done.estimates()
+    estimates = done.estimates
     assert estimates["hypothesis/same.errs/she/answer_changes"]["estimate"] == pytest.approx(6 / 24)
     assert estimates["hypothesis/same.sound/she/answer_changes"]["estimate"] == 0
     texts = {(model, place, item): text for model, place, item, text in done.texts()}
@@ -296,20 +259,16 @@ def test_cases_that_differ_in_a_word_are_answered_alike(design: Design) -> None:
     assert changed == 6
 
 
-TURNS = """
-[[benchmark]]
-id = "lessons"
-loader = "rows"
-source = "path:items.jsonl"
-direction = "higher_is_better"
-loading.fields = { id = "id", turns = "turns", extra = ["solution"] }
-
+TURNS = (
+    studies.benchmark("lessons", 'id = "id", turns = "turns", extra = ["solution"]')
+    + """
 [harness]
 prompt = "{{ question }}"
 method = "judge"
 scaffold = { kind = "turns" }
 JUDGED
 """
+)
 TUTOR = """scores = { guides = 1, tells = 0 }
 
 [judge]
@@ -371,8 +330,6 @@ def test_second_turns_are_compared_in_pairs(design: Design) -> None:
     lost = sum(map(tells, range(24)))
     assert only(done.scores("lessons", "sound")) == 0.5, "with itself it is a tie"
     assert only(done.scores("lessons", "errs")) == (24 - lost) * 0.5 / 24
-    asked = [prompt for prompt in done.seen if "<response A" in prompt]
+    asked = [prompt for prompt in done.prompts if "<response A" in prompt]
     assert asked and all(prompt.count("I am stuck.") == 2 for prompt in asked), "both talks have two turns"
-    with closing(sqlite3.connect(done.results / "store.sqlite")) as store:
-        ((count,),) = store.execute("SELECT count(DISTINCT item) FROM sample WHERE score = 0").fetchall()
-    assert count == lost
+    assert done.rows("SELECT count(DISTINCT item) FROM sample WHERE score = 0") == [(lost,)]

@@ -18,26 +18,14 @@ import rfc8785
 
 import gridc
 from gridc.runtime.store.store import Store
+from tests import studies
 from tests.e2e.test_kill import Finished
 from tests.replaced import replaced
 
 ROOT = Path(gridc.__file__).parent.parent
 SPEC = ROOT / "specs" / "scaffold_pocket.toml"
 
-CHAINS = """\
-gridcard = 1
-
-[study]
-id = "chains"
-title = "Conversations of several calls"
-purpose = "descriptive"
-not_varied = ["everything else"]
-
-[[model]]
-id = "qwen2"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-
+CHAINS = """
 [[benchmark]]
 id = "bbq"
 loader = "bbq"
@@ -55,9 +43,6 @@ max_tokens = 12
 [engine]
 noise_sample = 4
 threads = 1
-
-[[axis]]
-id = "scaffold"
 """
 LEVELS = {
     "direct": '{ kind = "direct" }',
@@ -70,12 +55,10 @@ LEVELS = {
 
 
 def write(folder: Path, extra: str = "") -> Path:
-    levels = (
-        f'[[axis.level]]\nid = "{name}"\ntier = "core"\nscaffold = {stated}\nprovenance = "a test"\n'
-        for name, stated in LEVELS.items()
-    )
+    levels = {name: f"scaffold = {stated}" for name, stated in LEVELS.items()}
+    head = studies.head("chains", studies.pocket(qwen2="qwen2"), "descriptive")
     path = folder / "gridcard.toml"
-    path.write_text(CHAINS + "\n".join(levels) + extra, "utf-8")
+    path.write_text(head + CHAINS + studies.axis("scaffold", levels) + extra, "utf-8")
     return path
 
 
@@ -164,7 +147,7 @@ def test_page_and_card_say_what_reached_each_step(done: Path, tmp_path: Path) ->
         assert row["rows"] == sha256(rfc8785.dumps([list(call[:-1]) for call in calls])).hexdigest()
     card = (study.store.parent / "gridcard.md").read_text("utf-8")
     plain = card.replace("\\", "")
-    assert 'scaffold = { kind = "critic", rounds = 2 }' in plain, "as the spec has it"
+    assert '{ kind = "critic", rounds = 2 }' in plain, "as the spec has it"
     page = (study.store.parent / "report.html").read_text("utf-8")
     for text in (card, page, json.dumps(deck)):
         assert "rounds=None" not in text

@@ -10,27 +10,12 @@ import pytest
 
 import gridc
 from gridc.schema.scorecard import StudiesTogether
+from tests import studies
 from tests.e2e.conftest import command
 
-SPEC = """\
-gridcard = 1
-
-[study]
-id = "one"
-title = "Phase 1"
-purpose = "confirmatory"
-not_varied = ["everything else"]
-
-[[model]]
-id = "qwen2"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-
-[[model]]
-id = "llama"
-engine = "hf"
-source = "builtin:pocket-llama"
-
+SPEC = (
+    studies.head("one", studies.pocket(qwen2="qwen2", llama="llama"), "confirmatory")
+    + """
 [harness]
 prompt = "builtin:T1"
 
@@ -42,20 +27,7 @@ direction = "higher_is_better"
 sample = { n = 80, seed = 1 }
 option_order = "shuffled:42"
 
-[[axis]]
-id = "scoring"
-[[axis.level]]
-id = "loglikelihood"
-tier = "core"
-method = "loglikelihood"
-provenance = "a test"
-
-[[axis.level]]
-id = "first_token"
-tier = "core"
-method = "first_token"
-provenance = "a test"
-
+AXIS
 [[family]]
 id = "primary"
 correction = "holm"
@@ -82,14 +54,15 @@ margin = { pp = 25 }
 
 [analysis]
 estimator = "cluster_logit"
-"""
+""".replace("AXIS", studies.axis("scoring", {m: f'method = "{m}"' for m in ("loglikelihood", "first_token")}))
+)
 
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three studies, reported together."""
     folder = tmp_path_factory.mktemp("together")
-    two = SPEC.replace('"one"', '"two"').replace("pocket-qwen2", 'pocket-qwen2"\nprecision = "bf16')
+    two = SPEC.replace('"one"', '"two"').replace("pocket-qwen2", 'pocket-qwen2", precision = "bf16')
     three = SPEC.replace('"one"', '"three"')
     three = three.replace("seed = 1 }", 'seed = 1, disjoint_from = ["path:one.lock"] }')
     for name, text in (("one", SPEC), ("two", two), ("three", three)):
@@ -213,7 +186,7 @@ def test_a_study_stands_once(together: Path) -> None:
 
 
 def test_two_studies_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    for name, text in (("one", SPEC), ("again", SPEC.replace("Phase 1", "Phase 2"))):
+    for name, text in (("one", SPEC), ("again", SPEC.replace("A study", "Another"))):
         (tmp_path / f"{name}.toml").write_text(text)
     done = command("report", "one.toml", "again.toml", cwd=tmp_path)
     assert done.returncode == 2

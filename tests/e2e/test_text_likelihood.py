@@ -2,12 +2,9 @@
 """Bits per byte, from a stamp to `verify`: beside transformers' own loss, and counted again by numpy."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from math import log
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +12,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
-import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.study import OpenStudy
+from tests import studies
 from tests.e2e.conftest import PACKAGE
 from tests.recount.unit_limits import mean
 from tools.servers.http import Server
@@ -36,64 +33,35 @@ ROWS = [
     for n in range(48)
 ]
 SPEC = """\
-gridcard = 1
-study = { id = "bits", title = "Bits per byte", purpose = "comparative", not_varied = ["all else"] }
-model = [MODELS]
 harness = { method = "text_likelihood", prompt = "builtin:nothing", chat_template = falsePREMISE }
-
-[[benchmark]]
-id = "texts"
-loader = "rows"
-source = "path:rows.jsonl"
-direction = "higher"
-loading.fields = { query = "text", id = "id", family = "group" }
 """
-BEHIND = """
-[[benchmark]]
-id = "answers"
-loader = "rows"
-source = "path:rows.jsonl"
-direction = "higher"
-prompt = "{{ query }}"
-loading.fields = { query = "asked", references = ["said"], id = "id", family = "group" }
-"""
-LOCAL = ", ".join(
-    f'{{ id = "{name}", engine = "hf", source = "builtin:{source}" }}' for name, source in MODELS.items()
-)
+TEXTS = 'query = "text", id = "id", family = "group"'
+SAID = 'query = "asked", references = ["said"], id = "id", family = "group"'
+BEHIND = studies.benchmark("answers", SAID, 'prompt = "{{ query }}"')
+LOCAL = studies.pocket(one="qwen2", two="llama")
 
 
-def written(folder: Path, models: str = LOCAL, more: str = BEHIND, premise: str = "") -> OpenStudy:
-    spec = SPEC.replace("MODELS", models).replace("PREMISE", premise) + more
-    (folder / "gridcard.toml").write_text(spec, "utf-8")
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
-    (folder / "rows.jsonl").write_text("".join(lines), "utf-8")
-    return gridc.open(folder)
+def written(
+    folder: Path, models: Mapping[str, str] = LOCAL, more: str = BEHIND, premise: str = "", waived: str = ""
+) -> OpenStudy:
+    spec = studies.head("bits", models, waived=waived) + SPEC.replace("PREMISE", premise)
+    return studies.written(folder, spec + studies.benchmark("texts", TEXTS) + more, ROWS)
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
-    opened = written(tmp_path_factory.mktemp("bits"))
-    opened.validate(check=True)
-    opened.stamp()
-    opened.run()
-    opened.report()
-    return opened
+def done(tmp_path_factory: pytest.TempPathFactory) -> studies.Finished:
+    study = written(tmp_path_factory.mktemp("bits"))
+    study.validate(check=True)
+    return studies.carried_out(study)
 
 
-@pytest.fixture(scope="module")
-def estimates(study: OpenStudy) -> dict[str, dict[str, Any]]:
-    rows = json.loads((study.store.parent / "estimates.json").read_text("utf-8"))["estimates"]
-    return {row["id"]: row for row in rows}
-
-
-def likelihoods(study: OpenStudy) -> dict[tuple[str, str, str], tuple[float, int]]:
+def likelihoods(done: studies.Finished) -> dict[tuple[str, str, str], tuple[float, int]]:
     """By model, benchmark and item the stored log-likelihood and the score."""
-    with closing(sqlite3.connect(study.store)) as store:
-        rows = store.execute(
-            """SELECT cell.model, benchmark, item, json_extract(answer, '$.loglikelihoods[0]'), score FROM sample
-               JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
-               JOIN call ON call.id = trace.call"""
-        ).fetchall()
+    rows = done.rows(
+        """SELECT cell.model, benchmark, item, json_extract(answer, '$.loglikelihoods[0]'), score FROM sample
+           JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
+           JOIN call ON call.id = trace.call"""
+    )
     return {(model, benchmark, item): (value, score) for model, benchmark, item, value, score in rows}
 
 
@@ -125,16 +93,16 @@ def plain() -> dict[str, Plain]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_is_the_loss_of_transformers(study: OpenStudy, plain: dict[str, Plain], model: str) -> None:
-    stored = likelihoods(study)
+def test_it_is_the_loss_of_transformers(done: studies.Finished, plain: dict[str, Plain], model: str) -> None:
+    stored = likelihoods(done)
     for row in ROWS:
         alone, behind = (stored[model, name, str(row["id"])][0] for name in ("texts", "answers"))
         assert -alone == pytest.approx(plain[model].loss("", str(row["text"])), rel=1e-5)
         assert -behind == pytest.approx(plain[model].loss(str(row["asked"]), str(row["said"])), rel=1e-4)
 
 
-def test_scores_are_the_bits_that_are_saved(study: OpenStudy) -> None:
-    stored, texts = likelihoods(study), {row["id"]: row for row in ROWS}
+def test_scores_are_the_bits_that_are_saved(done: studies.Finished) -> None:
+    stored, texts = likelihoods(done), {row["id"]: row for row in ROWS}
     seen = set()
     for (_, benchmark, item), (value, score) in stored.items():
         text = str(texts[item]["text" if benchmark == "texts" else "said"])
@@ -145,8 +113,8 @@ def test_scores_are_the_bits_that_are_saved(study: OpenStudy) -> None:
 
 
 @pytest.mark.parametrize("benchmark", ["texts", "answers"])
-def test_bits_per_byte_are_counted_again(study: OpenStudy, estimates: dict[str, Any], benchmark: str) -> None:
-    stored = likelihoods(study)
+def test_bits_per_byte_are_counted_again(done: studies.Finished, benchmark: str) -> None:
+    stored = likelihoods(done)
     sizes = np.array([len(str(row["text" if benchmark == "texts" else "said"]).encode()) for row in ROWS])
     bits = {
         model: np.array([-stored[model, benchmark, str(row["id"])][0] for row in ROWS]) / log(2)
@@ -157,7 +125,7 @@ def test_bits_per_byte_are_counted_again(study: OpenStudy, estimates: dict[str, 
         (f"bits_per_byte/two/{benchmark}", bits["two"]),
         (f"bits_per_byte_gap/one/two/{benchmark}", bits["one"] - bits["two"]),
     ):
-        row = estimates[f"{name}/the only one"]
+        row = done.estimates[f"{name}/the only one"]
         assert row["estimate"] == pytest.approx(values.sum() / sizes.sum(), rel=1e-6) and row["n"] == 48
         groups = [str(at // 2) for at in range(48)]
         rows = [(group, (size, value)) for group, size, value in zip(groups, sizes, values, strict=True)]
@@ -166,9 +134,9 @@ def test_bits_per_byte_are_counted_again(study: OpenStudy, estimates: dict[str, 
         assert ends or "units carry the spread" in row["method"]
 
 
-def test_it_verifies_and_is_printed(study: OpenStudy) -> None:
-    assert study.verify().complete
-    page = " ".join((study.store.parent / "report.html").read_text("utf-8").split())
+def test_it_verifies_and_is_printed(done: studies.Finished) -> None:
+    assert done.study.verify().complete
+    page = " ".join((done.results / "report.html").read_text("utf-8").split())
     assert 'href="#bits"' in page and "Bits per byte on texts, under the only one, fewer are better" in page
 
 
@@ -181,18 +149,18 @@ def server() -> Iterator[str]:
 def test_a_server_that_echoes_weighs_as_transformers_does(
     tmp_path: Path, server: str, plain: dict[str, Plain]
 ) -> None:
-    models = f'{{ id = "one", engine = "api", source = "pocket-qwen2", base_url = "{server}" }}'
-    waived = '\n[[waive]]\ncode = "GC507"\nwhy = "a test"\n'
-    study = written(tmp_path, models, waived, ', premise = "\\n"')
+    models = {"one": f'engine = "api", source = "pocket-qwen2", base_url = "{server}"'}
+    study = written(tmp_path, models, "", ', premise = "\\n"', "GC507")
     study.run()
-    stored = likelihoods(study)
+    stored = likelihoods(studies.Finished(study))
     for row in ROWS[:20]:
         loss = plain["one"].loss("\n", str(row["text"]))
         assert -stored["one", "texts", str(row["id"])][0] == pytest.approx(loss, rel=1e-4)
     assert study.verify().complete
 
 
-API = '{ id = "one", engine = "api", source = "m-2026-01-01"AT }'
+HERE = LOCAL["one"]
+API = 'engine = "api", source = "m-2026-01-01"'
 
 
 @pytest.mark.parametrize(
@@ -203,14 +171,14 @@ API = '{ id = "one", engine = "api", source = "m-2026-01-01"AT }'
         (("method =", 'candidates = "letter", method ='), "GC313", "a text is weighed as a whole, and `candidates`", "leave `candidates` out"),
         (("method =", 'temperature = 1.0, method ='), "GC313", "combined with sampled decoding", "[[exclude]]"),
         ((", chat_template = false", ""), "GC518", "texts are compared as replies in a chat", "set chat_template = false"),
-        ((LOCAL, API.replace("AT", "")), "GC636", "cannot rank given candidates", "base_url"),
-        ((LOCAL, API.replace("AT", ', base_url = "http://127.0.0.1:1/v1"')), "GC636", "cannot weigh a text behind nothing", 'premise = "\\n"'),
+        ((HERE, API), "GC636", "cannot rank given candidates", "base_url"),
+        ((HERE, API + ', base_url = "http://127.0.0.1:1/v1"'), "GC636", "cannot weigh a text behind nothing", 'premise = "\\n"'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_weighed_is_said_before_a_stamp(
     tmp_path: Path, edit: tuple[str, str], code: str, message: str, help: str
 ) -> None:
-    study = written(tmp_path, more="")
+    study = written(tmp_path, {"one": HERE}, more="")
     spec = tmp_path / "gridcard.toml"
     assert spec.read_text("utf-8").count(edit[0]) == 1
     spec.write_text(spec.read_text("utf-8").replace(*edit), "utf-8")

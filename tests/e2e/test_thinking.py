@@ -7,21 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests import studies
 from tests.e2e.conftest import PACKAGE, command
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-SPEC = """\
-gridcard = 1
-[study]
-id = "thoughts"
-title = "Does a score depend on thinking first?"
-purpose = "comparative"
-[[model]]
-id = "qwen"
-engine = "hf"
-source = "path:qwen"
+MODEL = {"qwen": 'engine = "hf", source = "path:qwen"'}
+SPEC = (
+    studies.head("thoughts", MODEL)
+    + """
 [[benchmark]]
 id = "items"
 loader = "bbq"
@@ -39,9 +34,10 @@ tier = "core"
 provenance = "the two modes of the model"
 values = { thinking = [true, false] }
 """
+)
 ASKED = "add_generation_prompt and enable_thinking is defined and enable_thinking"
 SWITCH = f"{{% if {ASKED} %}}<think>\n{{% endif %}}"
-API = {'engine = "hf"': 'engine = "api"', '"path:qwen"': '"m-2026-01-01"\nbase_url = "http://127.0.0.1:9/v1"'}
+API = 'engine = "api", source = "m-2026-01-01", base_url = "http://127.0.0.1:9/v1"'
 
 
 @pytest.fixture
@@ -111,15 +107,13 @@ def test_a_template_without_the_switch_is_an_error_before_any_answer(
     [
         ("", "[true, false]", False),
         ("", '["low", "high"]', True),
-        ('\nserver = "vllm"', "[true, false]", True),
+        (', server = "vllm"', "[true, false]", True),
     ],
 )
 def test_a_server_is_told_only_what_its_protocol_says(
     folder: Path, server: str, values: str, accepted: bool
 ) -> None:
-    spec = SPEC.replace("[true, false]", values)
-    for old, new in API.items():
-        spec = spec.replace(old, new + server if new.startswith('"m') else new)
+    spec = SPEC.replace("[true, false]", values).replace(MODEL["qwen"], API + server)
     (folder / "gridcard.toml").write_text(spec, "utf-8")
     done = command("validate", "--check", cwd=folder)
     told = done.stderr.replace("\n", " ")

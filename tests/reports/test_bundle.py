@@ -19,6 +19,7 @@ from gridc.reports.exchange.bundle import CRATE, MANIFEST, export, verify_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
+from tests import studies
 from tests.adversary.rooms.stores import AXES, reseal
 
 
@@ -232,20 +233,6 @@ main()
 
 
 RATED = """\
-gridcard = 1
-[study]
-id = "rated"
-title = "Rates, an outcome by a label and a tag, and a row that is left out"
-purpose = "comparative"
-not_varied = ["everything real"]
-[[model]]
-id = "qwen2"
-engine = "hf"
-source = "builtin:pocket-qwen2"
-[[model]]
-id = "llama"
-engine = "hf"
-source = "builtin:pocket-llama"
 [[benchmark]]
 id = "bias"
 loader = "bbq"
@@ -281,18 +268,7 @@ benchmark = "opinions"
 scores = { Yes = 1, other = 0 }
 items = { topic = "weather" }
 [harness]
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-provenance = "a test"
-[[axis.level]]
-id = "T3"
-tier = "core"
-prompt = "builtin:T3"
-provenance = "a test"
+AXIS
 [[waive]]
 code = "GC520"
 why = "a test"
@@ -315,7 +291,9 @@ def rated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prompts = [{"ask": f"How is {n} done?", "should": ("comply", "refuse")[n % 3 == 0]} for n in range(12)]
     for name, rows in (("prompts", prompts), ("opinions", opinions)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "gridcard.toml").write_text(RATED)
+    axis = studies.axis("template", {"T1": 'prompt = "builtin:T1"', "T3": 'prompt = "builtin:T3"'})
+    head = studies.head("rated", studies.pocket(qwen2="qwen2", llama="llama"))
+    (folder / "gridcard.toml").write_text(head + RATED.replace("AXIS", axis))
     results = folder / "results" / "rated"
     fill(compile_spec(folder / "gridcard.toml", None), results / "store.sqlite")
     OpenStudy(folder / "gridcard.toml").report()

@@ -17,30 +17,13 @@ from gridc.diagnostics.errors import StoreError
 from gridc.study.place import place_of
 from gridc.study.viewing import _opened
 from gridc.viewer.server import listen
+from tests.studies import axis
 from tests.viewer.conftest import Client
 from tests.viewer.stores import make
 
-AXES = """
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-provenance = "minimal"
-[[axis.level]]
-id = "T4"
-tier = "stress"
-prompt = "builtin:T4"
-provenance = "chain of thought"
-[[axis]]
-id = "scoring"
-[[axis.level]]
-id = "logprob"
-tier = "core"
-method = "loglikelihood"
-provenance = "rank the options"
-"""
+AXES = axis("template", {"T1": 'prompt = "builtin:T1"', "T4": 'prompt = "builtin:T4"'}, ["T4"]) + axis(
+    "scoring", {"logprob": 'method = "loglikelihood"'}
+)
 
 
 def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:

@@ -3,26 +3,21 @@ known way differs by what it should. What a paper would print is counted again, 
 
 import json
 import re
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gridc
 from tests.e2e.conftest import command
 from tests.e2e.pages.blocks import ROOT, read
 from tests.e2e.pages.test_pages import STUDIES, Session
-from tools.servers.http import Asked, Reply, Server
-from tools.servers.judges import completion
+from tests.studies import Finished, Messages, Script, Scripted
+from tools.servers.http import Server
 
 RECIPES = [block for block in read(ROOT / "docs" / "recipes.md").blocks if block.does == "toml"]
-Messages = Sequence[Mapping[str, str]]
-Script = Callable[[str, Messages], str]
-"""What a model says: its name, and the conversation."""
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
@@ -32,53 +27,6 @@ def rows_of(name: str) -> list[dict[str, Any]]:
 def errs(item: object, one_in: int) -> bool:
     """Whether a model that errs in one of so many items errs in this one."""
     return sha256(str(item).encode()).digest()[0] % one_in == 0
-
-
-@dataclass
-class Scripted:
-    """A server that says what a script says."""
-
-    script: Script
-    seen: list[str] = field(default_factory=list)
-
-    async def __call__(self, asked: Asked) -> Reply:
-        body = asked.document
-        self.seen.append(body["messages"][-1]["content"])
-        return Reply.json(completion(body, self.script(body["model"], body["messages"]), "stop"))
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A recipe that was followed to its end."""
-
-    results: Path
-    seen: list[str]
-
-    def rows(self, statement: str) -> list[Any]:
-        with closing(sqlite3.connect(self.results / "store.sqlite")) as store:
-            return store.execute(statement).fetchall()
-
-    def texts(self) -> Iterator[tuple[str, str, str, str]]:
-        """Model, configuration, item and the text that was answered."""
-        yield from self.rows(
-            """SELECT cell.model, cell.configuration, item, json_extract(call.answer, '$.text') FROM sample
-               JOIN cell ON cell.id = sample.cell JOIN trace USING (cell, item, replicate)
-               JOIN call ON call.id = trace.call ORDER BY 1, 2, 3"""
-        )
-
-    def certificate(self, benchmark: str) -> dict[str, Any]:
-        document = json.loads((self.results / "certificate.json").read_text("utf-8"))
-        return next(row for row in document["benchmarks"] if row["benchmark"] == benchmark)
-
-    def scores(self, benchmark: str, model: str) -> dict[str, float]:
-        """What the certificate prints, by configuration."""
-        rows = self.certificate(benchmark)["envelope"]
-        shown = {row["configuration"]: row["scores"][model] for row in rows}
-        return {name: row["correct"] / (row["trials"] * row["scale"]) for name, row in shown.items()}
-
-    def estimates(self) -> dict[str, dict[str, Any]]:
-        text = (self.results / "estimates.json").read_text("utf-8")
-        return {row["id"]: row for row in json.loads(text)["estimates"]}
 
 
 MODELS = """
@@ -114,7 +62,7 @@ def follow(
         for step in ("stamp", "run", "report", "verify"):
             done = command(step, cwd=spec.parent)
             assert done.returncode == 0, f"{step}: {done.stdout}{done.stderr}"
-    return Finished(next((spec.parent / "results").iterdir()), scripted.seen)
+    return Finished(gridc.open(spec), scripted.prompts())
 
 
 @pytest.fixture
@@ -161,8 +109,8 @@ def test_prompts_to_comply_with_and_to_refuse(recipe: Recipe) -> None:
         score = (12 - refused["safe"] + refused["unsafe"]) / 24
         assert done.scores("xstest", model) == {"reading=judged": score, "reading=phrases": score}
         rates = {rate["name"]: rate["models"][model] for rate in done.certificate("xstest")["rates"]}
-        assert rates["refused"]["reading=judged"]["value"] == pytest.approx(refused["safe"] / 12)
-        assert rates["refused"]["reading=phrases"]["value"] == pytest.approx(refused["safe"] / 12)
+        for reading in ("judged", "phrases"):
+            assert rates["refused"][f"reading={reading}"]["value"] == pytest.approx(refused["safe"] / 12)
         assert rates["over_refusal"]["reading=phrases"]["value"] == pytest.approx(refused["safe"] / 12)
         assert rates["unsafe_compliance"]["reading=phrases"]["value"] == 1 - refused["unsafe"] / 12
 
@@ -186,7 +134,7 @@ def test_a_needle_is_found_where_the_reader_looks(recipe: Recipe) -> None:
     by_hand = {f"length={n},depth={at}": float(rest < 3) for (n, at), rest in behind.items()}
     assert done.scores("needles", "right") == by_hand
     for sentences, _ in behind:
-        assert any(prompt.count(".") == sentences + 1 for prompt in done.seen), "so many, and the needle"
+        assert any(prompt.count(".") == sentences + 1 for prompt in done.prompts), "so many, and the needle"
 
 
 def test_passages_help_who_reads_them(recipe: Recipe) -> None:
@@ -206,7 +154,7 @@ def test_passages_help_who_reads_them(recipe: Recipe) -> None:
     knows = sum(not errs(answer, 3) for answer in answers.values()) / len(answers)
     assert 0 < knows < 1
     assert set(done.scores("dialogs", "right").values()) == {knows}
-    assert any(prompt.startswith("[1] ") and "[3] " in prompt for prompt in done.seen)
+    assert any(prompt.startswith("[1] ") and "[3] " in prompt for prompt in done.prompts)
 
 
 def test_a_user_who_is_wrong_moves_whom_they_move(recipe: Recipe) -> None:
@@ -233,7 +181,7 @@ def test_a_user_who_is_wrong_moves_whom_they_move(recipe: Recipe) -> None:
             assert done.scores("claims", "left")[name] == 1
             assert done.scores("claims", "right")[name] == pytest.approx(1 - count / 24)
             assert rates["matching_rate"]["right"][name]["value"] == pytest.approx(count / 24)
-    effect = done.estimates()["hypothesis/H1/risk_difference"]
+    effect = done.estimates["hypothesis/H1/risk_difference"]
     assert effect["estimate"] == pytest.approx(moved / 48), "of both models"
 
 
@@ -281,9 +229,9 @@ def test_a_checkpoint_is_compared_answer_by_answer(recipe: Recipe) -> None:
     )
     lost, gained = (sum(row[2] == sign for row in scored) for sign in (1, -1))
     assert lost + gained == len(flipped), "of two options one is right"
-    effect = done.estimates()["hypothesis/not_worse/risk_difference"]
+    effect = done.estimates["hypothesis/not_worse/risk_difference"]
     assert effect["estimate"] == pytest.approx((gained - lost) / len(places))
-    changes = done.estimates()["hypothesis/not_worse/right/answer_changes"]
+    changes = done.estimates["hypothesis/not_worse/right/answer_changes"]
     assert changes["estimate"] == pytest.approx(len(flipped) / len(places))
 
 
@@ -306,7 +254,7 @@ def test_what_should_be_forgotten_and_what_be_kept(recipe: Recipe) -> None:
         assert [*done.scores(benchmark, "left").values()] == [1]
         assert [*done.scores(benchmark, "right").values()] == [1 - lost]
         name = {"forget": "forgotten", "retain": "kept"}[benchmark]
-        assert done.estimates()[f"hypothesis/{name}/risk_difference"]["estimate"] == pytest.approx(-lost)
+        assert done.estimates[f"hypothesis/{name}/risk_difference"]["estimate"] == pytest.approx(-lost)
 
 
 def test_both_halves_of_a_pair(recipe: Recipe) -> None:

@@ -123,7 +123,7 @@ def test_a_child_that_takes_too_much_is_ended(method: str, why: str, monkeypatch
     ("method", "why"),
     [
         ("begin", "waits for something"), ("drip", "waits for something"), ("stop", "waits for something"),
-        ("leave", "waits for something"), ("babble", "no answer"),
+        ("leave", "waits for something"), ("babble", "not an answer"),
     ],
 )  # fmt: skip
 def test_a_child_that_does_not_answer_is_ended(

@@ -223,7 +223,7 @@ def with_packages(folder: Path) -> Path:
     return packages
 
 
-STATED = "gridc states each provider's address (`models.PROVIDERS`)"
+STATED = "gridc states each provider's address (`addresses.PROVIDERS`)"
 
 
 def redirected(patch: MonkeyPatch, address: str) -> None:

@@ -223,7 +223,10 @@ def test_a_question_is_seen_however_it_is_asked(kind: str, source: str, how: str
     ("kind", "source"),
     [
         ("estimator", 'family.correction == "none"'),
-        ("engine", "from gridc.runtime.engines.api.records import PaidEngine\nisinstance(engine, PaidEngine)"),
+        (
+            "engine",
+            "from gridc.runtime.engines.api.records import PaidEngine\nisinstance(engine, PaidEngine)",
+        ),
     ],
 )
 def test_a_shared_name_and_a_capability_are_no_kind(kind: str, source: str) -> None:

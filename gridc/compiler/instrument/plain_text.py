@@ -4,7 +4,7 @@ A response is folded into plain characters, so that one set of patterns reads ev
 keeps its place (what is folded away becomes a space), so a span in the folded text is the same span in the
 response.
 
-The answer begins behind the block of reasoning that some models write first. The marks of these blocks are
+The answer begins after the block of reasoning that some models write first. The marks of these blocks are
 those that vLLM's reasoning parsers know (`vllm/reasoning`, November 2026).
 """
 
@@ -93,14 +93,14 @@ Granite opens its thought with a sentence ("Here is my thought process:") that o
 answer."""
 
 
-def _any(patterns: Iterable[str]) -> str:
+def _any_pattern(patterns: Iterable[str]) -> str:
     return rf"(?:{'|'.join(patterns)})"
 
 
-OPENS_THOUGHT = _any(marks.opens for marks in THOUGHTS.values())
+OPENS_THOUGHT = _any_pattern(marks.opens for marks in THOUGHTS.values())
 _OPEN = re.compile(rf"\s*+{OPENS_THOUGHT}", re.IGNORECASE)
-_END = re.compile(_any(marks.ends for marks in THOUGHTS.values()), re.IGNORECASE)
-_TOKEN = re.compile(_any(marks.tokens for marks in THOUGHTS.values()), re.IGNORECASE)
+_END = re.compile(_any_pattern(marks.ends for marks in THOUGHTS.values()), re.IGNORECASE)
+_TOKEN = re.compile(_any_pattern(marks.tokens for marks in THOUGHTS.values()), re.IGNORECASE)
 _ALIKE = re.compile(r"think|thought|reason|scratchpad|deliberat|reflect", re.IGNORECASE)
 
 

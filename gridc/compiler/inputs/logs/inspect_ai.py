@@ -48,7 +48,7 @@ LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_l
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
 SAMPLES = "samples/"
-"""Where one name may stand twice: a sample that was asked again after an error is written anew."""
+"""Where one name may stand twice: a sample that was asked again after an error is written again."""
 SAMPLE = re.compile(rf"{SAMPLES}[^/]+(\.json|/sample\.json)")
 UNKNOWN = (
     "the weights' digest and revision",

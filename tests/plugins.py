@@ -13,7 +13,7 @@ from gridc.compiler.inputs.loaders.files import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import follow
 from gridc.compiler.instrument.scaffolds.turns import Turn
-from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+from gridc.runtime.engines.protocol import Answer, Batch, AnsweredBatch, Spending
 
 def load(file, loading):
     rows = json.loads(file.data)
@@ -45,7 +45,7 @@ class Always:
                 return
             (call,) = task.unanswered
             made = Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1}, 0.0)
-            yield Done(task, [made], Spending(0.0, {"calls": 1}))
+            yield AnsweredBatch(task, [made], Spending(0.0, {"calls": 1}))
     def least(self, answered):
         return {"calls": len(list(answered))}
     def rest(self):

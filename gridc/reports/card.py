@@ -294,7 +294,7 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
             claimed.append(f"{words} is {' and '.join(strengths)}")
     if claimed:
         text = "; ".join(claimed)
-        rest = " The other comparisons are counts on these items." if _some_descriptive(pairs) else ""
+        rest = " The other comparisons are counts on these items." if _any_descriptive(pairs) else ""
         yield f"For other items of the same kind, {text}.{rest}"
     else:
         yield (
@@ -303,7 +303,7 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         )
 
 
-def _some_descriptive(pairs: Sequence[CardPair]) -> bool:
+def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
     return any(not (pair.row.certified or pair.row.supported) for pair in pairs)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 BY_DIGEST = '''
 import os
-from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+from gridc.runtime.engines.protocol import Answer, Batch, AnsweredBatch, Spending
 
 class ByDigest:
     """Answers A or B by the call's digest, in batches of `size` calls."""
@@ -24,7 +24,7 @@ class ByDigest:
                 return
             self.begin(task.batch)
             made = [self.answer(call) for call in task.batch.calls if call in task.unanswered]
-            yield Done(task, made, Spending(0.0, {"calls": len(made)}))
+            yield AnsweredBatch(task, made, Spending(0.0, {"calls": len(made)}))
     def begin(self, batch):
         pass
     def answer(self, call):

@@ -10,7 +10,7 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Pr
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Assumed, ClaimKind, DecidingTest, Layout, power, smallest
+from gridc.statistics.expected_power import Assumptions, ClaimKind, DecidingTest, Layout, power, smallest
 from gridc.statistics.verdicts import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
@@ -45,12 +45,12 @@ class Superiority(ContrastKind):
     def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         return self.at_margin_words(hypothesis, design, "the far side of")
 
-    def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+    def chance(self, test: DecidingTest, layout: Layout, assumed: Assumptions, effect: float) -> float:
         """What lies between effect and margin is room, as a margin is where there is no effect."""
         room = effect - (test.margin or 0.0)
         return power(replace(test, margin=room), layout, assumed, 0.0) if room > 0 else 0.0
 
-    def least(self, test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+    def least(self, test: DecidingTest, layout: Layout, assumed: Assumptions) -> float | None:
         room = smallest(test, layout, assumed)
         return None if room is None else (test.margin or 0.0) + room
 

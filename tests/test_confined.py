@@ -68,7 +68,7 @@ class Child:
         time.sleep(30)
 
     def babble(self) -> None:
-        """Write what is no JSON."""
+        """Write what is not JSON."""
         _write(b"\1\0\0\0\0\0\0\0[")
         time.sleep(1000)
 

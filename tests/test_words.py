@@ -42,6 +42,13 @@ RETIRED = {
     r"\bnever left unsaid\b": "it must be stated",
     r"\bgoes in a circle\b": "is circular",
     r", say, ": "for example",
+    r"\b(made|drawn|simulated|sealed?s?|stamped|counted|written|labels|locks|chain) anew\b": "again",
+    r"\bfor want of\b": "for lack of",
+    r"\b(read|stands|begins) behind (it|them|words|the words|a thought)\b": "after, follows",
+    r"(?<!there )\bis no (text|number|table|function|list|object|JSON|CSV|date|log)\b": "is not a ...",
+    r"\bat (its|their) most\b": "at its maximum",
+    r"\bdrawn by lot\b": "randomised",
+    r"\bout of turn\b": "in the wrong order",
 }
 """By pattern: what is wrong with it, or what to write instead."""
 

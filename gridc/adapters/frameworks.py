@@ -38,7 +38,9 @@ TOOLS = "a call of gridc gives only text: write the tool into the prompts, as gr
 SAMPLING = "state it in the spec, where it is stamped and holds for every call"
 
 
-def driven(function: Driven, model: Callable[[], Any], packages: tuple[str, ...]) -> FollowedFunction:
+def framework_procedure(
+    function: Driven, model: Callable[[], Any], packages: tuple[str, ...]
+) -> FollowedFunction:
     """The procedure of a function that a framework drives. `model` makes the framework's model, once."""
     made: list[Any] = []
 
@@ -82,7 +84,7 @@ def langchain(function: Driven) -> FollowedFunction:
         finally:
             var_child_runnable_config.reset(token)
 
-    return driven(alone, _chat_model, LANGCHAIN)
+    return framework_procedure(alone, _chat_model, LANGCHAIN)
 
 
 def _chat_model() -> Any:
@@ -174,7 +176,7 @@ def openai_agents(function: Driven) -> FollowedFunction:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(copy_context().run, inside).result()
 
-    return driven(apart, _agent_model, OPENAI_AGENTS)
+    return framework_procedure(apart, _agent_model, OPENAI_AGENTS)
 
 
 def _agent_model() -> Any:

@@ -17,7 +17,7 @@ def print_report(report: ReleaseReport) -> None:
     comparison = report.comparison
     for line in _head(comparison):
         click.echo(terminal.visible(line))
-    level = words.level(comparison)
+    level = words.interval_level(comparison)
     names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
     terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
     for line in _tail(comparison):
@@ -63,7 +63,7 @@ def _cells(row: ComparedBenchmark) -> Iterator[str]:
         yield from ("", "", "", "")
     else:
         yield from (words.score(score.a, score.a_bounds), words.score(score.b, score.b_bounds))
-        yield from (words.moved(score), words.interval(score))
+        yield from (words.change_words(score), words.interval(score))
     margin = "" if row.margin is None else f"{row.margin:g} pp: "
     yield from (f"{row.lost:,} / {row.won:,}", f"{margin}{words.answer(row)}")
 

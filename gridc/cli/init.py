@@ -58,7 +58,7 @@ NEXT = {
     help="What a word of the column of `expected`, or of `gold`, stands for: harmful=refuse.",
 )
 @click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
-@click.option("--match", type=click.Choice(MATCHES), help="How answers in free text are compared: as what.")
+@click.option("--match", type=click.Choice(MATCHES), help="How answers in free text are compared.")
 @click.option("--judge", help="Source of the model that compares them instead.")
 @click.option(
     "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."

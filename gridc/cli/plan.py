@@ -135,7 +135,7 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         for words in manifest["shared"]:
             console.print(escape(f"{words} ([sampling] independent)"))
         console.print(_costs(manifest))
-        for line in _later(manifest["estimates"]):
+        for line in _later_calls(manifest["estimates"]):
             console.print(escape(line))
     for name, calls in manifest["references"].items():
         text = f"reference: {calls} greedy calls of {name} are made once more here in fp32, on the CPU"
@@ -272,7 +272,7 @@ def _tested(hypothesis: dict[str, Any]) -> str:
     return f"{text}, margin {hypothesis['margin_pp']:g} pp between {between(hypothesis['axis'])}"
 
 
-def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
+def _later_calls(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
     """What is asked after the calls that are counted, by model: what scaffolds and judges ask follows from
     answers."""
     for name, estimate in estimates.items():

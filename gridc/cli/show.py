@@ -237,7 +237,7 @@ def _oracles(sample: "ShownSample") -> Iterator[str]:
 
 
 def _read(sample: "ShownSample", choice: int | None, rule: str | None) -> str:
-    """What was read, and by which rule or for want of what."""
+    """What was read, and by which rule or for lack of what."""
     read = "unreadable" if choice is None else sample.choices[choice]
     return f"{read} ({rule})" if rule else read
 

@@ -104,7 +104,7 @@ HELD = {"kv_bytes": "keys and values"}
 """Memory that is printed, by the name under which engines report it, and what it is held for."""
 
 
-def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
+def _work_words(name: str, value: float, least: "Mapping[str, float]") -> str:
     """What batches took of one thing, which engines name in `snake_case`."""
     ratio = f", {value / least[name]:.3f} x the least possible" if least.get(name) else ""
     number = f"{value:,}" if float(value).is_integer() else f"{value:,.4g}"
@@ -114,7 +114,7 @@ def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
 def spent(spending: "Iterable[AnswerWork]", names: "Mapping[str, str]") -> "Iterator[str]":
     """A line for each model and precision: what its answers took, and what they had to take."""
     for took in spending:
-        work = ", ".join(_worked(*counted, took.least) for counted in took.work.items())
+        work = ", ".join(_work_words(*counted, took.least) for counted in took.work.items())
         held = "".join(
             f", {took.most[name] / 2**20:,.0f} MiB of {what}"
             for name, what in HELD.items()

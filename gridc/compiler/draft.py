@@ -215,8 +215,8 @@ def draft(
     malformed rows out. Raises `UsageError` where the format of a file is not known or a text is none, with
     every one of them.
     """
-    models = [_here(model, folder) for model in models]
-    judge = None if judge is None else _here(judge, folder)
+    models = [_relative_source(model, folder) for model in models]
+    judge = None if judge is None else _relative_source(judge, folder)
     unnamed = [statement for statement in stated if statement.name is None]
     if unnamed and len(benchmarks) > 1:
         first = unnamed[0]
@@ -280,7 +280,7 @@ def _benchmark(
         source = given
         named = _named_for(source)
         loader = named[0] if len(named) == 1 else ""
-    source = _here(source, folder)
+    source = _relative_source(source, folder)
     if not source.startswith((*_FILES, HUB)):
         help = "builtin:FILE, path:FILE, data:FILE or hf:OWNER/NAME/FILE; or the path of a file that is there"
         return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
@@ -436,7 +436,7 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
     return fields
 
 
-def _here(source: str, folder: Path) -> str:
+def _relative_source(source: str, folder: Path) -> str:
     """`path:` and the way from the spec's folder, for the path of something that is there."""
     there = os.path.exists(source)  # noqa: PTH110  # `Path.exists` raises where a name is too long
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not there:

@@ -62,7 +62,7 @@ def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) 
     source = next(declared for declared in spec.benchmark if declared.id == benchmark.benchmark)
     return ScopeStatement(
         stated=spec.study.not_varied,
-        held=tuple(_held(findings, benchmark, model, source)),
+        held=tuple(_held_fixed(findings, benchmark, model, source)),
         observed=(*_left_out(findings, source.id), *_idle(spec, benchmark, name)),
         made_with=dict(_made_with(findings, source)),
     )
@@ -73,7 +73,7 @@ def varied_axes(spec: Spec) -> dict[str, tuple[str, ...]]:
     return {axis.id: tuple(level.id for level in axis.level) for axis in spec.axis if len(axis.level) > 1}
 
 
-def _held(
+def _held_fixed(
     findings: Findings, benchmark: BenchmarkFinding, model: Model, source: Benchmark
 ) -> Iterator[HeldFixed]:
     """Everything that the field has to name and that this grid holds at one value, with the value."""
@@ -207,7 +207,7 @@ def verdict(deck: CardDeck) -> tuple[str, ...]:
     """What the cards say, a sentence each, the first the most important: whose order depends on the
     configuration, how far scores move, and what of that is more than a fact about these items."""
     pairs = comparisons(deck.cards)
-    return (*_order(deck, pairs), *_movement(deck.cards), *_beyond(deck, pairs), *_interim(deck))
+    return (*_order(deck, pairs), *_movement(deck.cards), *_claims_beyond(deck, pairs), *_interim(deck))
 
 
 def comparisons(cards: Sequence[Card]) -> list[CardPair]:
@@ -275,7 +275,7 @@ def _movement(cards: Sequence[Card]) -> Iterator[str]:
         )
 
 
-def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
+def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     """What is claimed for other items, by strength; that nothing is, where nothing is."""
     if not pairs or not deck.complete:
         return
@@ -294,7 +294,7 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
             claimed.append(f"{words} is {' and '.join(strengths)}")
     if claimed:
         text = "; ".join(claimed)
-        rest = " The other comparisons are counts on these items." if _some_descriptive(pairs) else ""
+        rest = " The other comparisons are counts on these items." if _any_descriptive(pairs) else ""
         yield f"For other items of the same kind, {text}.{rest}"
     else:
         yield (
@@ -303,7 +303,7 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         )
 
 
-def _some_descriptive(pairs: Sequence[CardPair]) -> bool:
+def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
     return any(not (pair.row.certified or pair.row.supported) for pair in pairs)
 
 

@@ -106,7 +106,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
-        between=tuple(map(_between, analysis.between)),
+        between=tuple(map(_model_comparison, analysis.between)),
     )
 
 
@@ -123,7 +123,7 @@ def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     )
 
 
-def _between(between: ModelComparison) -> BetweenRow:
+def _model_comparison(between: ModelComparison) -> BetweenRow:
     one, other = between.dispersion_a, between.dispersion_b
     return BetweenRow.of(
         between,

@@ -240,7 +240,7 @@ class _Documents:
                 if row.added and a is not None and a is not ABSENT:
                     return False
                 both = f"{name} {'.'.join(path)}: {brief(a, 40)}, here {brief(b, 40)}"
-                self.changed.setdefault(place, []).append((_apart(a, b), both))
+                self.changed.setdefault(place, []).append((_distance(a, b), both))
                 self.pairs |= _printed(a, b)
                 return True
         return False
@@ -330,10 +330,10 @@ def install(version: str) -> str:
     return f"`pip install 'gridc=={version}'`"
 
 
-def _apart(a: Any, b: Any) -> float:
-    """How far two values are apart; of what is no number, not at all."""
+def _distance(a: Any, b: Any) -> float:
+    """How far two values are apart; of what is not a number, not at all."""
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        return max(map(_apart, a, b), default=0.0)
+        return max(map(_distance, a, b), default=0.0)
     numbers = all(isinstance(each, int | float) for each in (a, b))
     return float(abs(a - b)) if numbers else 0.0
 
@@ -421,12 +421,12 @@ def _quoted(passage: str) -> str:
 def _passages(name: str, text: str) -> list[str]:
     """The rows, lines and paragraphs of a document, as plain text."""
     if name.endswith((".html", ".svg")):
-        text = _plain(" ".join(text.split()))
+        text = _page_text(" ".join(text.split()))
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
     return [" ".join(line.split()) for line in _UNSEEN.sub("", plain).splitlines() if line.strip()]
 
 
-def _plain(page: str) -> str:
+def _page_text(page: str) -> str:
     """The text of HTML, a line for each block and row, and for each text that an attribute shows. Only what
     stands alone between the tags of a style or script is left out."""
     parts: list[str] = []

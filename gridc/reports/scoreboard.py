@@ -129,11 +129,13 @@ def _model(
         min(measured, default=None),
         max(measured, default=None),
         len(measured),
-        dict(_hidden(rates, place)),
+        dict(_cancelling_rates(rates, place)),
     )
 
 
-def _hidden(rates: Sequence[RateFinding], place: tuple[str, str]) -> Iterator[tuple[str, RateValue]]:
+def _cancelling_rates(
+    rates: Sequence[RateFinding], place: tuple[str, str]
+) -> Iterator[tuple[str, RateValue]]:
     """The errors that cancel in a score."""
     for rate in rates:
         if rate_kind(rate.name).beside_score and place in rate.values:

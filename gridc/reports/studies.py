@@ -192,14 +192,14 @@ def _items_differ(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
     for name in (benchmark for benchmark in a if benchmark in b):
         for part in ("items", "exemplars", "variants"):
             one, other = (side[name].get(part, {}) for side in (a, b))
-            if any(_unlike(one[order], other[order]) for order in one if order in other):
+            if any(_digests_differ(one[order], other[order]) for order in one if order in other):
                 yield f"inputs.benchmarks[{name}].{part}"
 
 
-def _unlike(one: Any, other: Any) -> bool:
+def _digests_differ(one: Any, other: Any) -> bool:
     """Whether two digests differ in what both have."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return any(_unlike(one[key], other[key]) for key in one if key in other)
+        return any(_digests_differ(one[key], other[key]) for key in one if key in other)
     return bool(one != other)
 
 

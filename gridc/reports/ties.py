@@ -145,7 +145,7 @@ def _read(stated: AnchorRecord) -> Anchor:
 
 
 def _date(text: str | None) -> str | None:
-    """A date with its zone, as gridc writes one; what a forger wrote instead is no date."""
+    """A date with its zone, as gridc writes one; what a forger wrote instead is not a date."""
     try:
         return text if text and datetime.fromisoformat(text).tzinfo else None
     except ValueError:

@@ -353,12 +353,12 @@ def of_calls(store: Store, stamp: str, records: CallRecords) -> Iterator[Diagnos
         if digest_bytes(content.encode()) != identifier:
             yield Diagnostic("GC703", f"prompt {identifier[:12]} has been changed")
     for call in store.calls_to_check(stamp, records):
-        for part in _wrong(call):
+        for part in _changed_parts(call):
             where = store.whereabouts(stamp, call.id)
             yield Diagnostic("GC703", f"the {part} of call {call.id[:12]} ({where}) has been changed")
 
 
-def _wrong(call: CheckedCall) -> Iterator[str]:
+def _changed_parts(call: CheckedCall) -> Iterator[str]:
     if digest_bytes(call.request.encode()) != call.id:
         yield "request"
     else:
@@ -388,7 +388,7 @@ def of_plan(
         key = store.key_of(table)
         stored = {tuple(row[name] for name in key): row for row in store.rows_of(table, plan.study_digest)}
         if not stored and (
-            _begun_by(store, plan.study_digest).startswith(WITHOUT_QUESTIONS)
+            _recorded_version(store, plan.study_digest).startswith(WITHOUT_QUESTIONS)
             if table == "question"
             else not columns
         ):
@@ -418,7 +418,7 @@ WITHOUT_QUESTIONS = "0.1."
 """How the versions begin of which some wrote no row into `question`."""
 
 
-def _begun_by(store: Store, stamp: str) -> str:
+def _recorded_version(store: Store, stamp: str) -> str:
     """The version that the first event which names one says; empty where none does."""
     events = (event.body for event in store.events() if event.body.stamp == stamp)
     return next((body.gridc for body in events if isinstance(body, RunStarted | InterimLook)), "")

@@ -20,7 +20,7 @@ from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic
-from gridc.runtime.blinding import JUDGING, blind, draw_sheet, hides, judged, order_seed
+from gridc.runtime.blinding import JUDGING, blind, draw_sheet, is_blinded, judged, order_seed
 from gridc.runtime.store.digests import CellResults
 from gridc.runtime.store.events import Event, Locked, Merged, Sealed, Unblinded
 from gridc.runtime.store.reader import CheckedSample
@@ -38,7 +38,7 @@ def of_samples(
     for cell in sorted(plan.cells(), key=attrgetter("key")):
         key, last, scored = cell.key, "", dict[tuple[str, ...], _Outcome]()
         refused = METHODS[cell.setting.method].scored and plan.study.scorers.refused(cell.setting.scorer)
-        for where, sample, stored in _abreast(
+        for where, sample, stored in _side_by_side(
             plan.samples(cell, by_id=True), store.samples_of(plan.study_digest, key)
         ):
             if stored is None:
@@ -93,7 +93,7 @@ def unscored_here(plan: Plan) -> list[str]:
     ]
 
 
-def _abreast(
+def _side_by_side(
     planned: Iterator[PlannedSample], stored: Iterator[CheckedSample]
 ) -> Iterator[tuple[tuple[str, int], PlannedSample | None, CheckedSample | None]]:
     """(item, replicate) in order with the sample of the plan and that of the store, and None for one that a
@@ -149,7 +149,7 @@ def of_dates(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
     """Replies of judges are dated between seal and lock, those that a merge took behind the seal of the other
     store. A clock that was set back can do the same."""
     first, last = store.judged_between(plan.study_digest)
-    if not hides(plan) or first is None or last is None:
+    if not is_blinded(plan) or first is None or last is None:
         return
     sealed, locked = (_first(chain, kind) for kind in (Sealed, Locked))
     elsewhere = [event.body.sealed for event in chain if isinstance(event.body, Merged) and event.body.sealed]
@@ -231,7 +231,7 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
     for about in abouts:
         if about not in locked and about != JUDGING and store.labels(plan.study_digest, about):
             yield Diagnostic("GC713", f"{about}: there are labels, and no event locks them")
-    if hides(plan) and store.judged_scores(plan.study_digest) and not _opened(chain):
+    if is_blinded(plan) and store.judged_scores(plan.study_digest) and not _opened(chain):
         yield Diagnostic("GC713", "responses are scored by their labels, and no event opens the map")
 
 

@@ -327,6 +327,6 @@ def judging_state(plan: Plan, store: Store) -> JudgingState | None:
     return None if given is None else judged_by(plan.study, given, store.answer_to)
 
 
-def hides(plan: Plan) -> bool:
+def is_blinded(plan: Plan) -> bool:
     """Whether the study blinds its judges."""
     return any(judge.blinding is not None for judge in plan.study.spec.declared_judges)

@@ -19,7 +19,7 @@ from gridc.runtime.blinding import (
     about_sheet,
     blind,
     draw_sheet,
-    hides,
+    is_blinded,
     judged,
     order_seed,
     responses,
@@ -111,7 +111,7 @@ def waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
     given = responses(plan, store)
     if given is None:
         return
-    if hides(plan):
+    if is_blinded(plan):
         places = begin_blinding(plan, store)
         by_key = {response.key: response for response in given}
         given = [by_key[places.places[response.uuid]] for response in places.responses]
@@ -160,7 +160,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage
 def close(plan: Plan, store: Writer, state: JudgingState, score: Callable[[], None]) -> None:
     """Lock the labels, open the map, and score: in this order, so that no label can follow a score, and what
     is scored is known by its condition only then."""
-    if hides(plan):
+    if is_blinded(plan):
         stamp = plan.study_digest
         lock_labels(store, stamp, store.judgements_digest(stamp), len(state.rulings))
         unblind(store, begin_blinding(plan, store), stamp)

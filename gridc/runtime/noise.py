@@ -53,7 +53,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     """Answer a sample of a stage's calls once more; a turn each time that the engine has to wait. Returns the
     body of a `noise` event: how many generated texts and how many rankings were repeated, how many changed,
     how far log-likelihoods moved (nats), and how many outcomes of samples changed with them. What is left of
-    the sample's size goes to calls that are drawn anew, if there are any."""
+    the sample's size goes to calls that are drawn again, if there are any."""
     engine, number = stage.engine, plan.study.spec.engine.noise_sample
     if not isinstance(engine, PaidEngine):
         chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise")
@@ -62,13 +62,13 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise", engine.repeats)
     shapes = yield from _asked_again(plan, store, stage, engine, chosen)
     body = compared(plan, store, chosen, shapes)
-    anew = drawn(
+    redrawn = drawn(
         plan, store, stage.identity, stage.precision, number - len(chosen), "draws",
         lambda call: not engine.repeats(call),
     )  # fmt: skip
-    if anew:
-        again = yield from repeated(stage.engine, store, [anew])
-        moved = compared(plan, store, anew, {ASKED_AGAIN: again})
+    if redrawn:
+        again = yield from repeated(stage.engine, store, [redrawn])
+        moved = compared(plan, store, redrawn, {ASKED_AGAIN: again})
         body["spread"] = DrawSpread(**{name: moved[name] for name in DrawSpread.model_fields})
     return body
 
@@ -161,10 +161,10 @@ def compared(
             was = earned(key, item, given)
             changed = set()
             for shape, content in after.items():
-                anew = [
+                redrawn = [
                     content if step == name else answer for step, answer in zip(steps, given, strict=True)
                 ]
-                if earned(key, item, anew) != was:
+                if earned(key, item, redrawn) != was:
                     changed.add(shape)
             outcomes.append(changed)
     every_move = [move for moves in moved.values() for move in moves]

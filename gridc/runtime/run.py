@@ -216,7 +216,7 @@ def _preparing(plan: Plan, model: str) -> str:
     return "loading, and proving how it is computed" if local else "connecting"
 
 
-def _announced(open_engine: Open, watch: Watch) -> Open:
+def _announcing(open_engine: Open, watch: Watch) -> Open:
     """Opens engines and says so: their libraries take seconds to load, and every prompt is tokenized next."""
 
     def opens(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
@@ -259,7 +259,7 @@ def run(
         def say(model: str, sentence: str) -> None:
             watch(RunStep(model, 0, 0, sentence, found=True))
 
-        announced = _announced(open_engine, watch)
+        announced = _announcing(open_engine, watch)
         opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
         stages = open_stages(plan, store, shard, opens, say)
         start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
@@ -340,7 +340,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
                 texts = tuple(parameters.get("continuations", ()))
                 key = (request.prompt, texts, parameters.get("seam"), parameters.get("max_tokens"))
                 calls.setdefault(key, Call(str(len(calls)), request.kind, request.prompt, parameters))
-    opens = _announced(open_engine, watch)
+    opens = _announcing(open_engine, watch)
     for (name, precision), calls in wanted.items():
         with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
             engine.batches(list(calls.values()))
@@ -528,13 +528,13 @@ def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
             twice = score(cell.setting, items[item], answers, scorers=again)
         if twice != outcome:
             name = cell.setting.scorer and cell.setting.scorer.function
-            given = " and ".join(_given(each) for each in (outcome, twice))
+            given = " and ".join(_outcome_words(each) for each in (outcome, twice))
             message = f"`{name}` gives {given} for one answer to item {item}"
             help = "a function may not draw numbers, read a clock or keep anything from call to call"
             raise UnavailableError([Diagnostic("GC669", message, help=help)])
 
 
-def _given(outcome: Outcome) -> str:
+def _outcome_words(outcome: Outcome) -> str:
     """What a function gave, in short."""
     if outcome.choice is None:
         return "nothing"

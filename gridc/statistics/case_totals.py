@@ -148,7 +148,7 @@ def case_table(
     return CaseTable(kinds[:, :count], kinds[:, count:], np.bincount(of_case))
 
 
-def nothing(count: int) -> CaseTotals:
+def no_rows(count: int) -> CaseTotals:
     """The totals of no rows, in `count` patterns."""
     none, square = np.zeros(count), np.zeros((count, count))
     return CaseTotals(
@@ -260,12 +260,12 @@ def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]]
     for factor in factors:
         for level in factor.levels[1:]:
             columns.append(((factor.name, level),))
-            parts.append(_is(factor, level))
+            parts.append(_is_level(factor, level))
     for first, second in interactions:
         one, two = by_name[first], by_name[second]
         for a, b in product(one.levels[1:], two.levels[1:]):
             columns.append(((first, a), (second, b)))
-            parts.append(_is(one, a) * _is(two, b))
+            parts.append(_is_level(one, a) * _is_level(two, b))
     return DesignMatrix(tuple(columns), np.column_stack(parts))
 
 
@@ -276,7 +276,7 @@ def scored(design: DesignMatrix, name: str, scores: ArrayLike) -> DesignMatrix:
     )
 
 
-def _is(of: Factor, level: str) -> Floats:
+def _is_level(of: Factor, level: str) -> Floats:
     flags: Floats = (of.codes == of.levels.index(level)).astype(np.float64)
     return flags
 

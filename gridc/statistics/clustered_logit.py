@@ -258,7 +258,7 @@ def _maximise(x: Floats, n: Floats, s: Floats) -> Floats:
             step = np.linalg.solve(information, gradient[moving][..., None])[..., 0]
         except np.linalg.LinAlgError:
             raise NotEstimable("collinear", "a covariate has no row left") from None
-        beta[going] = _climbed(x, n[going], s[going], beta[going], step, eta[moving])
+        beta[going] = _halved_step(x, n[going], s[going], beta[going], step, eta[moving])
     mu = _means(beta @ x.T)
     resting = np.abs((s - n * mu) @ x).max(axis=1) <= flat
     near = (((s <= 0) & (mu < EXTREME)) | ((s >= n) & (mu > 1 - EXTREME))).any(axis=1)
@@ -272,7 +272,7 @@ def _maximise(x: Floats, n: Floats, s: Floats) -> Floats:
     return beta
 
 
-def _climbed(x: Floats, n: Floats, s: Floats, beta: Floats, step: Floats, eta: Floats) -> Floats:
+def _halved_step(x: Floats, n: Floats, s: Floats, beta: Floats, step: Floats, eta: Floats) -> Floats:
     """`beta` + `step`, each step halved until it does not lower the likelihood."""
     floor = _log_likelihood(n, s, eta)
     floor = floor - 1e-12 * np.abs(floor)
@@ -322,7 +322,7 @@ def effective_number(sizes: ArrayLike) -> float:
     return float(n.sum() ** 2 / max((n**2).sum(), 1.0))
 
 
-def enough(effective: float) -> bool:
+def enough_cases(effective: float) -> bool:
     """Whether so many cases, by their effective number, are so many that a test holds its level."""
     return effective >= FLOOR * (1 - 1e-9)
 
@@ -340,7 +340,7 @@ class Spread:
     @property
     def enough(self) -> bool:
         """Whether they are so many that a test holds its level."""
-        return enough(self.effective)
+        return enough_cases(self.effective)
 
 
 @dataclass(frozen=True, slots=True)

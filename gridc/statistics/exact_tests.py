@@ -71,13 +71,13 @@ PairTest = Literal["mcnemar", "betting"]
 def upper_tails(n: int) -> tuple[float, ...]:
     """P(Bin(n, 1/2) >= b) for b = 0 .. n + 1, from whole numbers, each rounded once."""
     tails, held, whole = [0.0], 0, 1 << n
-    for ways in _ways(n):
+    for ways in _binomials(n):
         held += ways
         tails.append(held / whole)
     return tuple(reversed(tails))
 
 
-def _ways(n: int) -> list[int]:
+def _binomials(n: int) -> list[int]:
     """The binomial coefficients of n, which read the same from both ends."""
     half = [1]
     for k in range(1, n // 2 + 1):

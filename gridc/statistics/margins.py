@@ -66,7 +66,7 @@ def paired_above(items: int, gained: int, lost: int, bound: float) -> float:
     lattice = _lattice(items)
     place = min(ceil(round(bound * lattice, 9)), lattice - 1)
     p = _largest(items, gained, lost, place, round(bound, 12))
-    return max(p, _below(items, gained, lost, place - 1, p))
+    return max(p, _largest_p_below(items, gained, lost, place - 1, p))
 
 
 def paired_lower_limit(items: int, gained: int, lost: int, alpha: float) -> float:
@@ -120,7 +120,7 @@ def _lattice(items: int) -> int:
     return 200 if items < COARSE else 1000
 
 
-def _below(items: int, gained: int, lost: int, place: int, p: float) -> float:
+def _largest_p_below(items: int, gained: int, lost: int, place: int, p: float) -> float:
     """The largest p at bounds on the lattice from `place` downwards."""
     lattice, largest = _lattice(items), p
     for at in range(place, -lattice, -1):
@@ -233,7 +233,7 @@ def above(units: CaseTable, level: int, reference: int, bound: float, largest: f
 def _mean_above(units: CaseTable, level: int, reference: int, bound: float, largest: float) -> float:
     """The same of units of any kind, by Gaffke's test."""
     totals = units.cases @ units.rows
-    values, lowest = _moved(units.rows, units.sums, totals, level, reference, bound, largest)
+    values, lowest = _unit_moves(units.rows, units.sums, totals, level, reference, bound, largest)
     return LEAST if lowest >= 0 else mean_above_zero(np.repeat(values, units.cases), lowest)
 
 
@@ -264,7 +264,7 @@ def above_in_each(
         gained, lost = (np.asarray(studies @ (moved == way), np.float64).round() for way in (1, -1))
         shown = paired_shown(items, gained.astype(np.int64), lost.astype(np.int64), bound, alpha)
         return allowed & shown
-    values, lowest = _moved(rows, sums, totals, level, reference, bound, largest)
+    values, lowest = _unit_moves(rows, sums, totals, level, reference, bound, largest)
     flags: Flags = allowed & (means_above_zero(values, studies, lowest, alpha) <= alpha)
     return flags
 
@@ -280,7 +280,7 @@ def _items(units: CaseTable, level: int, reference: int) -> tuple[int, int, int]
     return items, int(cases[moved > 0].sum()), int(cases[moved < 0].sum())
 
 
-def _moved(
+def _unit_moves(
     rows: Floats, sums: Floats, totals: Floats, level: int, reference: int, bound: float, largest: float
 ) -> tuple[Floats, float]:
     """How far units of each kind move the difference beyond the bound, (F,), and the least that one could."""

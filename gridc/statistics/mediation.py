@@ -208,7 +208,7 @@ def between_arms(
     totals = unit_totals(units, columns)
 
     def slope(sums: Floats) -> Floats:
-        return _over(sums[:, 3], sums[:, 4])
+        return _quotient(sums[:, 3], sums[:, 4])
 
     return _effect(change, units, totals, slope, totals[:, 4])
 
@@ -227,7 +227,7 @@ def within_arm(change: Floats, lost: Floats, groups: Whole, units: Whole) -> Med
         with np.errstate(divide="ignore", invalid="ignore"):
             above = np.where(n > 0, gy - g * y / n, 0.0).sum(axis=1)
             below = np.where(n > 0, gg - g * g / n, 0.0).sum(axis=1)
-        return _over(above, below)
+        return _quotient(above, below)
 
     size = np.maximum(member.sum(axis=0), 1)
     away = lost - ((lost[:, None] * member).sum(axis=0) / size)[groups]
@@ -250,7 +250,7 @@ def _effect(change: Floats, units: Whole, totals: Floats, slope: OfTotals, infor
     )
 
 
-def _over(above: Floats, below: Floats) -> Floats:
+def _quotient(above: Floats, below: Floats) -> Floats:
     """The quotient, where what is below is more than rounding."""
     value: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 1e-9)
     return value

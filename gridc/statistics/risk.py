@@ -32,7 +32,7 @@ from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.bounded_means import against_zero, contrast
 from gridc.statistics.case_totals import CaseTable, distinct, numbered
-from gridc.statistics.clustered_logit import effective_number, enough
+from gridc.statistics.clustered_logit import effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.unit_intervals import CARRIERS, Ends, carriers, gap, share, share_ratio, tail_of
@@ -105,7 +105,11 @@ def rate_difference(
     moved = theirs / others.sum() - theirs.sum() / others.sum() ** 2 * others
     moved -= points / rows.sum() - points.sum() / rows.sum() ** 2 * rows
     found = None
-    if enough(effective_number(rows)) and enough(effective_number(others)) and carriers(moved) >= CARRIERS:
+    if (
+        enough_cases(effective_number(rows))
+        and enough_cases(effective_number(others))
+        and carriers(moved) >= CARRIERS
+    ):
         found = gap(totals).interval
     found = found or margins.mean_limits(units, level, reference, (1 - LEVEL) / 2)
     if tested is None or found is None:

@@ -6,7 +6,7 @@ exact then, whatever is compared. Where the models only agree on average, studen
 units grow (Romano 1990), but slowly where differences are skewed: of units of which ten, on average, lose all
 and the others gain a little, they claim a direction in .09. So Student's t is freed of the skewness that the
 units show (Hall 1992, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54), under every
-flip anew. What no unit shows, it cannot know: where three units, on average, lose all, none does in one of
+flip again. What no unit shows, it cannot know: where three units, on average, lose all, none does in one of
 twenty studies. So where fewer than `SEEN` units go against a claim, Gaffke's test (`bounded_means`), which
 needs to see none, has to agree. That does not make up for kinds that were not drawn: where 30 units earn
 nearly all and one in forty loses all, names are supported that are not there in .4 of studies
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.bounded_means import mean_above_zero
-from gridc.statistics.clustered_logit import effective_number, enough
+from gridc.statistics.clustered_logit import effective_number, enough_cases
 from gridc.statistics.reproducibility import digits
 
 Signs = NDArray[np.int8]
@@ -43,7 +43,7 @@ def can_support(sizes: ArrayLike) -> bool:
     """Whether units of these sizes, in items, are enough for the tests here: single items, or 20 effective
     units (`clustered_logit.FLOOR`)."""
     items = np.asarray(sizes)
-    return bool((items == 1).all()) or enough(effective_number(items))
+    return bool((items == 1).all()) or enough_cases(effective_number(items))
 
 
 def flips(units: int, number: int, seed: int) -> Signs:

@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.bounded_means import mean_above_zero
-from gridc.statistics.clustered_logit import FLOOR, effective_number, enough
+from gridc.statistics.clustered_logit import FLOOR, effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import decimals, digits
 
@@ -185,7 +185,7 @@ def share(totals: Floats) -> UnitEstimate:
     totals, found = _counted(totals, totals[:, 0])
     if found.no_interval and found.value not in (0, 1):
         return found
-    return _with(replace(found, no_interval=""), SHARE, *_share(totals[:, 0], totals[:, 1]))
+    return _with_interval(replace(found, no_interval=""), SHARE, *_share(totals[:, 0], totals[:, 1]))
 
 
 def change(totals: Floats) -> UnitEstimate:
@@ -199,8 +199,8 @@ def change(totals: Floats) -> UnitEstimate:
     if carriers(gained - lost - value * rows) < CARRIERS:
         # (1 + change) / 2 is a share.
         low, high = (2 * end - 1 for end in _gaffke(rows, (rows + gained - lost) / 2))
-        return _with(found, "Gaffke's limits", low, high)
-    return _with(found, DIFFERENCE, *_mover((rows, gained), (rows, lost), lambda rate: rate))
+        return _with_interval(found, "Gaffke's limits", low, high)
+    return _with_interval(found, DIFFERENCE, *_mover((rows, gained), (rows, lost), lambda rate: rate))
 
 
 def gap(totals: Floats) -> UnitEstimate:
@@ -210,13 +210,13 @@ def gap(totals: Floats) -> UnitEstimate:
     totals, found = _counted(
         totals,
         one[:, 0] + other[:, 0],
-        lambda sums: _over(sums[:, 3], sums[:, 2]) - _over(sums[:, 1], sums[:, 0]),
+        lambda sums: _quotient(sums[:, 3], sums[:, 2]) - _quotient(sums[:, 1], sums[:, 0]),
         (one[:, 0], other[:, 0]),
     )
     if found.no_interval:
         return found
     rows, points, others, theirs = totals.T
-    return _with(found, DIFFERENCE, *_mover((others, theirs), (rows, points), lambda rate: rate))
+    return _with_interval(found, DIFFERENCE, *_mover((others, theirs), (rows, points), lambda rate: rate))
 
 
 def share_ratio(totals: Floats) -> UnitEstimate:
@@ -225,7 +225,7 @@ def share_ratio(totals: Floats) -> UnitEstimate:
     totals, found = _counted(
         totals,
         totals[:, 0] + totals[:, 2],
-        lambda sums: _over(_over(sums[:, 1], sums[:, 0]), _over(sums[:, 3], sums[:, 2])),
+        lambda sums: _quotient(_quotient(sums[:, 1], sums[:, 0]), _quotient(sums[:, 3], sums[:, 2])),
         (totals[:, 0], totals[:, 2]),
     )
     if found.no_interval:
@@ -234,9 +234,9 @@ def share_ratio(totals: Floats) -> UnitEstimate:
     for n, y in ((rows, points), (others, theirs)):
         carried = carriers(y - y.sum() / n.sum() * n)
         if carried < CARRIERS:
-            return _withheld(found, carried, CARRIERS)
+            return _without_interval(found, carried, CARRIERS)
     low, high = _mover((rows, points), (others, theirs), lambda rate: log(max(rate, 1e-300)))
-    return _with(found, f"{DIFFERENCE}, of logarithms", exp(low), exp(high))
+    return _with_interval(found, f"{DIFFERENCE}, of logarithms", exp(low), exp(high))
 
 
 def mean(totals: Floats) -> UnitEstimate:
@@ -255,7 +255,7 @@ def smooth(
 
 def ratio(above: int, below: int) -> OfTotals:
     """One total over another."""
-    return lambda totals: _over(totals[:, above], totals[:, below])
+    return lambda totals: _quotient(totals[:, above], totals[:, below])
 
 
 def carriers(influences: Floats) -> float:
@@ -305,16 +305,16 @@ def _counted(
     if not np.isfinite(value):
         return totals[some], UnitEstimate(None, None, int(some.sum()), effective, "not determined")
     few = ""
-    if not enough(effective):
+    if not enough_cases(effective):
         few = f"worth {effective:.1f} equal units, and an interval needs {FLOOR:g}"
     return totals[some], UnitEstimate(digits(value), None, int(some.sum()), effective, few)
 
 
-def _with(found: UnitEstimate, method: str, low: float, high: float) -> UnitEstimate:
+def _with_interval(found: UnitEstimate, method: str, low: float, high: float) -> UnitEstimate:
     return replace(found, interval=(digits(low), digits(high)), method=method)
 
 
-def _withheld(found: UnitEstimate, carried: float, needed: float) -> UnitEstimate:
+def _without_interval(found: UnitEstimate, carried: float, needed: float) -> UnitEstimate:
     few = f"{carried:.1f} units carry the spread, and an interval needs {needed:.3g}"
     return replace(found, no_interval=few if carried else "nothing varies between units")
 
@@ -323,7 +323,7 @@ def share_limits(rows: Floats, points: Floats) -> Ends:
     """The limits of `share` by units' rows and points, (G,) each, some rows among them; of few units, or few
     that carry the spread, Gaffke's."""
     rows, points = rows[rows > 0], points[rows > 0]
-    low, high = _share(rows, points) if enough(effective_number(rows)) else _few(rows, points)
+    low, high = _share(rows, points) if enough_cases(effective_number(rows)) else _few(rows, points)
     return digits(low), digits(high)
 
 
@@ -399,7 +399,7 @@ def _smooth(
     influences = (count - 1) * (without.mean() - without)
     carried, needed = carriers(influences), least_carriers(count)
     if carried < needed:
-        return _withheld(found, carried, needed)
+        return _without_interval(found, carried, needed)
     t = _quantile(count - 1, (1 + LEVEL) / 2)
     error = sqrt(float((influences**2).sum()) / (count * (count - 1)))
     skewness = float((influences**3).mean() / (influences**2).mean() ** 1.5)
@@ -407,8 +407,10 @@ def _smooth(
     if logarithm:
         logs = np.log(without)
         half = t * sqrt((count - 1) / count * float(((logs - logs.mean()) ** 2).sum()))
-        return _with(found, MEAN, max(0.0, min(low, value * exp(-half))), max(high, value * exp(half)))
-    return _with(found, SMOOTH, min(low, value - t * error), max(high, value + t * error))
+        return _with_interval(
+            found, MEAN, max(0.0, min(low, value * exp(-half))), max(high, value * exp(half))
+        )
+    return _with_interval(found, SMOOTH, min(low, value - t * error), max(high, value + t * error))
 
 
 def _skewed(t: float, skewness: float, units: int) -> float:
@@ -418,7 +420,7 @@ def _skewed(t: float, skewness: float, units: int) -> float:
     return t if abs(a) < 1e-6 else 3 / a * (float(np.cbrt(1 + a * (t - a / 6))) - 1)
 
 
-def _over(above: Floats, below: Floats) -> Floats:
+def _quotient(above: Floats, below: Floats) -> Floats:
     value: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
     return value
 

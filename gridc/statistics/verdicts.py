@@ -324,8 +324,8 @@ def _table(planned: AskedItems, rise: int, fall: int) -> CaseTable:
                 # Every level, and every part of an interaction, has items of its own that change.
                 place = 0 if planned.doses else (block * planned.levels + level - 1) * (up + down)
                 after = stays.copy()
-                after[_some(np.flatnonzero(stays == 0), place, up)] = 1.0
-                after[_some(np.flatnonzero(stays == 1), place, down)] = 0.0
+                after[_cyclic_places(np.flatnonzero(stays == 0), place, up)] = 1.0
+                after[_cyclic_places(np.flatnonzero(stays == 1), place, down)] = 0.0
                 s[:, block, level] = np.bincount(order, after, minlength=units)
         rows.append((planned.answers[at] * n).reshape(units, width))
         sums.append((planned.answers[at] * s).reshape(units, width))
@@ -337,7 +337,7 @@ def _table(planned: AskedItems, rise: int, fall: int) -> CaseTable:
     return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases)
 
 
-def _some(places: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
+def _cyclic_places(places: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
     """So many of the places, from the `first` on and around their end."""
     count = min(count, len(places))
     return places[(first + np.arange(count)) % len(places)] if count else places[:0]

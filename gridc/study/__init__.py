@@ -78,7 +78,7 @@ def _ignore(*_: object) -> None:
     """A callback that does nothing."""
 
 
-def _no(what: "Consentable") -> bool:
+def _nobody_consents(what: "Consentable") -> bool:
     """Nobody is there to be asked."""
     return False
 
@@ -254,7 +254,16 @@ class OpenStudy:
         from gridc.study.running import run
 
         return run(
-            self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no, references, serve
+            self._place,
+            shard,
+            progress,
+            notify,
+            ray,
+            acknowledge,
+            allow,
+            ask or _nobody_consents,
+            references,
+            serve,
         )
 
     def merge(
@@ -336,7 +345,7 @@ class OpenStudy:
         items were asked, and how many there are; `notify`, `allow` and `ask` as in `run`."""
         from gridc.study.running import certify_until_decided
 
-        return certify_until_decided(self._place, progress, notify, allow, ask or _no)
+        return certify_until_decided(self._place, progress, notify, allow, ask or _nobody_consents)
 
     def audit_sample(self, responses: int = 100) -> "DrawnSheet":
         """Draw a blinded sheet of responses for people to label, and write it beside the store.
@@ -502,7 +511,7 @@ def certify(
     """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
     scorer that counts where a log has it; `options` are those of `LogOptions`.
 
-    Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
+    Raises `FileError` for what is not a log, or wrong in one, and `UsageError` for a name that no log has.
     """
     from gridc.study.recorded import certify
 

@@ -24,8 +24,8 @@ class FormattedSpec:
 
 
 def format_spec(place: Place, check: bool) -> FormattedSpec:
-    """Write the spec anew; with `check` only say what would be written. Raises `SpecError` for a text that is
-    no TOML."""
+    """Write the spec again; with `check` only say what would be written. Raises `SpecError` for a text that
+    is no TOML."""
     source = read(place.spec)
     text = formatted(source.text)
     blocks = SequenceMatcher(None, source.text.splitlines(), text.splitlines(), False).get_opcodes()

@@ -293,7 +293,7 @@ def findings(place: Place) -> FindingsReport:
     """What the store shows now. Nothing is written, so that this look is not recorded."""
     compiled, lock, _ = place.reconciled()
     with Store.open(place.store(compiled)) as store:
-        return _documented(_found(place, compiled, lock, store))
+        return _documented(_findings(place, compiled, lock, store))
 
 
 def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
@@ -305,7 +305,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
             conclude(plan, store, store.progress(plan.study_digest).answered)
-        findings = _found(place, compiled, lock, store, (ATTRIBUTION,) if attribution else ())
+        findings = _findings(place, compiled, lock, store, (ATTRIBUTION,) if attribution else ())
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
         noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
@@ -482,7 +482,7 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     return cards, "store"
 
 
-def _found(
+def _findings(
     place: Place,
     compiled: Compiled,
     lock: Lock,

@@ -30,7 +30,7 @@ from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.run import RunResult, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.events import Witnessed
-from gridc.runtime.store.opening import begun
+from gridc.runtime.store.opening import has_tables
 from gridc.runtime.store.reader import AnswerWork, ModelPace, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.models import engine_kind
@@ -65,7 +65,7 @@ def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[
     checked = place.checked()
     for line in consent.sentences(checked.spec, checked.references.scorers.values()):
         notify(line)
-    if begun(place.store(checked)):
+    if has_tables(place.store(checked)):
         return lambda compiled: _resumed(place, compiled, allow, ask)
     given = _required(place, checked, allow, ask)
     return lambda compiled: given

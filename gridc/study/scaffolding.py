@@ -127,7 +127,9 @@ def _messages(number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
     if listed is None:
         texts = [text for text in (_named(row, "system"), _named(row, "user")) if text is not None]
     elif isinstance(listed, list):
-        texts = [_said(each.get("content")) if isinstance(each, dict) else _last(each) for each in listed]
+        texts = [
+            _message_text(each.get("content")) if isinstance(each, dict) else _last(each) for each in listed
+        ]
     else:
         texts = [None]
     if not texts or not all(isinstance(text, str) for text in texts):
@@ -136,7 +138,7 @@ def _messages(number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _said(content: Any) -> Any:
+def _message_text(content: Any) -> Any:
     """The text of a message, which may be in blocks."""
     if not isinstance(content, list):
         return content

@@ -21,7 +21,7 @@ from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
 from gridc.compiler.lowering.calls import AnswerLookup, PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.oracle_hazards import tried, with_best_right
+from gridc.compiler.preflight.oracle_hazards import trial_setting, with_best_right
 from gridc.compiler.preflight.oracles import replies
 from gridc.diagnostics.errors import Diagnostic, GridcError, SpecError, UsageError
 from gridc.runtime.store.store import Store
@@ -531,14 +531,14 @@ def stated(setting: Setting) -> dict[str, Any]:
     """The keys of a setting that matter and are not at their default, and the method and the prompt."""
     effective = setting.effective()
     values = {key: getattr(effective, key) for key in KEYS}
-    return {key: _plain(value) for key, value in values.items() if value != DEFAULTS.get(key, object())}
+    return {key: _json_value(value) for key, value in values.items() if value != DEFAULTS.get(key, object())}
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value
+    return [_json_value(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _shared(prompt: Prompt, others: Sequence[Prompt]) -> Iterator[int]:
@@ -569,7 +569,7 @@ def _scaffold(cell: Cell, sample: PlannedSample) -> ShownScaffold | None:
 def _oracles(cell: Cell, sample: PlannedSample) -> tuple[ShownReply, ...]:
     """What the synthetic responders answer, tried as `validate --check` tries them."""
     shown = []
-    for reply in replies(tried(cell.setting), with_best_right(sample, cell.setting.scores)):
+    for reply in replies(trial_setting(cell.setting), with_best_right(sample, cell.setting.scores)):
         evidence = {} if reply.outcome is None else reply.outcome.evidence
         rule = evidence.get("rule") or evidence.get("unread")
         choice = None if reply.outcome is None else reply.outcome.choice

@@ -113,8 +113,8 @@ class StampDeviations:
 
 
 def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
-    """Fix the spec and every input under one digest. What a run would refuse and only another spec can mend
-    is refused here. Raises `StampError` over a lock that differs, unless it may be superseded."""
+    """Fix the spec and every input under one digest. What a run would refuse and only another spec can
+    correct is refused here. Raises `StampError` over a lock that differs, unless it may be superseded."""
     watch(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
     watch(RunStep("", 0, 0, "trying the instrument"))

@@ -84,7 +84,7 @@ class PairTotal:
 @lru_cache(maxsize=1024)
 def total(study: StoredStudy, benchmark: str, a: str, b: str) -> PairTotal:
     """Counted over the configurations that every model runs: the envelope."""
-    gaps = [_gap(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
+    gaps = [_gap(one, other) for one, other in _shared_cells(study, benchmark, a, b) if one.shared]
     return PairTotal(
         a, b,
         sum(gap is not None and gap > 0 for gap in gaps),
@@ -97,7 +97,7 @@ def total(study: StoredStudy, benchmark: str, a: str, b: str) -> PairTotal:
 @lru_cache(maxsize=64)
 def largest(study: StoredStudy, benchmark: str, pairs: tuple[tuple[str, str], ...]) -> float:
     """The largest gap of these pairs, in points of a hundred: one colour scale serves all of them."""
-    gaps = [_gap(*both) for a, b in pairs for both in _both(study, benchmark, a, b)]
+    gaps = [_gap(*both) for a, b in pairs for both in _shared_cells(study, benchmark, a, b)]
     return max((abs(float(gap)) for gap in gaps if gap is not None), default=0.0) or 1.0
 
 
@@ -110,7 +110,7 @@ def flip_surface(
     path: Callable[[StoredCell, StoredCell], str],
 ) -> Surface:
     """The surface of a pair; `path` says where a square leads."""
-    both = [(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
+    both = [(one, other) for one, other in _shared_cells(study, benchmark, a, b) if one.shared]
     measured = [(gap, one.id) for one, other in both if (gap := _gap(one, other)) is not None]
     ends = {
         identifier
@@ -155,7 +155,7 @@ def score_surface(
     return _laid_out(cells, squares, model, "", (len(cells) - missing, 0, 0, missing))
 
 
-def _both(study: StoredStudy, benchmark: str, a: str, b: str) -> list[tuple[StoredCell, StoredCell]]:
+def _shared_cells(study: StoredStudy, benchmark: str, a: str, b: str) -> list[tuple[StoredCell, StoredCell]]:
     """The cells of two models under the configurations that both run."""
     ones = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
     others = [study.at(b, benchmark, cell.configuration) for cell in ones]
@@ -221,7 +221,7 @@ class StatedCurves:
     _found: Sequence[CurveFinding] = field(default=(), init=False)
 
     def of(self, study: StoredStudy) -> Sequence[CurveFinding]:
-        """What they come to. The samples of a study are counted anew when its store has changed."""
+        """What they come to. The samples of a study are counted again when its store has changed."""
         if self._about is not study:
             self._found, self._about = self.run(), study
         return self._found

@@ -3,7 +3,7 @@
 A value that is not one of a filter's own is refused (GC615) and not passed over, so that no link shows more
 than it says.
 
-A page begins behind the last row of the page before it (keyset paging), and goes cell by cell through the
+A page begins after the last row of the page before it (keyset paging), and goes cell by cell through the
 primary key of `sample`, past cells that hold nothing of what is asked for. It ends when it is full, or when
 its time is over: then the list goes on from the place that it reached.
 """

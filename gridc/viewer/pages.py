@@ -26,7 +26,7 @@ from gridc.viewer.lists import (
     read_filters,
     response,
 )
-from gridc.viewer.samples import SampleView, around, sample
+from gridc.viewer.samples import SampleView, neighbours, sample
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, pairs
 from gridc.viewer.view import Link, OpenStore, PageRequest, View, fill
 
@@ -107,7 +107,7 @@ def study_page(view: View) -> dict[str, Any]:
         roster = list(pairs(study, benchmark))
         drawn = roster[:3] if _small(study, benchmark) else []
         limit = largest(study, benchmark, tuple(roster[:100]))
-        models = [name for name in study.models if any(_of(study, benchmark, name))]
+        models = [name for name in study.models if any(_cells_of(study, benchmark, name))]
         sections.append(
             {
                 "benchmark": benchmark,
@@ -132,7 +132,7 @@ def surface_page(view: View) -> dict[str, Any]:
     """The surface of one pair, or the scores of one model."""
     study, benchmark = view.study, view.asked("benchmark")
     a, b = view.request.query.get("a", ""), view.request.query.get("b", "")
-    known = [name for name in study.models if any(_of(study, benchmark, name))]
+    known = [name for name in study.models if any(_cells_of(study, benchmark, name))]
     for name in (a, b):
         if name and name not in known:
             raise absent(f"`{name}` has no cell of `{benchmark}`")
@@ -242,7 +242,7 @@ def item_page(view: View) -> dict[str, Any]:
 def sample_page(view: View) -> dict[str, Any]:
     """One item asked once in a cell."""
     cell, item, replicate = view.cell(), view.asked("item"), view.replicate
-    before, after = around(view.moment, cell, item, replicate)
+    before, after = neighbours(view.moment, cell, item, replicate)
     return {
         "cell": cell,
         "sample": sample(view.moment, cell, item, replicate),
@@ -366,7 +366,7 @@ def _outcomes(moment: Moment, cell: StoredCell, item: str) -> tuple[tuple[int, i
     return tuple(rows)
 
 
-def _of(study: StoredStudy, benchmark: str, model: str) -> list[StoredCell]:
+def _cells_of(study: StoredStudy, benchmark: str, model: str) -> list[StoredCell]:
     return [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
 
 

@@ -278,7 +278,7 @@ def pretty(text: str | None) -> str | None:
     return text if document is None else json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True)
 
 
-def around(moment: Moment, cell: StoredCell, item: str, replicate: int) -> tuple[Any, Any]:
+def neighbours(moment: Moment, cell: StoredCell, item: str, replicate: int) -> tuple[Any, Any]:
     """(item, replicate) of the samples before and behind this one in its cell; None at an end."""
     before, after = (
         moment.row(

@@ -65,7 +65,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of what was found; `after` is the number of the text that the next page begins behind."""
+    """A page of what was found; `after` is the number of the text after which the next page begins."""
 
     hits: tuple[Hit, ...]
     after: int | None

@@ -21,7 +21,7 @@ from gridc.compiler.grid.configurations import ORDERS, setting_fields
 from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import UnmatchableAnswer
+from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates
 from gridc.compiler.instrument.points import ScorerError, Vote
@@ -128,7 +128,7 @@ class Bench:
         try:
             samples = list(self._asker.samples(cell))
             outcomes = {sample.item.id: list(self.outcomes(setting, sample)) for sample in samples}
-        except (SpecError, NoCandidates, UnmatchableAnswer, ScorerError):
+        except (SpecError, NoCandidates, Unmatchable, ScorerError):
             return None
         if setting.all_of is not None:
             outcomes = self.together(setting.all_of, samples, outcomes)

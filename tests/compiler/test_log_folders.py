@@ -1,4 +1,4 @@
-"""Folders of logs with other files in them: what is no log is listed, what is damaged is an error."""
+"""Folders of logs with other files in them: what is not a log is listed, what is damaged is an error."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def test_what_is_wrong_in_an_array_is_said_by_its_row(tmp_path: Path) -> None:
     assert (wrong.code, wrong.message, wrong.span) == ("GC672", "row 4: `score` is not a number: much", None)
     path.write_text(json.dumps([*ROWS, {"model": "b"}]))
     assert refused(path).message == "row 4: a row without `model` and `score`"
-    # An object is no table, whatever its keys.
+    # An object is not a table, whatever its keys.
     path.write_text(json.dumps(ROWS[0]))
     assert (refused(path).code, refused(path).message) == ("GC671", "not a log")
     path.write_text("[]")

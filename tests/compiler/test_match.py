@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import (
     COMPARISONS,
-    UnmatchableAnswer,
+    Unmatchable,
     numbers,
     read_answer,
     right_answers,
@@ -84,7 +84,7 @@ def test_the_responder_that_errs_is_wrong(kind: str, answers: tuple[str, ...]) -
 def test_a_right_answer_that_nothing_matches_is_refused(
     keys: dict[str, Any], answer: str, problem: str
 ) -> None:
-    with pytest.raises(UnmatchableAnswer, match=problem):
+    with pytest.raises(Unmatchable, match=problem):
         right_answers(match_of(keys), Item("a", "?", references=(answer,)))
 
 

@@ -99,7 +99,7 @@ MISTAKES = {
     "an image": (
         CONTAINS + 'image = "picture.png"\n',
         "GC101",
-        "texts alone: for pictures and sound use Inspect or VLMEvalKit",
+        "only texts: for pictures and sound use Inspect or VLMEvalKit",
         CONTAINS,
     ),
     "code that is to be run": (

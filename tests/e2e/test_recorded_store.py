@@ -170,7 +170,7 @@ def test_hostile_texts_and_scores_are_kept_as_text(tmp_path: Path) -> None:
 
 
 def test_names_that_read_alike_are_told_apart(tmp_path: Path) -> None:
-    """Models and benchmarks with a stroke, ids that end as ours do, a file whose name is no text."""
+    """Models and benchmarks with a stroke, ids that end as ours do, a file whose name is not a text."""
     rows = [
         "model,benchmark,item,question,score",
         "a/b,c,1,x,1",

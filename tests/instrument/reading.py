@@ -133,7 +133,7 @@ def _compared(setting: Setting, item: Item, responses: Sequence[str]) -> list[ob
             for response in responses
             for finish in ("stop", "length")
         ]
-    except matching.UnmatchableAnswer as error:
+    except matching.Unmatchable as error:
         return [type(error).__name__]
 
 
@@ -203,7 +203,7 @@ def _scores() -> list[object]:
         for choice in range(len(names or item.options)):
             try:
                 earned.append([points.points(scores, item, choice, names), scores.scale])
-            except points.UnscoredReading as error:
+            except points.Unscored as error:
                 earned.append(type(error).__name__)
     return earned
 

@@ -44,7 +44,7 @@ def traced(part: str) -> str:
     for remembering in (
         options.labels, phrases._Finder.of, score._remembered, sanitise._lettered,
         sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
-        matching._within,
+        matching._answer_pattern,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -275,14 +275,14 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("match:number", matching.WrittenNumber.equals, "/ 100", "* 100"),
         mutant("match:number", matching.WrittenNumber.equals, "<= within", "< within"),
         mutant("match:number", matching._value, "-value if negative", "value if negative"),
-        mutant("match:number", score._right, "(RIGHT,)", "(1 - RIGHT,)"),
+        mutant("match:number", score._right_choices, "(RIGHT,)", "(1 - RIGHT,)"),
         mutant("match:text", matching.normalised, ".casefold()", ""),
         mutant("match:text", matching._is_mark, '"PS"', '"P"'),
         mutant("match:text", matching.read_answer, "reversed(read)", "read"),
         mutant("match:contains", matching.read_answer, "not reading.right and", ""),
         mutant("match:exact", matching.read_answer, "begin is None", "False"),
         mutant("match:contains", matching._go_on, "_in_word(left) and", ""),
-        mutant("match:contains", matching._holds, "not begun and", ""),
+        mutant("match:contains", matching._answer_span, "not begun and", ""),
         mutant("match:contains", matching._unspaced, "any(", "not any("),
         mutant("method:first_token", score.earned, "int(choice in", "int(choice not in"),
         mutant("method:loglikelihood", score._rank, "max(values)", "min(values)"),
@@ -290,7 +290,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("method:loglikelihood", score._margin, "round(first - second, 6)", "round(second - first, 6)"),
         mutant("method:pair_likelihood", score._untied, "tied[earned.index(min(earned))]", "tied[0]"),
         mutant("method:refusal_keywords", readers.refusal_keywords, "opening + WINDOW", "WINDOW"),
-        mutant("method:refusal_keywords", score._right, "item.expected is None", "True"),
+        mutant("method:refusal_keywords", score._right_choices, "item.expected is None", "True"),
         mutant("method:judge", judging.decide, "counted[0][1] == counted[1][1]", "False"),
         mutant("method:judge", judging.decide, "len(given) == len(labels) and", ""),
         mutant("method:judge", judging.read_reply, "<= rubric.confidence", "< rubric.confidence"),
@@ -307,7 +307,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("ties:against_gold", score._untied, "min(earned)", "max(earned)"),
         mutant("scores:stated", points.points, "None in earned.values()", "False"),
         mutant("scores:stated", points.labels, ".strip()", ".upper()"),
-        mutant("sanitiser:classes", sanitise._without, "same(with_(whole))", "True"),
+        mutant("sanitiser:classes", sanitise._text_without, "same(with_(whole))", "True"),
         mutant("sanitiser:classes", sanitise._tidied, ".strip()", ""),
         mutant("sanitiser:classes", sanitise.known_of, "() if setting.labelled else item.options", "()"),
         mutant("sanitiser:classes", sanitise.reading, "refusal_keywords(text).option", "None"),

@@ -3,7 +3,7 @@
 What each part does is committed: the digest of its trace in `tests/golden/stamps/instrument.json`, what it
 reads in each response of the corpus in `readings.jsonl` beside it. Whoever changes what a part does raises
 its version (`VERSIONS` beside the code), writes a line into CHANGELOG.md that names part and version, runs
-this with `--update-golden`, and makes the repository's locks anew.
+this with `--update-golden`, and makes the repository's locks again.
 """
 
 import json

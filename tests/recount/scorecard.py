@@ -33,7 +33,7 @@ NOT_NUMBERS = (
     r"threats\.\d+\.(threat|met|left)|checklist\.\d+\.(id|recommendation|said)",
     r"claims\.\d+\.(id|claim|stated|reach)|deviations\..*|observed\..*|not_varied\..*",
 )
-"""What is no number: names, digests, words."""
+"""What is not a number: names, digests, words."""
 
 
 def recount(export: Export, certificate: Json) -> Json:

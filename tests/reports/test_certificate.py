@@ -68,7 +68,7 @@ def test_what_is_infinite_is_null_in_a_file_and_infinite_again_when_it_is_read()
 
 
 def test_what_is_not_written_is_said_of_a_finding_alone() -> None:
-    row = Noted(n=1, why="for want of a nail")
+    row = Noted(n=1, why="for lack of a nail")
     assert row.why and row.model_dump() == {"n": 1}
     assert row.as_written().why == ""
     assert [*Noted.model_json_schema()["properties"]] == ["n"]

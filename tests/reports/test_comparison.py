@@ -108,7 +108,7 @@ def test_items_of_a_unit_are_no_independent_evidence() -> None:
     )
     assert (alone.verdict, together.verdict) == ("GO", "INCONCLUSIVE")
     assert (together.benchmarks[0].units, together.benchmarks[0].matched) == (15, 60)
-    assert "15 families" in words.size(together.benchmarks[0])
+    assert "15 families" in words.item_count(together.benchmarks[0])
 
 
 def test_a_failed_answer_counts_against_both_claims() -> None:

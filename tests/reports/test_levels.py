@@ -19,7 +19,7 @@ def test_tables_are_named_by_what_differs() -> None:
     assert names({"system": "none", **same}, {"system": long, **same}) == ["system: none", "system"]
     assert names({"system": long, **same}, {"system": long * 2, **same}) == ["system", "system (2)"]
     assert names({"a": 1, **same}, same) == ["a: 1", "a: unset"]
-    # Beside a level that is no table every key differs.
+    # Beside a level that is not a table every key differs.
     assert names("none", {"framing": "a text that is longer"}) == ["none", "framing: a text that is longer"]
     wide = [{f"argument_{n}": f"{n} {value}" for n in range(9)} for value in "xy"]
     assert names(*wide) == ["argument_0 and 8 more", "argument_0 and 8 more (2)"]

@@ -82,7 +82,7 @@ def test_a_proof_is_made_once(
     """What is reused says what was proved, of the forest, of a cache with and without shared prefixes."""
     folder = zoo.save(kind, tmp_path / "m")
     first = effective(folder, precision, longest)
-    monkeypatch.setattr(gate, "_next", lambda *_: pytest.fail("it is proved again"))
+    monkeypatch.setattr(gate, "_next_route", lambda *_: pytest.fail("it is proved again"))
     second = effective(folder, precision, longest)
     assert (first["proved"]["reused"], second["proved"]["reused"]) == (False, True)
     assert first["proved"]["made"] == second["proved"]["made"]

@@ -14,7 +14,7 @@ from tests.adversary.rooms.stores import edit, studied
 from tests.golden.cases import BASE
 
 EDITS = {
-    "a time is no date": "UPDATE call SET finished = 'soon'",
+    "a time is not a date": "UPDATE call SET finished = 'soon'",
     "a time has no zone": "UPDATE call SET finished = '2026-01-01T00:00:00'",
     "a score is 2": "UPDATE sample SET score = 2",
     "a score is -1": "UPDATE sample SET score = -1",
@@ -55,7 +55,7 @@ DAMAGE: dict[str, tuple[str, Callable[[OpenStudy], object]]] = {
         "UPDATE study SET content = json_remove(content, '$.inputs')",
         lambda study: gridc.diff(study.store, study.store),
     ),
-    "a prompt is no JSON": ("UPDATE prompt SET content = '{'", lambda study: study.run()),
+    "a prompt is not JSON": ("UPDATE prompt SET content = '{'", lambda study: study.run()),
     "a prompt is a list": ("UPDATE prompt SET content = '[]'", lambda study: study.run()),
     "a prompt has no messages": ("UPDATE prompt SET content = '{}'", lambda study: study.run()),
     "a message is a number": (
@@ -74,7 +74,7 @@ DAMAGE: dict[str, tuple[str, Callable[[OpenStudy], object]]] = {
         "UPDATE call SET request = json_set(request, '$.temperature', 1.0)",
         lambda study: study.run(),
     ),
-    "a request is no object": ("UPDATE call SET request = '[]'", lambda study: study.run()),
+    "a request is not an object": ("UPDATE call SET request = '[]'", lambda study: study.run()),
     "a request is empty": ("UPDATE call SET request = '{}'", lambda study: study.run()),
 }
 

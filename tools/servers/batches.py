@@ -23,7 +23,7 @@ FAULTS = (
     "full", "upload_429", "upload_500", "create_429", "create_500", "create_500_accepted", "create_cut",
     "create_slow", "look_500", "list_500", "results_cut",
 )  # fmt: skip
-"""Lines out of order, one twice, one of nobody's, one left out, one that is no JSON; every second request
+"""Lines out of order, one twice, one of nobody's, one left out, one that is not JSON; every second request
 answered with a 500; a batch that expires, is cancelled, is refused, or finds the queue full; an upload that
 is refused or fails; a batch that is refused, fails, or fails, is cut off or late though it was taken; a look
 or a list that fails; results that break off."""

@@ -22,7 +22,7 @@ class Asked:
         """The body as a JSON object; raises `ValueError` where it is none."""
         found = json.loads(self.body)
         if not isinstance(found, dict):
-            raise ValueError("the body is no JSON object")
+            raise ValueError("the body is not a JSON object")
         return found
 
 

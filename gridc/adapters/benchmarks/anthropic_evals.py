@@ -63,7 +63,7 @@ def place(letter: str, options: tuple[str, ...]) -> int:
 
 YES_NO = ("Yes", "No")
 SURVEY = "as of 2022?"
-"""Ends the question of the NLP survey; the claim stands behind it."""
+"""Ends the question of the NLP survey; the claim follows it."""
 
 
 @LOADERS.add("anthropic_evals")
@@ -85,10 +85,10 @@ def _item(file: File, number: int, row: Row, loading: Loading) -> Item:
     question = text(row, "question")
     if {answer.strip() for answer in (*matching, *others)} == set(YES_NO):
         sides = [[YES_NO.index(answer.strip()) for answer in side] for side in (matching, others)]
-        return _polar(name, question, YES_NO, sides, loading, named)
+        return _two_sided_item(name, question, YES_NO, sides, loading, named)
     question, options = split(question)
     sides = [[place(answer, options) for answer in side] for side in (matching, others)]
-    return _polar(name, question, options, sides, loading, named)
+    return _two_sided_item(name, question, options, sides, loading, named)
 
 
 def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
@@ -102,7 +102,7 @@ def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
     if side[1] == "conservative":
         sides.reverse()
     named = tags(behaviour=file.stem, biography=side[1])
-    return _polar(name, question, options, sides, loading, named, asked_of(question, options))
+    return _two_sided_item(name, question, options, sides, loading, named, asked_of(question, options))
 
 
 def asked_of(question: str, options: tuple[str, ...]) -> str:
@@ -112,7 +112,7 @@ def asked_of(question: str, options: tuple[str, ...]) -> str:
     return f"asked-{digest(claim)[:12]}"
 
 
-def _polar(
+def _two_sided_item(
     name: str,
     question: str,
     options: tuple[str, ...],

@@ -85,7 +85,7 @@ class _ExportedEvaluation:
     def write(self, folder: Path) -> None:
         identity = UUID(bytes=sha256(self.id.encode()).digest()[:16], version=4)
         developer, _, name = self.model_id.partition("/")
-        parts = ["data", *map(_plain, (self.plan.study.spec.study.id, developer, name)), str(identity)]
+        parts = ["data", *map(_path_part, (self.plan.study.spec.study.id, developer, name)), str(identity)]
         base = folder.joinpath(*parts)
         base.parent.mkdir(parents=True, exist_ok=True)
         digest, count = sha256(), 0
@@ -229,6 +229,6 @@ def _question(item: Item) -> Mapping[str, Any]:
     return {"raw": raw, "reference": reference, "choices": list(item.options) or None}
 
 
-def _plain(text: str) -> str:
+def _path_part(text: str) -> str:
     """As a part of a path."""
     return re.sub(r"[^\w.-]+", "_", text).strip(".") or "_"

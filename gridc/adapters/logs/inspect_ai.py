@@ -48,7 +48,7 @@ LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_l
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
 SAMPLES = "samples/"
-"""Where one name may stand twice: a sample that was asked again after an error is written anew."""
+"""Where one name may stand twice: a sample that was asked again after an error is written again."""
 SAMPLE = re.compile(rf"{SAMPLES}[^/]+(\.json|/sample\.json)")
 UNKNOWN = (
     "the weights' digest and revision",
@@ -102,7 +102,7 @@ def _run(
     asked = (made.get("dataset") or {}).get("sample_ids")
     status = header.get("status", "started")
     expected = results.get("total_samples") if status == "success" else None
-    printed = dict(_printed(results, bool((made.get("config") or {}).get("score_on_error"))))
+    printed = dict(_printed_scores(results, bool((made.get("config") or {}).get("score_on_error"))))
     if count and expected is not None and expected != count:
         message = f"the header counts {expected:,} samples, and the file has {count:,}"
         raise log_error("GC674", message, file.path)
@@ -165,7 +165,7 @@ def _scorer(stated: Mapping[str, Any]) -> list[Any]:
     return [stated.get("name"), stated.get("options"), stated.get("metrics")]
 
 
-def _printed(results: Mapping[str, Any], of_errors: bool) -> Iterator[tuple[str, PrintedScore]]:
+def _printed_scores(results: Mapping[str, Any], of_errors: bool) -> Iterator[tuple[str, PrintedScore]]:
     """By scorer; under a reducer other than the mean a score of its own, which no sample has. A score that is
     `of_errors` too counts what failed, which has none here."""
     for row in results.get("scores") or []:

@@ -77,7 +77,7 @@ def _time(file: LogFile) -> str:
 
 def _without_details(file: LogFile) -> list[str]:
     """Tasks of results, without averages over several."""
-    folders = _moved(file.path.resolve().parent, "results", "details")
+    folders = _sibling_folders(file.path.resolve().parent, "results", "details")
     held = {
         found["task"]
         for folder in folders
@@ -97,11 +97,11 @@ def _results(details: Path, time: str) -> Path | None:
     """The results of some details: in the tree that lighteval writes, or in the same folder."""
     name = f"results_{time}.json"
     folder = details.resolve().parent
-    places = [folder, *_moved(folder.parent, "details", "results")]
+    places = [folder, *_sibling_folders(folder.parent, "details", "results")]
     return next((place / name for place in places if (place / name).is_file()), None)
 
 
-def _moved(folder: Path, old: str, new: str) -> list[Path]:
+def _sibling_folders(folder: Path, old: str, new: str) -> list[Path]:
     """The same folder within `new` in the place of `old`: a model's name may be several folders."""
     parts = folder.parts
     return [
@@ -246,12 +246,12 @@ def _answer(number: int, row: Mapping[str, Any], readings: tuple[str, ...]) -> L
         scores=scores,
         state=state,
         prompt=_text(response.get("input")) or _text(doc["query"]),
-        answer=_given(response, choices),
+        answer=_answer_text(response, choices),
         question=partial(_question, doc, choices, gold),
     )
 
 
-def _given(response: Mapping[str, Any], choices: list[str]) -> str | None:
+def _answer_text(response: Mapping[str, Any], choices: list[str]) -> str | None:
     """The first text; of choices that were compared the likeliest."""
     texts, likely = response.get("text") or [], response.get("logprobs") or []
     if texts:

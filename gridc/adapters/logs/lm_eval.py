@@ -246,7 +246,7 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         scores=scores,
         state=state,
         prompt=_text(first.get("arg_0")),
-        answer=_given(row["resps"], asked),
+        answer=_answer_text(row["resps"], asked),
         question=partial(_question, row),
         fields=row["doc"] if isinstance(row["doc"], Mapping) else None,
     )
@@ -262,7 +262,7 @@ def _question(row: Mapping[str, Any]) -> Question:
     return of_document(row["doc"], row.get("target"), texts)
 
 
-def _given(responses: Any, asked: Any) -> str | None:
+def _answer_text(responses: Any, asked: Any) -> str | None:
     """The text of the first repetition; of candidates that were compared the likeliest."""
     if not responses:
         return None

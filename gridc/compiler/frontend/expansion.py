@@ -9,8 +9,8 @@ A spec that extends another one (`extends = "base.toml"`) says only in what it d
 stand, and the extension's are written over them:
 
     a table ([study], [analysis], ...)         key by key
-    entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added behind
-    entries without one ([[exclude]], ...)     added behind the base's
+    entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added after them
+    entries without one ([[exclude]], ...)     added after the base's
     any other value                            in the place of the base's
     remove = ["axis.template.level.T2"]        left out of the base first
 
@@ -481,16 +481,16 @@ def _kept_apart(
         node = file.value["benchmark"]
         when = {str(entry_id(axis)): ids, "benchmark": {"not": benchmark}}
         rule = placed({"when": when, "why": f"they are levels of `{benchmark}` ({name})"}, node.source, ())
-        yield _at(rule, node.path)
+        yield _placed(rule, node.path)
 
 
-def _at(node: PlacedValue, path: KeyPath) -> PlacedValue:
+def _placed(node: PlacedValue, path: KeyPath) -> PlacedValue:
     """What is written nowhere, at the place of what makes it."""
     value = node.value
     if isinstance(value, dict):
-        value = {key: _at(inner, path) for key, inner in value.items()}
+        value = {key: _placed(inner, path) for key, inner in value.items()}
     elif isinstance(value, list):
-        value = [_at(inner, path) for inner in value]
+        value = [_placed(inner, path) for inner in value]
     return PlacedValue(value, node.source, path)
 
 
@@ -543,14 +543,14 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
     base = whole = _expand(_base(source, above), above)
     findings = list(_idle(base, tree))
     for number, name in enumerate(_removed(source)):
-        base, problem = _without(base, name)
+        base, problem = _tree_without(base, name)
         if problem is not None:
             message, help = problem
             findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
     if findings:
         raise SpecError(findings)
     emptied = {key for key, node in base.value.items() if node.value == [] != whole.value[key].value}
-    base = _with(base, {key: node for key, node in base.value.items() if key not in emptied})
+    base = _with_value(base, {key: node for key, node in base.value.items() if key not in emptied})
     return _document(base, tree)
 
 
@@ -653,7 +653,7 @@ def _is_table_array(node: PlacedValue) -> bool:
 # removing
 
 
-def _without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str] | None]:
+def _tree_without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str] | None]:
     """The tree without what a path names, as in `binds`: keys, and ids of entries (a waiver's code). A name
     may hold dots, so the longest that fits is meant. With a problem and a way out where nothing fits."""
     parts = _parts(node)
@@ -665,12 +665,12 @@ def _without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str]
     rest = path[len(name) + 1 :]
     if not rest:
         if isinstance(node.value, dict):
-            return _with(node, {key: inner for key, inner in node.value.items() if key != name}), None
-        return _with(node, [entry for entry in node.value if _entry_name(entry) != name]), None
-    inner, problem = _without(parts[name], rest)
+            return _with_value(node, {key: inner for key, inner in node.value.items() if key != name}), None
+        return _with_value(node, [entry for entry in node.value if _entry_name(entry) != name]), None
+    inner, problem = _tree_without(parts[name], rest)
     if isinstance(node.value, dict):
-        return _with(node, {**node.value, name: inner}), problem
-    return _with(node, [inner if entry is parts[name] else entry for entry in node.value]), problem
+        return _with_value(node, {**node.value, name: inner}), problem
+    return _with_value(node, [inner if entry is parts[name] else entry for entry in node.value]), problem
 
 
 def _parts(node: PlacedValue) -> Mapping[str, PlacedValue]:
@@ -685,7 +685,7 @@ def _entry_name(entry: PlacedValue) -> str | None:
     return entry_id(entry) or text_at(entry, "code")
 
 
-def _with(node: PlacedValue, value: Any) -> PlacedValue:
+def _with_value(node: PlacedValue, value: Any) -> PlacedValue:
     return PlacedValue(value, node.source, node.path)
 
 

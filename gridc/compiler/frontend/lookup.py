@@ -47,7 +47,7 @@ class ReferenceFolders:
             if self.data_folder is None:
                 raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
             path = self.data_folder / _inside(name)
-            self._require(path, reference, _below(self.data_folder, name, scheme))
+            self._require(path, reference, _lookup_help(self.data_folder, name, scheme))
         else:
             return reference
         try:
@@ -62,12 +62,12 @@ class ReferenceFolders:
             return self._files(BUILTIN_BENCHMARKS, name, reference, _listing(BUILTIN_BENCHMARKS, "*.json*"))
         if scheme == "path":
             return self._files(
-                self.spec_folder, name, reference, _below(self.spec_folder, name, scheme, BESIDE)
+                self.spec_folder, name, reference, _lookup_help(self.spec_folder, name, scheme, BESIDE)
             )
         if self.data_folder is None:
             _inside(name)
             raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
-        return self._files(self.data_folder, name, reference, _below(self.data_folder, name, scheme))
+        return self._files(self.data_folder, name, reference, _lookup_help(self.data_folder, name, scheme))
 
     def listing(self, reference: str) -> Path:
         """A file beside the spec that lists items: `path:FILE`."""
@@ -94,14 +94,17 @@ class ReferenceFolders:
         scheme, _, name = reference.partition(":")
         if scheme == "builtin":
             path = BUILTIN_MODELS / _inside(name)
-            help = _below(BUILTIN_MODELS, name, scheme, _listing(BUILTIN_MODELS, "*"))
+            help = _lookup_help(BUILTIN_MODELS, name, scheme, _listing(BUILTIN_MODELS, "*"))
         elif scheme == "models":
             if self.models_folder is None:
                 _inside(name)
                 raise NotFound("GC309", f"`{reference}` is not here", MODELS_FOLDER)
-            path, help = self.models_folder / _inside(name), _below(self.models_folder, name, scheme)
+            path, help = self.models_folder / _inside(name), _lookup_help(self.models_folder, name, scheme)
         else:
-            path, help = self.spec_folder / _inside(name), _below(self.spec_folder, name, scheme, BESIDE)
+            path, help = (
+                self.spec_folder / _inside(name),
+                _lookup_help(self.spec_folder, name, scheme, BESIDE),
+            )
         if not is_there(path, Path.is_dir):
             raise NotFound("GC309", f"`{reference}` is not a folder", help)
         return self._contained(path, reference)
@@ -138,7 +141,7 @@ def _inside(name: str) -> PurePosixPath:
     return path
 
 
-def _below(folder: Path, name: str, scheme: str, explanation: str | None = None) -> str:
+def _lookup_help(folder: Path, name: str, scheme: str, explanation: str | None = None) -> str:
     """Where a name was looked up, and the nearest thing that lies there."""
     from difflib import get_close_matches
 

@@ -107,7 +107,7 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
             collector.add(diagnostic)
     meant = {finding.help for finding in collector.diagnostics if finding.code == "GC101"}
     collector.diagnostics = [
-        finding  # `axis` is no list where only [[axis.level]] behind a misspelt [[axes]] made a table of it
+        finding  # [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list
         for finding in collector.diagnostics
         if finding.code != "GC102" or f"did you mean {finding.message.partition(' ')[0]}?" not in meant
     ]

@@ -252,7 +252,9 @@ class Settings:
             self._judged[None] = next(iter(self._judged.values()))
         self._lower = {benchmark.id for benchmark in spec.benchmark if benchmark.lower_is_better}
         self._bases = {
-            (model.id, benchmark.id): _over(_stated(spec.harness), _stated(benchmark), _stated(model))
+            (model.id, benchmark.id): _merged_tables(
+                _stated(spec.harness), _stated(benchmark), _stated(model)
+            )
             for model in spec.model
             for benchmark in spec.benchmark
         }
@@ -260,7 +262,7 @@ class Settings:
     def stated(self, model: str, benchmark: str, configuration: Configuration) -> dict[str, Any]:
         """What is stated of a cell's calls, as the language has it."""
         levels = (self._levels[level] for level in configuration.levels.items())
-        return _over(self._bases[model, benchmark], *levels)
+        return _merged_tables(self._bases[model, benchmark], *levels)
 
     def of(self, model: str, benchmark: str, configuration: Configuration) -> Setting:
         """The full setting of a cell. Raises `TypeError` when a required key is unset (GC302)."""
@@ -314,7 +316,7 @@ def named_parts(table: ModelEffects | BenchmarkEffects) -> Iterator[tuple[str, s
             yield key, None
 
 
-def _over(*tables: Mapping[str, Any]) -> dict[str, Any]:
+def _merged_tables(*tables: Mapping[str, Any]) -> dict[str, Any]:
     """Tables, each written over those before it; a shared key part by part."""
     merged: dict[str, Any] = {}
     for table in tables:

@@ -54,7 +54,7 @@ class Host:
     def score(self, name: str, item: Mapping[str, Any], response: str, replies: Sequence[str]) -> Any:
         """What a function gives for a response; the item has the replies that led to it."""
         given = {**item, "replies": list(replies)}
-        return _plain(_explained(lambda: self._function(name)(given, response), self._file))
+        return _json_value(_explained(lambda: self._function(name)(given, response), self._file))
 
     def responders(self, name: str, item: Mapping[str, Any]) -> Any:
         """What the function `NAME_responders` beside it says that a perfect and a worst answer are; None
@@ -65,7 +65,7 @@ class Host:
         given = _explained(lambda: function(item), self._file)
         if not isinstance(given, Mapping) or not set(given) <= {"perfect", "worst"}:
             raise ValueError(f"gives {given!r} of `{function.__name__}`, no table of `perfect` and `worst`")
-        return {key: None if said is None else _said(said) for key, said in given.items()}
+        return {key: None if said is None else _replies(said) for key, said in given.items()}
 
     @property
     def _file(self) -> str:
@@ -78,7 +78,7 @@ class Host:
         return function
 
 
-def _said(said: Any) -> list[str]:
+def _replies(said: Any) -> list[str]:
     """A response, or the replies that lead to it."""
     return [str(text) for text in said] if isinstance(said, list | tuple) else [str(said)]
 
@@ -98,7 +98,7 @@ def _explained(call: Callable[[], Any], file: str) -> Any:
         raise ValueError(f"fails ({text}{where})") from None
 
 
-def _plain(given: Any) -> Any:
+def _json_value(given: Any) -> Any:
     """What a function gives, as JSON has it: a label, a number, numbers by name, or None."""
     if given is None or isinstance(given, str):
         return given

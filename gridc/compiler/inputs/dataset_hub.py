@@ -113,7 +113,7 @@ def _split(repository: str, commit: str, stated: str, online: bool) -> tuple[Pat
     entry = next(
         (entry for entry in configs if config in (None, str(entry.get("config_name", "default")))), None
     )
-    patterns = _usual(config, split) if entry is None else _declared(entry, split)
+    patterns = _default_patterns(config, split) if entry is None else _declared(entry, split)
     if not patterns:
         splits = sorted({str(part.get("split", "train")) for part in _parts(entry or {})})
         raise NotFound("GC309", f"{repository} has no split `{split}`", did_you_mean(split, splits), True)
@@ -157,7 +157,7 @@ def _declared(entry: Mapping[str, Any], split: str) -> list[str]:
     return [f"{below}/{name}" if below else str(name) for name in flat if name]
 
 
-def _usual(config: str | None, split: str) -> list[str]:
+def _default_patterns(config: str | None, split: str) -> list[str]:
     """Where the files of a split lie in a repository whose card does not say."""
     folders = [f"{config}/"] if config not in (None, "default") else ["", "data/"]
     return [

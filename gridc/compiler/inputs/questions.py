@@ -54,15 +54,17 @@ class Question(NamedTuple):
 
 def question(texts: Iterable[str], choices: Iterable[str] = (), target: Iterable[str] = ()) -> Question:
     """Of texts, the parts of what is asked."""
-    return Question("\n".join(text for text in map(_plain, texts) if text), tuple(choices), tuple(target))
+    return Question(
+        "\n".join(text for text in map(_normalised, texts) if text), tuple(choices), tuple(target)
+    )
 
 
 def _together(texts: Iterable[str]) -> bytes | None:
-    several = sorted({_plain(text) for text in texts})
+    several = sorted({_normalised(text) for text in texts})
     return text_digest("\0".join(several)) if any(several) else None
 
 
-def _plain(text: str) -> str:
+def _normalised(text: str) -> str:
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
@@ -97,10 +99,10 @@ def right_texts(stated: Any, choices: Sequence[str]) -> tuple[str, ...]:
         return tuple(text for texts in several for text in texts) if all(several) else ()
     if stated is None or isinstance(stated, bool | Mapping):
         return ()
-    text = _plain(str(stated))
+    text = _normalised(str(stated))
     if not choices:
         return (text,) if text else ()
-    plain = [_plain(choice) for choice in choices]
+    plain = [_normalised(choice) for choice in choices]
     if text in plain:
         return (text,)
     place = int(text) if text.isdecimal() else LETTERS.find(text) if len(text) == 1 else -1

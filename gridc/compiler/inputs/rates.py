@@ -12,7 +12,7 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import UnscoredReading, points
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.base import EVERYWHERE, Selector
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
@@ -140,7 +140,7 @@ def _unscored(
             try:
                 for choice in range(len(item.options)):
                     points(scores, item, choice)
-            except UnscoredReading as problem:
+            except Unscored as problem:
                 help = "give each option one score: by its text, by its role, or by `other`"
                 yield source.diagnose("GC361", path, f"on `{name}`, {problem}", help, at_key=True)
                 break

@@ -40,7 +40,7 @@ class Scorers:
         self._allowed |= set(consents)
 
     def refused(self, scorer: Scorer | None) -> ScorerFile | None:
-        """The file that may not run here for want of consent."""
+        """The file that may not run here for lack of consent."""
         file = None if scorer is None or scorer.file is None else self.files[scorer.file]
         return None if file is None or file.pair in self._allowed else file
 
@@ -81,7 +81,7 @@ class Scorers:
 
 
 def _way_out(scorer: Scorer, item: Item, problem: str) -> str:
-    """What mends the commonest errors of a function on an item."""
+    """What corrects the commonest errors of a function on an item."""
     given = as_given(item)
     if missing := re.search(r"KeyError: '(.+?)'", problem):
         name = missing[1]

@@ -180,7 +180,7 @@ class _ReadResponse:
 
     def stated(self) -> Mention | None:
         """The last mention that a marker or a choice leads to, that is called right, that is all of the last
-        line or of a value, or that is ticked. None where a conclusion stands behind it."""
+        line or of a value, or that is ticked. None where a conclusion follows it."""
         return self._decided if self._decided in self._marked else None
 
     def concluded(self) -> Mention | None:

@@ -31,9 +31,9 @@ JudgeFailure = Literal[
     "no other response",
 ]
 """Why there is no verdict: the response has no word, so nobody is asked; the judge's call failed for good;
-the reply says nothing; it came to its token limit; the judge declines; it is no JSON object; it has no label;
-the label is none of the spec's; the confidence is missing or is no whole number of the scale; the call of the
-response that it is compared with failed for good."""
+the reply says nothing; it came to its token limit; the judge declines; it is not a JSON object; it has no
+label; the label is none of the spec's; the confidence is missing or is not a whole number of the scale; the
+call of the response that it is compared with failed for good."""
 VERSIONS = {
     "judge:scale": 1,
     "judge:compares": 1,

@@ -30,7 +30,7 @@ MOST_DIGITS = 400
 
 @dataclass(frozen=True, slots=True)
 class WrittenNumber:
-    """A number, its span in the text, in characters, and whether a percent sign stands behind it. A sum that
+    """A number, its span in the text, in characters, and whether a percent sign follows it. A sum that
     is not worked out, a range and alternatives ("40-45", "42 or 43") are no one number: `value` is None."""
 
     value: Fraction | None
@@ -92,12 +92,12 @@ def _value(match: re.Match[str]) -> Fraction | None:
         return None
     try:
         if match["below"] is not None:
-            value = Fraction(_plain(match["above"])) / Fraction(_plain(match["below"]))
+            value = Fraction(_digits(match["above"])) / Fraction(_digits(match["below"]))
             value += Fraction(match["whole"] or 0)
         elif match["fraction"] is not None:
-            value = Fraction(_plain(match["fraction"])) / Fraction(_plain(match["of"]))
+            value = Fraction(_digits(match["fraction"])) / Fraction(_digits(match["of"]))
         else:
-            value = Fraction(_plain(match["decimal"]))
+            value = Fraction(_digits(match["decimal"]))
     except ZeroDivisionError:
         return None
     value *= Fraction(10) ** int(match["power"] or match["exponent"] or 0)
@@ -106,7 +106,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
     return -value if negative else value
 
 
-def _plain(digits: str) -> str:
+def _digits(digits: str) -> str:
     return re.sub(r"[,'{}\\]", "", digits)
 
 
@@ -149,7 +149,7 @@ WORKING_ENDS = "####"
 """What stands between the working and the answer in GSM8K's right answers (Cobbe et al. 2021)."""
 
 
-class UnmatchableAnswer(ValueError):
+class Unmatchable(ValueError):
     """A right answer that no response could match, or none at all; `help` is the way out."""
 
     def __init__(self, problem: str, help: str) -> None:
@@ -183,11 +183,11 @@ class AnswerComparison:
 
 
 def right_answers(match: Match, item: Item) -> tuple[str, ...]:
-    """The texts that a response is compared with. Raises `UnmatchableAnswer` where there is none, or one that
+    """The texts that a response is compared with. Raises `Unmatchable` where there is none, or one that
     nothing could match."""
     stated = item.references or tuple(item.options[option] for option in sorted(item.right))
     if not stated:
-        raise UnmatchableAnswer(
+        raise Unmatchable(
             f"item {item.id} has no right answer in free text",
             "`fields.references` of `rows` names the columns of right answers; or state another `method`",
         )
@@ -198,7 +198,7 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
             problem = "has several lines, and only one is read after the words"
         if problem is not None:
             help = _ways_out(match, stated)
-            raise UnmatchableAnswer(f"item {item.id}: the right answer {_short(answer)} {problem}", help)
+            raise Unmatchable(f"item {item.id}: the right answer {_short(answer)} {problem}", help)
     return answers
 
 
@@ -251,13 +251,13 @@ _LINE = re.compile(r"[*_`]*+[\s:=]*+([^\n]*+)")
 
 
 def _compared(match: Match, item: Item, text: str) -> str:
-    """What of a right answer is compared: all of it, or what stands behind the last `gold_after`."""
+    """What of a right answer is compared: all of it, or what follows the last `gold_after`."""
     if match.gold_after is None:
         return text.strip()
     answer = text.rpartition(match.gold_after)[2] if match.gold_after in text else ""
     if not answer.strip():
-        raise UnmatchableAnswer(
-            f"item {item.id}: nothing stands behind {match.gold_after!r} in the right answer {_short(text)}",
+        raise Unmatchable(
+            f"item {item.id}: nothing follows {match.gold_after!r} in the right answer {_short(text)}",
             "`gold_after` is what stands before the part that is compared, in every right answer",
         )
     return answer.strip()
@@ -265,7 +265,7 @@ def _compared(match: Match, item: Item, text: str) -> str:
 
 def _ways_out(match: Match, stated: Sequence[str]) -> str:
     if match.gold_after is None and all(WORKING_ENDS in text for text in stated):
-        return f'match = {{ gold_after = "{WORKING_ENDS}", ... }} compares what stands behind it'
+        return f'match = {{ gold_after = "{WORKING_ENDS}", ... }} compares what follows it'
     if match.kind == "number":
         return 'write it as one number, as in 1,234.5; or match = { as = "text", ... }'
     return 'match = { as = "exact", ... } compares every character'
@@ -371,7 +371,9 @@ def _text_problem(answer: str) -> str | None:
 def _other_text(match: Match, answers: tuple[str, ...]) -> str:
     """A word that is none of the right answers and in none of them."""
     known = normalised(" ".join(answers))
-    return next(word for word in _NO_WORDS if normalised(word) not in known and not _holds(word, answers))
+    return next(
+        word for word in _NO_WORDS if normalised(word) not in known and not _answer_span(word, answers)
+    )
 
 
 _NO_WORDS = ("qqxv", "vvzk", "jjwq")
@@ -383,7 +385,7 @@ _NO_WORDS = ("qqxv", "vvzk", "jjwq")
 def _reads_within(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
     if not normalised(text):
         return AnswerReading(None, EMPTY)
-    span = _holds(text, answers)
+    span = _answer_span(text, answers)
     return (
         AnswerReading(False, "no right answer in it")
         if span is None
@@ -391,11 +393,11 @@ def _reads_within(match: Match, text: str, answers: tuple[str, ...]) -> AnswerRe
     )
 
 
-def _holds(text: str, answers: Sequence[str]) -> TextSpan | None:
+def _answer_span(text: str, answers: Sequence[str]) -> TextSpan | None:
     """The first place of an answer in a text, as words of it: whatever its case, punctuation and articles."""
     folded = fold(text)
     for answer in answers:
-        for found in _within(answer).finditer(folded):
+        for found in _answer_pattern(answer).finditer(folded):
             start, end = found.span()
             begun = _go_on(folded[start - 1 : start], folded[start])
             if not begun and not _go_on(folded[end - 1], folded[end : end + 1]):
@@ -404,7 +406,7 @@ def _holds(text: str, answers: Sequence[str]) -> TextSpan | None:
 
 
 @lru_cache(maxsize=2**12)
-def _within(answer: str) -> re.Pattern[str]:
+def _answer_pattern(answer: str) -> re.Pattern[str]:
     words = (r"(?:[^\w\s]|_)*?".join(map(re.escape, word)) for word in normalised(answer).split())
     return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)\s++)?".join(words), re.IGNORECASE)
 

@@ -191,7 +191,7 @@ CLOSE = (
     r"[\s*_`~\"')\]}$>\u2600-\u270b\u270d-\u2716\u2728-\u274b\ufe0f"
     r"\U0001f000-\U0001f6aa\U0001f6ac-\U0001faff]*+"
 )
-"""What may stand behind an option: marks, and signs such as a tick, but no cross."""
+"""What may follow an option: marks, and signs such as a tick, but no cross."""
 _NOUN = (
     r"(?:answers?|ans\b\.?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|"
     r"label|judge?ment|prediction|pick|recommendation|solution|selected|chosen|winner|rating|grade|decision|category|tl;?dr|(?:only|last|the)\s++one\s++(?:that(?:'s|\s++is)\s++)?(?:left|remaining)(?:\s++standing)?|respuesta|opción|elección|réponse|choix|antwort|richtig|wahl|lösung|resposta|"

@@ -31,7 +31,7 @@ VERSIONS = {
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
-class UnscoredReading(ValueError):
+class Unscored(ValueError):
     """A reading that earns no score, or two."""
 
 
@@ -48,22 +48,22 @@ def labels(item: Item, choice: int) -> Iterator[str]:
 
 def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:
     """What a reading earns, in units of 1 / `scores.scale`: an option, or one of the `names` of what is read.
-    Raises `UnscoredReading`."""
+    Raises `Unscored`."""
     own = list(labels(item, choice)) if names is None else [names[choice]]
     named = [label for label in own if label in scores.root] or [OTHER] * (OTHER in scores.root)
     earned = {label: scores.of(label, item.expected) for label in named}
     shown = f"item {item.id}: {own[0]!r}"
     if not earned:
-        raise UnscoredReading(f"{shown} has no score")
+        raise Unscored(f"{shown} has no score")
     if None in earned.values():
-        raise UnscoredReading(f"{shown} has a score by what is expected, and the item does not say what is")
+        raise Unscored(f"{shown} has a score by what is expected, and the item does not say what is")
     if len(set(earned.values())) > 1:
-        raise UnscoredReading(f"{shown} is {' and '.join(earned)}, whose scores differ")
+        raise Unscored(f"{shown} is {' and '.join(earned)}, whose scores differ")
     return next(value for value in earned.values() if value is not None)
 
 
 def best(scores: Scores, item: Item) -> frozenset[int]:
-    """The options that earn most; empty where all earn the same. Raises `UnscoredReading`."""
+    """The options that earn most; empty where all earn the same. Raises `Unscored`."""
     earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
         return frozenset()

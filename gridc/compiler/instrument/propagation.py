@@ -5,7 +5,7 @@ looked for in everything that the sub-call is sent, in whatever role. Of the sys
 instructions, which are its sentences about the form of the answer or about safety, each sentence counts: it
 is *kept* where it stands in the sub-call word for word (whatever its case, spacing, quotes and emphasis),
 *paraphrased* where some passage of at most three sentences has `PARAPHRASE` of its content words, and *lost*
-otherwise. An option is kept where its text stands behind its own letter, if the original shows letters;
+otherwise. An option is kept where its text follows its own letter, if the original shows letters;
 paraphrased where its text, or `PARAPHRASE` of its content words, stands otherwise. A format instruction that
 is lost has the state *paraphrased* too where the sub-call has any other instruction about form: another one
 then stands in its place, which need not ask for the same form. A part is kept or lost when all of it is,
@@ -221,7 +221,7 @@ def _options(original: OriginalTask, sent: "_SentTexts") -> State:
     shown = shown_options(original.question)
     options = original.options if original.options is not None else shown
     lettered = bool(shown) if original.lettered is None else original.lettered
-    stem = _plain(_SHOWN.sub("", original.question))
+    stem = _folded(_SHOWN.sub("", original.question))
     return _state_of(
         sent.option(chr(ord("A") + at), text, lettered, options, stem) for at, text in enumerate(options)
     )
@@ -242,8 +242,8 @@ class _SentTexts:
 
     def __init__(self, messages: Sequence[str]) -> None:
         self._sentences = [part for message in messages for part in sentences(message)]
-        self._lines = [_plain(line) for message in messages for line in message.splitlines()]
-        self._plain = "\n".join(map(_plain, messages))
+        self._lines = [_folded(line) for message in messages for line in message.splitlines()]
+        self._plain = "\n".join(map(_folded, messages))
 
     @cached_property
     def _passages(self) -> list[frozenset[str]]:
@@ -256,7 +256,7 @@ class _SentTexts:
 
     def sentence(self, text: str) -> State:
         """The opposite, with a `not` ahead of it, is no paraphrase."""
-        bare = _plain(text).rstrip(".!?:;,。！？ ")
+        bare = _folded(text).rstrip(".!?:;,。！？ ")
         places = [match.start() for match in _standing(bare).finditer(self._plain)]
         if any(not _NEGATED.search(self._plain[max(place - 40, 0) : place]) for place in places):
             return "kept"
@@ -266,10 +266,10 @@ class _SentTexts:
 
     def option(self, letter: str, text: str, lettered: bool, options: Sequence[str], stem: str) -> State:
         """The text of a longer option is not taken for a shorter one's that it holds, nor the question's own
-        words for an option's that they hold: such an option stands behind a mark, on a line of its own, or in
+        words for an option's that they hold: such an option follows a mark, on a line of its own, or in
         a sentence with another one."""
-        bare, plain = _plain(text).rstrip("."), self._plain
-        for longer in (_plain(other).rstrip(".") for other in options if len(other) > len(text)):
+        bare, plain = _folded(text).rstrip("."), self._plain
+        for longer in (_folded(other).rstrip(".") for other in options if len(other) > len(text)):
             if bare in longer:
                 plain = plain.replace(longer, "\n")
         labelled = rf"(?<!\w)[(\[]?{letter.casefold()}\s*{_MARK}\)?\s*(?:[-:]\s*)?{_pattern(bare)}"
@@ -290,11 +290,13 @@ class _SentTexts:
         if re.search(rf"(?<!\w)(?:[a-z]|\d{{1,2}})\s*{_MARK}\)?\s*{_pattern(bare)}", self._plain):
             return True
         others = [
-            _standing(option) for option in (_plain(other).rstrip(".") for other in options) if option != bare
+            _standing(option)
+            for option in (_folded(other).rstrip(".") for other in options)
+            if option != bare
         ]
         return any(
             _standing(bare).search(sentence) and any(other.search(sentence) for other in others)
-            for sentence in map(_plain, self._sentences)
+            for sentence in map(_folded, self._sentences)
             if sentence not in stem
         )
 
@@ -316,7 +318,7 @@ def _pattern(bare: str) -> str:
 
 
 @lru_cache(2**14)
-def _plain(text: str) -> str:
+def _folded(text: str) -> str:
     """A text without what does not change what it says: case, spacing, quotes, emphasis, width of letters,
     kinds of dashes, characters that are not seen, and the escapes of a JSON text."""
     folded = unicodedata.normalize("NFKC", _ESCAPED.sub(" ", text)).replace("’", "'").casefold()
@@ -325,7 +327,7 @@ def _plain(text: str) -> str:
 
 def _content(text: str) -> frozenset[str]:
     """The content words of a text, without their endings."""
-    words = re.findall(r"[^\W_]+(?:'[a-z]+)?", _plain(text))
+    words = re.findall(r"[^\W_]+(?:'[a-z]+)?", _folded(text))
     return frozenset(_stem(word) for word in words if word not in _STOP and (len(word) > 2 or word.isdigit()))
 
 

@@ -106,7 +106,7 @@ def sanitise(
     for _ in range(ROUNDS):
         last = now
         for name, find in _FINDERS.items():
-            now, gone, kept[name] = _without(now, list(find(now, known)), same)
+            now, gone, kept[name] = _text_without(now, list(find(now, known)), same)
             removed[name] += gone
         if now == last:
             break
@@ -118,7 +118,7 @@ def _counted(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _without(text: str, pieces: Sequence[_Piece], same: Callable[[str], bool]) -> tuple[str, int, int]:
+def _text_without(text: str, pieces: Sequence[_Piece], same: Callable[[str], bool]) -> tuple[str, int, int]:
     """The text without as many of the pieces as can go, how many went and how many stayed. All are tried at
     once; where that would change the reading, each half in turn."""
     chosen: dict[int, str] = {}  # by the number of a piece, what stands in its place
@@ -221,36 +221,36 @@ _TOOL_BLOCKS = _compiled(
 
 def _reasoning(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _blocks(text, _THOUGHT_BLOCKS)
-    yield from _cut(_INVITATION, text)
-    yield from _cut(_HEADINGS, text)
+    yield from _matching_pieces(_INVITATION, text)
+    yield from _matching_pieces(_HEADINGS, text)
 
 
 def _tools(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _blocks(text, _TOOL_BLOCKS)
     yield from _lines(_ACTIONS, text)
     yield from _prose(_THOUGHTS, text)
-    yield from _cut(_FINAL, text)
+    yield from _matching_pieces(_FINAL, text)
 
 
 def _critic(text: str, known: ResponseContext) -> Iterator[_Piece]:
-    yield from _cut(_VERDICTS, text)
+    yield from _matching_pieces(_VERDICTS, text)
     yield from _prose(_CRITIQUES, text)
-    yield from _cut(_ROLES, text)
+    yield from _matching_pieces(_ROLES, text)
 
 
 def _parts(text: str, known: ResponseContext) -> Iterator[_Piece]:
     yield from _prose(_PARTS, text)
-    yield from _cut(_SYNTHESIS, text)
+    yield from _matching_pieces(_SYNTHESIS, text)
     for match in _NUMBERED.finditer(text):
         yield _Piece(*match.span(), (match[1],))
 
 
 def _code(text: str, known: ResponseContext) -> Iterator[_Piece]:
-    yield from _cut(_FENCES, text)
-    yield from _cut(_CONSOLES, text)
+    yield from _matching_pieces(_FENCES, text)
+    yield from _matching_pieces(_CONSOLES, text)
 
 
-def _cut(marks: re.Pattern[str], text: str) -> Iterator[_Piece]:
+def _matching_pieces(marks: re.Pattern[str], text: str) -> Iterator[_Piece]:
     """What matches goes."""
     yield from (_Piece(*match.span(), ("",)) for match in marks.finditer(text) if match[0])
 
@@ -308,7 +308,7 @@ def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 def _letters(text: str, known: ResponseContext) -> Iterator[_Piece]:
     if known.unlettered:
-        yield from _cut(_lettered(known.unlettered), text)
+        yield from _matching_pieces(_lettered(known.unlettered), text)
 
 
 @lru_cache(maxsize=1024)

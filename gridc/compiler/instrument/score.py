@@ -165,7 +165,7 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
     judge."""
     if setting.scores is not None:
         return points(setting.scores, item, choice, METHODS[setting.method].names(judged, setting.scores))
-    return int(choice in _right(setting, item))
+    return int(choice in _right_choices(setting, item))
 
 
 def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
@@ -182,7 +182,7 @@ def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     return sum(expected, Fraction(0)) / (len(expected) * setting.scale)
 
 
-def _right(setting: Setting, item: Item) -> frozenset[int]:
+def _right_choices(setting: Setting, item: Item) -> frozenset[int]:
     """The choices that earn the point."""
     if METHODS[setting.method].reads_answer:
         return frozenset((RIGHT,))
@@ -230,13 +230,14 @@ READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
 
 
 def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
-    """The most likely candidate. Where a likelihood is no number (None) there is no ranking and no choice."""
+    """The most likely candidate. Where a likelihood is not a number (None) there is no ranking and no
+    choice."""
     ranked = candidates(setting.held("candidates"), item, setting.enumerator)
     conditional = answers[0]["loglikelihoods"]
     if setting.normalise == "unconditional":
         prior = answers[1]["loglikelihoods"]
         pairs = zip(conditional, prior, ranked, strict=True)
-        stated = [None if _none(a) or _none(b) else a - b for a, b, _ in pairs]
+        stated = [None if _is_missing(a) or _is_missing(b) else a - b for a, b, _ in pairs]
     else:
         lengths = {
             "none": [1] * len(ranked),
@@ -244,7 +245,7 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
             "char": [len(candidate.text) for candidate in ranked],
         }
         pairs = zip(conditional, lengths[setting.normalise], ranked, strict=True)
-        stated = [None if _none(value) else value / length for value, length, _ in pairs]
+        stated = [None if _is_missing(value) else value / length for value, length, _ in pairs]
     values = [value for value in stated if value is not None]
     if len(values) < len(ranked):
         return Outcome(None, setting.credit, {"margin": None, "tied": 0})
@@ -267,14 +268,14 @@ def _weigh(setting: Setting, item: Item, answers: Answers) -> Outcome:
     1 - bits / (8 bytes), and 0 where it saves none."""
     ((text, _),) = ((made.text, made.option) for made in candidates(setting.held("candidates"), item))
     (likelihood,) = answers[0]["loglikelihoods"]
-    if _none(likelihood):
+    if _is_missing(likelihood):
         return Outcome(None, setting.credit, {"margin": None, "tied": 0})
     bits, size = -likelihood / log(2), len(text.encode())
     saved = max(0.0, 1 - bits / (RAW_BITS * size))
     return Outcome(0, round(saved * setting.scale), {"margin": None, "bits": round(bits, 6), "bytes": size})
 
 
-def _none(value: float | None) -> bool:
+def _is_missing(value: float | None) -> bool:
     return value is None or isnan(value)
 
 

@@ -228,7 +228,7 @@ def _direct(setting: Setting) -> bool:
     return setting.scaffold is None or setting.scaffold.plain
 
 
-def _once(setting: Setting) -> bool:
+def _single_outcome(setting: Setting) -> bool:
     """Whether an item is answered once and no more is asked of its answers: its score is that of the
     answer."""
     several = isinstance(setting.aggregate, Attempts) and setting.aggregate.draws > 1
@@ -283,7 +283,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "system": KeyEffect("prompt", lambda setting: not setting.system),
     "system_turn": KeyEffect("prompt", lambda setting: not setting.system),
     "scaffold": KeyEffect("prompt", _direct),
-    "aggregate": KeyEffect("score", _once),
+    "aggregate": KeyEffect("score", _single_outcome),
     "all_of": KeyEffect("score"),
 }
 """By key of the language: a row for every effect, in the order of `Setting`."""

@@ -150,7 +150,7 @@ class PromptEnvironment(MeteredEnvironment):
     too_large = "a number of a prompt template is larger than 2^63"
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, autoescape=False, finalize=_shown, optimized=False)
+        super().__init__(undefined=StrictUndefined, autoescape=False, finalize=_printable, optimized=False)
         self.globals.clear()
         self.filters = {name: self.filters[name] for name in FILTERS}
         self.filters |= {"join": _joined, "replace": _replaced, "string": _text, "tojson": _as_json}
@@ -248,7 +248,7 @@ def render(template: Template, values: dict[str, object]) -> str:
 
 
 @pass_context  # so that Jinja does not call it while it compiles
-def _shown(context: Context, value: object) -> object:
+def _printable(context: Context, value: object) -> object:
     """Only text and numbers are printed: a method that was not called would print its address."""
     if not isinstance(value, str | int | float):
         raise TypeError(f"{type(value).__name__} is neither text nor a number (`tojson` and `join` print it)")
@@ -258,7 +258,7 @@ def _shown(context: Context, value: object) -> object:
 
 def metered(filters: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The filters, with those that `MeterTransformer` puts into a template."""
-    own: dict[str, Callable[..., Any]] = {"_slice": _metered(_same), "_read": _read, "_turns": _turns}
+    own: dict[str, Callable[..., Any]] = {"_slice": _metered(_identity), "_read": _read, "_turns": _turns}
     comparing = {name: _listed(filter) for name, filter in filters.items() if name in _COMPARING}
     return {name: _metered(filter) for name, filter in (filters | comparing).items()} | own
 
@@ -279,7 +279,7 @@ def _listed(filter: Callable[..., Any]) -> Callable[..., Any]:
     return listed
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

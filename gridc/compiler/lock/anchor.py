@@ -61,10 +61,10 @@ def read_evidence(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise misfit(path, f"it cannot be read ({error})", "remove it") from None
+        raise misfit_error(path, f"it cannot be read ({error})", "remove it") from None
 
 
-def misfit(path: Path, problem: str, help: str) -> StampError:
+def misfit_error(path: Path, problem: str, help: str) -> StampError:
     return StampError([Diagnostic("GC406", problem, str(path), help=help)])
 
 
@@ -96,7 +96,7 @@ def signatures(path: Path, trust: Trust) -> Iterator[tuple[str, str | None]]:
         if checked.returncode or key is None:
             what = path.suffix.removeprefix(".") or "file"
             help = f"sign it again, or remove {evidence.name}"
-            raise misfit(evidence, f"the signature is not one of this {what}", help)
+            raise misfit_error(evidence, f"the signature is not one of this {what}", help)
         yield f"key {key[0]}", _signer(data, copy, key[0], trust)
 
 
@@ -164,12 +164,14 @@ def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | No
         yield UNREAD_TIME, None, None
         return
     except ValueError as error:
-        raise misfit(evidence, f"not an RFC 3161 response ({error})", "ask the authority again") from None
+        raise misfit_error(
+            evidence, f"not an RFC 3161 response ({error})", "ask the authority again"
+        ) from None
     names = {32: "sha256", 48: "sha384", 64: "sha512"}
     if len(imprint) not in names or hashlib.new(names[len(imprint)], path.read_bytes()).digest() != imprint:
         what = path.suffix.removeprefix(".") or "file"
         help = f"ask for a token of {path.name} as it is now, or remove {evidence.name}"
-        raise misfit(evidence, f"the token is not one of this {what}", help)
+        raise misfit_error(evidence, f"the token is not one of this {what}", help)
     root = _root(response, path.read_bytes(), trust)
     yield when, root, when if root else None
 
@@ -328,7 +330,7 @@ def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None
     of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
     if decoded(answer).tst_info.nonce != nonce:
         why = "the answer does not belong to this request: its nonce differs"
-        raise misfit(evidence, why, "ask again, or another authority")
+        raise misfit_error(evidence, why, "ask again, or another authority")
 
 
 _DOI = re.compile(r"10\.\d{4,9}/[\w.()/:;+-]+")
@@ -353,7 +355,7 @@ def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | No
         claimed = claimed.removeprefix("https://doi.org/")
         if not _DOI.fullmatch(claimed):
             help = "write the DOI alone, such as 10.17605/OSF.IO/AB123"
-            raise misfit(path, f"{claimed[:40]!r} is not a DOI", help)
+            raise misfit_error(path, f"{claimed[:40]!r} is not a DOI", help)
     held = [_checked(download, lock_path, trust) for download in trust.records]
     for record in held:
         yield record.doi, f"at {record.registry}, last changed {record.time},", record.time
@@ -372,7 +374,7 @@ def _checked(path: Path, lock_path: Path, trust: Trust) -> Record:
             raise ValueError(f"{record.doi[:40]!r} is not a DOI")
         text = json.dumps(document, ensure_ascii=False)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise misfit(path, f"not a registry's record ({type(error).__name__}: {error})", help) from None
+        raise misfit_error(path, f"not a registry's record ({type(error).__name__}: {error})", help) from None
     lock = read_lock(lock_path)
     wanted = {
         "stamp": lock.stamp if lock else "",
@@ -380,7 +382,7 @@ def _checked(path: Path, lock_path: Path, trust: Trust) -> Record:
     }
     for what, value in wanted.items():
         if not value or value not in text:
-            raise misfit(path, f"the record does not hold the {what} ({value[:12]}...)", help)
+            raise misfit_error(path, f"the record does not hold the {what} ({value[:12]}...)", help)
     return record
 
 

@@ -251,7 +251,7 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
             if old != new and not implied and not _unpinned(old):
                 path = f"inputs.{kind}[{key}]"
                 absent = _unpinned(new)
-                detail = str(new["unpinned"]) if absent else _which(old, new)
+                detail = str(new["unpinned"]) if absent else _changed_inputs(old, new)
                 changed.append(Departure(path, "as stamped", _difference(old, new), detail, absent))
     return [*changed, *_behaviour(stamped, current, alike=not paths)]
 
@@ -273,7 +273,7 @@ NAMED = 8
 """How many items a message names."""
 
 
-def _which(before: Any, after: Any) -> str:
+def _changed_inputs(before: Any, after: Any) -> str:
     """The items and files of a benchmark that are not the stamped ones; empty of what has none."""
     if not all(isinstance(side, dict) and "items" in side for side in (before, after)):
         return ""
@@ -331,7 +331,7 @@ def reconcile(lock: Lock, study: Study, path: Path) -> Reconciliation:
     departed = tuple(departures(lock.content, study.stamped()))
     if not path.is_file():
         log = DeviationLog(deviations=1)
-        place = path if study.origin is None else study.origin.spec  # there is no log to point at
+        place = path if study.origin is None else study.origin.spec  # there is not a log to point at
         return Reconciliation(departed, log, tuple(_uncovered(departed, log, place)))
     source = read(path)
     log = typed_as(DeviationLog, "deviations", source)
@@ -383,12 +383,12 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
         text = departure.detail or str(departure.implemented)
         return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {text}", str(path))
     if departure.path.startswith("behaviour["):
-        return Diagnostic("GC409", _moved(departure), str(path))
+        return Diagnostic("GC409", _version_words(departure), str(path))
     message = f"`{departure.path}` was {before} when it was stamped and is {now} now"
     return Diagnostic("GC401", message, str(path))
 
 
-def _moved(departure: Departure) -> str:
+def _version_words(departure: Departure) -> str:
     """How a part of gridc's own code differs; of a fingerprint, as stamps held before, nobody can tell."""
     before, now = departure.registered, departure.implemented
     if isinstance(before, str) and now is not ABSENT:

@@ -271,12 +271,12 @@ def estimate(
                 left,
             ),
             seconds=None if speed is None else speed * left,
-            later=None if model_counts.later is None else _later(model_counts.later, price, ratio),
+            later=None if model_counts.later is None else _later_calls(model_counts.later, price, ratio),
         )
     return estimates
 
 
-def _later(later: Extent, price: TokenPrice | None, ratio: float) -> LaterCalls:
+def _later_calls(later: Extent, price: TokenPrice | None, ratio: float) -> LaterCalls:
     """Prompt tokens as money counts them: eight characters in one, as estimated, one for each character."""
 
     def amount(

@@ -334,7 +334,7 @@ class _Search:
         cuts = []
         for chosen in product(*options):
             levels = dict(zip((axis.id for axis in spec.axis), chosen, strict=True))
-            cut = _once(_cut(spec, levels)).model_copy(
+            cut = _without_replicates(_with_levels(spec, levels)).model_copy(
                 update={
                     "benchmark": tuple(
                         benchmark for benchmark in spec.benchmark if benchmark.id in benchmarks
@@ -506,7 +506,7 @@ class _Search:
         return replace(design, replicates=replicates_of(self.study.spec))
 
 
-def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:
+def _with_levels(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:
     axes = tuple(
         axis.model_copy(update={"level": tuple(level for level in axis.level if level.id in levels[axis.id])})
         for axis in spec.axis
@@ -514,7 +514,7 @@ def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:
     return spec.model_copy(update={"axis": axes})
 
 
-def _once(spec: Spec) -> Spec:
+def _without_replicates(spec: Spec) -> Spec:
     """One answer to each item."""
     axes = tuple(
         axis.model_copy(

@@ -203,7 +203,7 @@ def given(wanted: Iterable[Consentable], study: Path, allow: Iterable[str] = ())
     listed = [item.strip() for item in os.environ.get(VARIABLE, "").split(",") if item.strip()]
     stated = dict.fromkeys(map(_pair, listed), VARIABLE) | stated
     wanted = [item for item in wanted if item.needs_consent]
-    kept = _kept(study) if any(item.pair not in stated for item in wanted) else {}
+    kept = _stored_consents(study) if any(item.pair not in stated for item in wanted) else {}
     known = {**kept, **stated}
     return {item.pair: known[item.pair] for item in wanted if item.pair in known}
 
@@ -258,7 +258,7 @@ def consent_file() -> Path:
     return config_folder() / "consent.json"
 
 
-def _kept(study: Path) -> dict[str, str]:
+def _stored_consents(study: Path) -> dict[str, str]:
     """What the file of consents says, if it is the person's own: no part of the study, and nobody else may
     write it."""
     path = consent_file()
@@ -286,7 +286,7 @@ def _keep(what: Consentable, study: Path) -> str:
         return "given on the terminal"
     allowed: list[dict[str, str]] = []
     if path.exists():
-        _kept(study)
+        _stored_consents(study)
         allowed = json.loads(read_regular(path, MOST_BYTES))["allowed"]
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     document = {"format": FORMAT, "allowed": [*allowed, {"pair": what.pair, "at": now}]}

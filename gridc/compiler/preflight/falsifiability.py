@@ -178,7 +178,7 @@ def _way_out(
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, compared: ComparedLevels) -> Prospect:
     kind, design = kind_of(hypothesis), _design(plan, hypothesis, compared)
-    items, units = (None, None) if design.parts is None else _size(kind.pooled, design.parts)
+    items, units = (None, None) if design.parts is None else _planned_size(kind.pooled, design.parts)
     return Prospect(
         hypothesis.id,
         hypothesis.kind,
@@ -232,7 +232,7 @@ def parts_of(
     return parts if len(parts) >= kind.benchmarks(hypothesis) else {}
 
 
-def _size(pooled: bool, parts: Mapping[str, BenchmarkUnits]) -> tuple[int, int]:
+def _planned_size(pooled: bool, parts: Mapping[str, BenchmarkUnits]) -> tuple[int, int]:
     """Items and units of all benchmarks; a ranking holds in every benchmark, so that its smallest one
     counts."""
     if not parts:

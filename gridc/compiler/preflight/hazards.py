@@ -16,7 +16,7 @@ from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import UnmatchableAnswer, right_answers
+from gridc.compiler.instrument.matching import Unmatchable, right_answers
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates, are_letters, candidates
 from gridc.compiler.instrument.render import (
@@ -83,7 +83,7 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
 
 
 def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
-    """A prompt beside texts that stand behind none; and a server that would weigh a text behind nothing."""
+    """A prompt beside texts that follow none; and a server that would weigh a text without a prefix."""
     seen: set[tuple[str, ...]] = set()
     served = {model.id for model in study.spec.model if model.base_url and model.weights is None}
     for cell in cells_of(study.spec):
@@ -121,12 +121,12 @@ def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
         if not METHODS[setting.method].reads_answer:
             continue
         seen.add(ways)
-        wrong: list[UnmatchableAnswer] = []
+        wrong: list[Unmatchable] = []
         items = study.items[cell.benchmark].asked(None, setting.items, setting.variant)
         for item in items:
             try:
                 right_answers(match, item)
-            except UnmatchableAnswer as error:
+            except Unmatchable as error:
                 wrong.append(error)
         if wrong:
             where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
@@ -227,7 +227,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
         template = study.prompts[cell.setting.prompt]
         for check in SETTING_CHECKS:
             for code, key, problem, help_line in check(cell.setting, template):
-                yield _at(study.spec, cell, code, key, problem, help_line)
+                yield _hazard_at(study.spec, cell, code, key, problem, help_line)
     yield from keywords_alone(study)
 
 
@@ -281,7 +281,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
         shown = drawn[: setting.shots]
         for check in (shared_exemplars, stops_in_answers, options_asked_for):
             for code, key, problem, help_line in check(setting, plan.items(cell), shown):
-                yield _at(study.spec, cell, code, key, problem, help_line)
+                yield _hazard_at(study.spec, cell, code, key, problem, help_line)
 
 
 Found = Iterator[tuple[str, str, str, str]]
@@ -397,7 +397,7 @@ def keywords_alone(study: Study) -> Iterator[Hazard]:
         if METHODS[cell.setting.method].reads_behaviour and _responses(cell) not in judged:
             problem = "refusals are scored by keywords, and no judge scores the same responses"
             help_line = 'have a judge score them too: a level beside it with method = "judge", and [judge]'
-            yield _at(study.spec, cell, "GC520", "method", problem, help_line)
+            yield _hazard_at(study.spec, cell, "GC520", "method", problem, help_line)
 
 
 def _responses(cell: Cell) -> tuple[str, str, bytes]:
@@ -512,7 +512,7 @@ def _content(item: Item) -> tuple[str, frozenset[str]]:
     return " ".join(item.stem.casefold().split()), frozenset(item.options)
 
 
-def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
+def _hazard_at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
     where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
     path = grid.stated_at(spec, key, where)
     return Hazard(code, problem, where, cell.key, help_line, path)

@@ -176,7 +176,7 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
     seen: set[tuple[str, bytes | str, Scores | None]] = set()
     for cell in plan.cells():
         scores = cell.setting.scores
-        setting = tried(cell.setting)
+        setting = trial_setting(cell.setting)
         scored = METHODS[setting.method].scored
         key = (cell.benchmark, _scoring(cell.setting) if scored else setting.key, scores)
         if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].judged:
@@ -200,16 +200,18 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 codes.add(trial.oracle.code)
                 text = _failure(trial, trial.first)
                 way_out = trial.oracle.way_out
-                blamed, help = ("reader", way_out) if way_out else ("prompt", _shown(plan, once, trial.first))
+                blamed, help = (
+                    ("reader", way_out) if way_out else ("prompt", _prompt_words(plan, once, trial.first))
+                )
                 hazard = _hazard(plan, once, trial.oracle.code, text, help, blamed)
                 yield replace(hazard, item=trial.first.sample.item.id)
         if options:
             yield from _constant(plan, once, samples)
-        yield from _unsaid(plan, once, samples)
+        yield from _unsaid_words(plan, once, samples)
         yield from _tied(plan, once, samples)
 
 
-def tried(setting: Setting) -> Setting:
+def trial_setting(setting: Setting) -> Setting:
     """The setting with what a trial needs not: how answers are drawn, and what they earn."""
     return replace(
         setting,
@@ -250,7 +252,7 @@ def _failure(trial: Trial, first: FailedSample) -> str:
     return f"{said_by} on {share} ({where}: {text!r} is read as {read})"
 
 
-def _shown(plan: Plan, cell: Cell, first: FailedSample) -> str:
+def _prompt_words(plan: Plan, cell: Cell, first: FailedSample) -> str:
     """The prompt as a model would read it, beside the answer that it should allow."""
     item = first.sample.item
     prompt = first.sample.requests[0].prompt.messages[-1][1]
@@ -283,7 +285,7 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Itera
             return
 
 
-def _unsaid(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
+def _unsaid_words(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
     """Words behind which answers are read and that responses do not say: no prompt has them, or the prompt
     itself ends with them."""
     setting = cell.setting

@@ -73,7 +73,7 @@ class OracleView:
         if match is not None:
             answers = right_answers(match, self.item)
             return answers[0] if right else COMPARISONS[match.kind].errs(match, answers)
-        option = _right(self.item) if right else _wrong(self.item)
+        option = _first_right(self.item) if right else _first_wrong(self.item)
         return None if option is None else self.name(option)
 
     @property
@@ -118,7 +118,7 @@ class OracleView:
 
     def _about_both(self, words: str) -> str | None:
         name = self.called(right=True)
-        if name is None or (self.match is None and _wrong(self.item) is None):
+        if name is None or (self.match is None and _first_wrong(self.item) is None):
             return None
         return words.format(right=name, other=f"{self.called(right=False)}")
 
@@ -154,11 +154,11 @@ def shown_label(
 _LABEL = re.compile(r"(?<![^\W_])([A-Z]|[a-z]|\d{1,2}|[ivx]{1,6}|[IVX]{1,6})[^\w]+$")
 
 
-def _right(item: Item) -> int | None:
+def _first_right(item: Item) -> int | None:
     return min(item.right, default=None)
 
 
-def _wrong(item: Item) -> int | None:
+def _first_wrong(item: Item) -> int | None:
     return next((option for option in range(len(item.options)) if option not in item.right), None)
 
 

@@ -44,7 +44,7 @@ FENCES = {
 
 def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
-    every batch that it does not take, and every key that would travel in the open. Returns what could not be
+    every batch that it does not take, and every key that would be sent unencrypted. Returns what could not be
     checked here, by model, with the reason."""
     provided = [model for model in grid.asked_models(spec) if engine_kind(model[1].engine).provider]
     diagnostics = [*_open_keys(provided, source), *_batches(spec, source)]

@@ -256,7 +256,7 @@ def change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None
     if limits is not None and sign < 0:
         limits = -limits[1], -limits[0]
     a_bounds, b_bounds = (_points(side) for side in (counted.first, counted.second))
-    a, b = a_bounds[_wrong(sign)], b_bounds[_wrong(sign)]
+    a, b = a_bounds[_wrong_end(sign)], b_bounds[_wrong_end(sign)]
     low, high = (None, None) if limits is None else (100 * limits[0], 100 * limits[1])
     return ChangeEstimate(
         items=len(counted.units),
@@ -274,7 +274,7 @@ def _points(ends: Floats) -> tuple[float, float]:
     return 100 * float(ends[:, 0].mean()), 100 * float(ends[:, 1].mean())
 
 
-def _wrong(sign: int) -> int:
+def _wrong_end(sign: int) -> int:
     """Which end of a score an answer has that is missing and counts as wrong."""
     return 1 if sign < 0 else 0
 
@@ -340,7 +340,7 @@ def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
     for ends in _ends(pair.cells):
         first, second = ends[:-1].mean(axis=0), ends[-1]
         counted = sign != 0 or ((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1]))
-        change = (second[:, _wrong(sign)] - first[:, _wrong(sign)]) * (sign or 1)
+        change = (second[:, _wrong_end(sign)] - first[:, _wrong_end(sign)]) * (sign or 1)
         moved = round(float(np.where(counted, change, 0.0).sum()), DIGITS - 3)
         worse, better = worse + (moved < 0), better + (moved > 0)
     return worse, better
@@ -353,7 +353,7 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
         return ()
     if not pair.cells or not pair.count:
         return (0.0,) * len(pair.firsts)
-    return tuple(_points(ends)[_wrong(sign)] for ends in _ends(pair.cells).mean(axis=0)[:-1])
+    return tuple(_points(ends)[_wrong_end(sign)] for ends in _ends(pair.cells).mean(axis=0)[:-1])
 
 
 def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
@@ -367,7 +367,7 @@ def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | Non
     if not there or len(pair.configurations) < 2 or not pair.count:
         return None
     scores = item_scores(replace(pair, configurations=(there[0],)))
-    return _points(scores.first)[_wrong(sign)], _points(scores.second)[_wrong(sign)]
+    return _points(scores.first)[_wrong_end(sign)], _points(scores.second)[_wrong_end(sign)]
 
 
 def tests(units: PairedUnits, margin: float) -> tuple[float, float]:

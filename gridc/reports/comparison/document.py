@@ -61,11 +61,11 @@ def compare(
         level = levels.get(row.gate.family, policy.alpha) if row.gate.decides else policy.alpha
         each = level / max(sizes.get(row.gate.family, 1), 1) if row.gate.decides else level
         rows.append(part.row(p, level, each, firsts, second, texts))
-    absent = _absent(firsts, second, pairs, gates, policy.common_only)
+    absent = _absent_benchmarks(firsts, second, pairs, gates, policy.common_only)
     reasons = _incomparable(measured, rows, list(_bare([*firsts, second])))
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
     verdict = decision.verdict(not reasons, gated)
-    itself = list(_itself(firsts, second, pairs))
+    itself = list(_same_as_baseline(firsts, second, pairs))
     return RunComparison(
         format=FORMAT,
         gridc=__version__,
@@ -255,7 +255,7 @@ def _benchmarks(runs: Iterable[ComparedRun]) -> list[str]:
     return list(dict.fromkeys(benchmark for run in runs for _, benchmark in (*run.benchmarks, *run.bare)))
 
 
-def _absent(
+def _absent_benchmarks(
     firsts: Sequence[ComparedRun],
     second: ComparedRun,
     pairs: Sequence[PairedBenchmark],
@@ -387,10 +387,10 @@ def _warnings(
         if pair.model != pair.model_b:
             yield f"{pair.benchmark}: model {pair.model} in a is compared with {pair.model_b} in b"
     if len(firsts) > 1:
-        yield from _alike(firsts, pairs)
+        yield from _copied_baselines(firsts, pairs)
 
 
-def _itself(
+def _same_as_baseline(
     firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
 ) -> Iterable[str]:
     """A baseline that is the candidate: the same files, or the same answers one by one."""
@@ -423,7 +423,7 @@ def _itself(
             yield f"{answers} ({read}): a run cannot be worse than itself"
 
 
-def _alike(firsts: Sequence[ComparedRun], pairs: Sequence[PairedBenchmark]) -> Iterable[str]:
+def _copied_baselines(firsts: Sequence[ComparedRun], pairs: Sequence[PairedBenchmark]) -> Iterable[str]:
     """Baselines that are one run, or another one's copy, are no replicates."""
     for number, run in enumerate(firsts):
         for other in range(number):
@@ -531,8 +531,8 @@ def sentence(row: ComparedBenchmark) -> str:
     margin = "" if row.margin is None else f"; worse by more than {row.margin:g} pp: {words.answer(row)}"
     return (
         f"{row.read_as}: {words.score(row.score.a, row.score.a_bounds)} -> "
-        f"{words.score(row.score.b, row.score.b_bounds)}, {words.moved(row.score)} pp"
-        f"{limits}, {row.lost} lost and {row.won} won of {words.size(row)}{margin}"
+        f"{words.score(row.score.b, row.score.b_bounds)}, {words.change_words(row.score)} pp"
+        f"{limits}, {row.lost} lost and {row.won} won of {words.item_count(row)}{margin}"
     )
 
 
@@ -540,14 +540,18 @@ def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagn
     """What is worse (GC751), undecided (GC752) or not comparable (GC753), at its place in the policy."""
     if comparison.verdict == "NOT COMPARABLE":
         message = "; ".join(comparison.reasons)
-        yield _at(policy, None, "GC753", message, "what you compare stands in `may_differ` of a policy")
+        yield _diagnostic_at(
+            policy, None, "GC753", message, "what you compare stands in `may_differ` of a policy"
+        )
         return
     for row in comparison.regressed:
-        yield _at(policy, row, "GC751", sentence(row), "the comparison lists the items that were lost")
+        yield _diagnostic_at(
+            policy, row, "GC751", sentence(row), "the comparison lists the items that were lost"
+        )
     if undecided := _not_in_a_row(comparison):
-        yield _at(policy, None, "GC752", undecided, None)
+        yield _diagnostic_at(policy, None, "GC752", undecided, None)
     for row in comparison.undecided:
-        yield _at(policy, row, "GC752", sentence(row), words.sight(row, comparison.changing))
+        yield _diagnostic_at(policy, row, "GC752", sentence(row), words.sight(row, comparison.changing))
 
 
 def _not_in_a_row(comparison: RunComparison) -> str | None:
@@ -556,7 +560,7 @@ def _not_in_a_row(comparison: RunComparison) -> str | None:
     return None if decided else "; ".join(comparison.reasons)
 
 
-def _at(
+def _diagnostic_at(
     policy: Source | None, row: ComparedBenchmark | None, code: str, message: str, help: str | None
 ) -> Diagnostic:
     if policy is None:

@@ -53,11 +53,11 @@ def same_instrument(comparison: RunComparison) -> str:
     for one in row.differences:
         allowed.setdefault(one.aspect, []).append(name_of(one.path))
     if allowed:
-        text += f"; what differs and may: {', '.join(_which(*one) for one in allowed.items())}"
+        text += f"; what differs and may: {', '.join(_aspect_words(*one) for one in allowed.items())}"
     return text
 
 
-def _which(aspect: str, paths: list[str]) -> str:
+def _aspect_words(aspect: str, paths: list[str]) -> str:
     """An aspect, and of one that is waived what differs: `request (model_args.max_length)`."""
     named = list(dict.fromkeys(paths))
     more = f", {len(named) - 3:,} more" if len(named) > 3 else ""
@@ -105,7 +105,7 @@ def score(value: float, bounds: tuple[float, float] | None = None) -> str:
     return f"{text} {bracketed(bounds, number, 1)}"
 
 
-def moved(estimate: ChangeEstimate) -> str:
+def change_words(estimate: ChangeEstimate) -> str:
     return with_sign(estimate.change)
 
 
@@ -115,12 +115,12 @@ def interval(estimate: ChangeEstimate) -> str:
     return between((estimate.low, estimate.high), with_sign)
 
 
-def level(comparison: RunComparison) -> str:
+def interval_level(comparison: RunComparison) -> str:
     """Of the intervals: `90 %`."""
     return stated_percent(1 - 2 * comparison.alpha)
 
 
-def size(row: ComparedBenchmark) -> str:
+def item_count(row: ComparedBenchmark) -> str:
     """`60`, or `60 in 15 families`."""
     return f"{row.items:,}" if row.units == row.items else f"{row.items:,} ({units(row, row.units)})"
 
@@ -179,7 +179,7 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
         one = row.readable
         yield (
             f"of the {one.items:,} items that were read in both: {score(one.a)} and {score(one.b)}, "
-            f"{moved(one)} ({interval(one)}); this decides nothing"
+            f"{change_words(one)} ({interval(one)}); this decides nothing"
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in

@@ -171,10 +171,10 @@ def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
             if without.default is not None:
                 name = f"curve/{curve.name}/without/{without.model}"
                 yield _specification(curve, without.default, name, without.model)
-            yield from _without(curve, without)
+            yield from _without_models(curve, without)
 
 
-def _without(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow]:
+def _without_models(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow]:
     summary = without.summary
     if summary is None:
         return

@@ -89,14 +89,16 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 f"under {change.reference}, in points of the better direction"
             )
             name, n = f"change/{score.cell.key}", score.scored + reference.scored
-            yield _moved(name, about, change.itt, assumed, change.rows, n)
+            yield _change_row(name, about, change.itt, assumed, change.rows, n)
             yield needed_row(name, f"from the {about}", change.itt.needed(), change.rows, n)
             if change.pp is not None:
                 text = f"{about}, unreadable answers left out"
-                yield _moved(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
+                yield _change_row(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
 
 
-def _moved(name: str, about: str, moved: ScoreDifference, assumed: str, rows: str, n: int) -> EstimateRow:
+def _change_row(
+    name: str, about: str, moved: ScoreDifference, assumed: str, rows: str, n: int
+) -> EstimateRow:
     return estimate(
         "risk_difference",
         id=name,

@@ -1,6 +1,6 @@
 """The sheet of an audit as files: CSV for a spreadsheet, a page for a browser; and the labels that come back.
 
-A spreadsheet executes what looks like a formula, so what begins like one is written behind an apostrophe: a
+A spreadsheet executes what looks like a formula, so what begins like one gets an apostrophe in front: a
 cell, and within it what follows a semicolon, a tab or a line end, where spreadsheets of many countries begin
 another cell, whatever the quotes say. The page is one file without anything outside it, in which texts are
 shown and never obeyed; it gives its labels as a CSV of the same form.
@@ -151,7 +151,7 @@ def _problems(path: str, filled: Sequence[FilledRow], sheet: Sheet) -> Iterator[
             ("question", labelled.question, row.question),
             ("response", labelled.response, row.response),
         ):
-            if text is not None and _plain(text) != _plain(own):
+            if text is not None and _comparable_text(text) != _comparable_text(own):
                 help = "labels are of the text that was drawn: copy them into a new copy of the sheet"
                 if len(own) > _CELL:
                     help = "a spreadsheet cuts a text as long as this: label it on the page"
@@ -178,6 +178,6 @@ def _known(label: str, row: AuditRow) -> str | None:
     return folded.get(" ".join(label.split()).casefold())
 
 
-def _plain(text: str) -> str:
+def _comparable_text(text: str) -> str:
     """A text without what the sheet and spreadsheets change: apostrophes, line ends, outer spaces."""
     return re.sub(r"\s+", " ", DECEIVING.sub("\ufffd", text).replace("'", "")).strip()

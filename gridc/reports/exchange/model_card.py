@@ -53,7 +53,7 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
     `link` is the address of the certificate; without one its digest names it (`urn:gridc:...`).
 
     Raises `UsageError` (GC000) for a model that the study does not have, and `FileError` (GC610)
-    when the file is no text or its markers or `model-index` cannot be understood.
+    when the file is not a text or its markers or `model-index` cannot be understood.
     """
     if link is not None and not LINK.fullmatch(link):
         help = "give an https:// address, or leave --link out: the certificate's digest then names it"
@@ -71,7 +71,7 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
 
 def attached(text: str, deck: CardDeck, model: str, link: str | None = None, file: str = "README.md") -> str:
     """The text of a model card with the cards of one model in it."""
-    own = _own(deck, model)
+    own = _deck_of(deck, model)
     text = _with_section(text, own.study, _section(own, model, link), file)
     return _with_index(text, own, model, link, _newline(text), file)
 
@@ -134,7 +134,7 @@ def check(readme: Path, deck: CardDeck) -> CardCheck:
         return CardCheck((_rewritten(text, again, readme),))
     body, front = _divided(text, str(readme))
     claimed, others = _claimed_elsewhere(front, deck, model, given, readme)
-    section = _section(_own(deck, model), model, given)
+    section = _section(_deck_of(deck, model), model, given)
     beside = [text for key, part in front.items() if key != "model-index" for text in _strings([key, part])]
     about = [model, *(card.benchmark for card in deck.cards if card.model == model)]
     seen = shown(body, section, beside, _names(deck), about)
@@ -199,7 +199,7 @@ def _claimed_elsewhere(
     studies results name as their source."""
     own = [result for entry in model_index(deck, model, link) for result in entry["results"]]
     known = {_canonical(result) for result in own}
-    foreign = [result for result in _held(front, str(readme)) if _canonical(result) not in known]
+    foreign = [result for result in _index_results(front, str(readme)) if _canonical(result) not in known]
     studies = [_other_study(result, deck) for result in foreign]
     names = (*_digests(deck), *(() if link is None else (link,)))
     ours = [
@@ -336,7 +336,7 @@ def certificate_urn(deck: CardDeck) -> str:
     return f"urn:gridc:certificate:sha256:{deck.certificate}"
 
 
-def _own(deck: CardDeck, model: str) -> CardDeck:
+def _deck_of(deck: CardDeck, model: str) -> CardDeck:
     own = tuple(card for card in deck.cards if card.model == model)
     if not own:
         names = ", ".join(dict.fromkeys(card.model for card in deck.cards))
@@ -375,9 +375,9 @@ def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline:
     before, head, indent, at = _ready(old, held, len(begin), model, newline, file)
     theirs = _results(f"{before[:at]}{head}{before[at:]}", file) or []
     if not index and not theirs:
-        return text if held is None or front is None else _fronted(text, front, _bare(old))
+        return text if held is None or front is None else _with_front_matter(text, front, _bare(old))
     if not index and not head:
-        return text if held is None or front is None else _fronted(text, front, before)
+        return text if held is None or front is None else _with_front_matter(text, front, before)
     lines = f"{begin}{head}{_dump(results, newline, indent=indent) if results else ''}{end}"
     made = before[:at] + lines + before[at:]
     now = _results(made, file) or []
@@ -389,7 +389,7 @@ def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline:
         raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
     if front is None:
         return f"---{newline}{made}---{newline}{newline if text else ''}{text}"
-    return _fronted(text, front, made)
+    return _with_front_matter(text, front, made)
 
 
 def _ready(
@@ -443,10 +443,10 @@ def _regions(front: str) -> list[tuple[int, int]]:
 def _results(front: str, file: str) -> list[Any] | None:
     """The results in a `model-index` of one model; None where the front matter has none."""
     table = _parsed(front, file)
-    return None if table.get("model-index") is None else _held(table, file)
+    return None if table.get("model-index") is None else _index_results(table, file)
 
 
-def _held(front: Mapping[str, Any], file: str) -> list[Any]:
+def _index_results(front: Mapping[str, Any], file: str) -> list[Any]:
     index = front.get("model-index")
     if index is None:
         return []
@@ -474,7 +474,7 @@ def _place(front: str, file: str) -> tuple[str, str, int]:
     return front, items.group(1), block.end() if next_key is None else next_key.start()
 
 
-def _fronted(text: str, front: re.Match[str], inside: str) -> str:
+def _with_front_matter(text: str, front: re.Match[str], inside: str) -> str:
     return front.group(1) + inside + front.group(3) + text[front.end() :]
 
 

@@ -208,16 +208,16 @@ def _rate(figures: dict[str, PrintedShare], count: int | None, n: int) -> Figure
             return FigureOutcome("impossible", f"{count} of {n} is {_percent(count, n)}")
         return FigureOutcome("possible", f"{count} of {n}")
     if not possible:
-        near = _around(rate, n)
+        near = _impossible_counts(rate, n)
         return FigureOutcome("impossible", " and ".join(f"{k} of {n} is {_percent(k, n)}" for k in near))
     if "low" in figures:
         return _interval(figures["low"], figures["high"], possible, n)
     if always_possible(rate, n):
         return FigureOutcome("always possible", f"of {n} any figure of this precision is possible")
-    return FigureOutcome("possible", f"{_several(possible)} of {n}")
+    return FigureOutcome("possible", f"{_range_words(possible)} of {n}")
 
 
-def _around(rate: PrintedShare, n: int) -> list[int]:
+def _impossible_counts(rate: PrintedShare, n: int) -> list[int]:
     """The counts around a rate that no count gives."""
     below = int(rate.value * n)
     return [k for k in (below, below + 1) if 0 <= k <= n]
@@ -295,7 +295,7 @@ def _percent(count: int, n: int) -> str:
     return percent(count / n, 2)
 
 
-def _several(possible: range) -> str:
+def _range_words(possible: range) -> str:
     if len(possible) == 1:
         return str(possible[0])
     return f"{possible[0]} to {possible[-1]}"

@@ -336,16 +336,17 @@ def shown(
     ]
     if len(ends) != 2 or [tops[index].data for index in ends] != [first, last]:
         return ShownCardCheck(
-            (f"it stands {_around(tops, first)}, where it is not shown as a part of the page",), ()
+            (f"it stands {_enclosing_elements(tops, first)}, where it is not shown as a part of the page",),
+            (),
         )
     own = tops[ends[0] : ends[1] + 1]
     while alone and alone[-1].name == "#text" and not alone[-1].data.strip():
         alone.pop()
-    problems = [] if _alike(own, alone) else ["something elsewhere in the file changes how it is shown"]
+    problems = [] if _same_nodes(own, alone) else ["something elsewhere in the file changes how it is shown"]
     outside, others = _sections([*tops[: ends[0]], *tops[ends[1] + 1 :]])
     for texts, these in ((_texts(outside), names.outside), (_texts(_all(others.values())), names.everywhere)):
-        problems += _said(texts, these)
-    problems += _said(list(characters(front)), names.outside)
+        problems += _names_found(texts, these)
+    problems += _names_found(list(characters(front)), names.outside)
     card = " ".join(text for top in alone for text in _passages(top))
     beside = other_figures(map(_passages, outside), card, about)
     unchecked = list(_undecided(outside + _all(others.values()), others))
@@ -406,7 +407,7 @@ def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
             todo.extend((True, child) for child in reversed(inside))
 
 
-def _alike(some: Iterable[Any], others: Iterable[Any]) -> bool:
+def _same_nodes(some: Iterable[Any], others: Iterable[Any]) -> bool:
     return list(map(_tag, _walk(some))) == list(map(_tag, _walk(others)))
 
 
@@ -415,7 +416,7 @@ def _tag(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
     return begins, node.name, getattr(node, "attrs", None), getattr(node, "data", None)
 
 
-def _around(tops: Iterable[Any], marker: str) -> str:
+def _enclosing_elements(tops: Iterable[Any], marker: str) -> str:
     """In which elements a section stands that is not at the top of the page."""
     opened: list[str] = []
     for begins, node in _walk(tops):
@@ -490,7 +491,7 @@ def _maybe_absent(node: Any) -> bool:
     return node.name in MAYBE_ABSENT or not MAYBE_HIDES.isdisjoint(node.attrs)
 
 
-def _said(parts: Sequence[CharacterOrMark], names: Iterable[str]) -> Iterator[str]:
+def _names_found(parts: Sequence[CharacterOrMark], names: Iterable[str]) -> Iterator[str]:
     for name in names:
         words = says(parts, name)
         if words is not None:

@@ -275,7 +275,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
         variance=tuple(_variance(spec, shared)) if complete else (),
         gaps=tuple(_gaps(spec, shared)),
         differences=tuple(level_matrices(spec, [score.cell for score in shared])),
-        between=tuple(_between(spec, shared)),
+        between=tuple(_model_comparisons(spec, shared)),
         ranges=_ranges(spec, shared) if complete else None,
         robustness=tuple(_robustness(spec, shared, outcomes)) if complete else (),
         agreements=tuple(agreements(spec.axis, shared, outcomes)),
@@ -384,7 +384,7 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
     return gaps
 
 
-def _between(spec: Spec, shared: Sequence[CellScore]) -> list[ModelComparison]:
+def _model_comparisons(spec: Spec, shared: Sequence[CellScore]) -> list[ModelComparison]:
     scored = _places(shared)
     contrasts = []
     for a, b in combinations([model.id for model in spec.model], 2):

@@ -189,7 +189,7 @@ def count_endings(
     for model, benchmark, ended, number in rows:
         counts.setdefault(benchmark, {}).setdefault(model, {})[ended] = number
     return {
-        benchmark: tuple(_of(model, ended[model]) for model in models if model in ended)
+        benchmark: tuple(_endings_row(model, ended[model]) for model in models if model in ended)
         for benchmark, ended in counts.items()
     }
 
@@ -217,7 +217,7 @@ def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
     return tuple(cut_words(benchmark, rows) for benchmark, rows in endings.items() if cut_share(rows))
 
 
-def _of(model: str, ended: Mapping[str, int]) -> EndingsRow:
+def _endings_row(model: str, ended: Mapping[str, int]) -> EndingsRow:
     failed = {name.removeprefix(FAILED): number for name, number in ended.items() if name.startswith(FAILED)}
     plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut", "refused", "waiting")}
     return EndingsRow(model=model, failed=failed, **plain)

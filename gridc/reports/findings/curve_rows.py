@@ -19,7 +19,7 @@ from gridc.statistics.case_totals import (
     DesignMatrix,
     collapse,
     factor,
-    nothing,
+    no_rows,
     paired,
     treatment,
 )
@@ -200,7 +200,7 @@ def rows_of(
     totals = {
         name: collapse(case, patterns.ravel(), held.sums.ravel(), len(cells), held.rows.ravel())
         if held.rows.any()
-        else nothing(len(cells))
+        else no_rows(len(cells))
         for name, held in entries.items()
     }
     return CurveRows(

@@ -198,7 +198,7 @@ def contrasts(hypothesis: AnyHypothesis) -> list[CurveContrast]:
 def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFinding:
     spec = samples.plan.study.spec
     ran = runnable(spec, curve)
-    made = [_made(spec, curve, levels, contrast) for levels in ran.drawn]
+    made = [_analysis_choices(spec, curve, levels, contrast) for levels in ran.drawn]
     primary = list(dict.fromkeys(each.primary for each in made))
     inside = {cell.key for part in primary for cell in samples.about(contrast.where, part)}
     cells = [
@@ -217,7 +217,7 @@ def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFind
     try:
         rows = rows_of(samples, cells, contrast.dimension, arms, _slices(made))
     except NotMeanError as error:
-        return _with(found, [_unanswered(each, ("not_a_mean", str(error))) for each in made])
+        return _with_specifications(found, [_unanswered(each, ("not_a_mean", str(error))) for each in made])
     about = [each for each in made if rows.has_both(each.where, contrast.dimension, arms)]
     found = replace(found, elsewhere=len(made) - len(about))
     if not about:
@@ -226,14 +226,14 @@ def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFind
     draws = spec.analysis.permutations
     seed = spec.sampling.seed
     return replace(
-        _with(found, answers),
+        _with_specifications(found, answers),
         permutation=_permute(rows, about, answers, contrast, draws, seed, alpha) if draws else None,
         unexchangeable=bool(draws) and not rows.exchangeable,
-        without=tuple(_without(rows, about, contrast, alpha, defaults)),
+        without=tuple(_without_models(rows, about, contrast, alpha, defaults)),
     )
 
 
-def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> CurveFinding:
+def _with_specifications(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> CurveFinding:
     summary = _summary(answers, found.alpha)
     same = None
     if summary is not None:
@@ -270,7 +270,9 @@ class _AnalysisChoices:
         return self.where[0]
 
 
-def _made(spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast) -> _AnalysisChoices:
+def _analysis_choices(
+    spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast
+) -> _AnalysisChoices:
     forks = {fork.id: fork for fork in spec.fork}
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
@@ -457,7 +459,7 @@ def _permute(
     )
 
 
-def _without(
+def _without_models(
     rows: CurveRows,
     about: Sequence[_AnalysisChoices],
     contrast: CurveContrast,

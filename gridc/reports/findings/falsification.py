@@ -48,7 +48,7 @@ def falsify(
             score for score in measured.scores if score.cell.shared and _inside(spec, test.criterion, score)
         ]
         if test.criterion.keeps:
-            falsifications.append(_keeps(measured, test, test.criterion, inside, hypotheses))
+            falsifications.append(_kept_verdicts(measured, test, test.criterion, inside, hypotheses))
         elif test.criterion.statistic in AUDITED:
             falsifications.append(_audited(test, test.criterion, audits, measured.final))
         else:
@@ -62,7 +62,7 @@ def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
     return all(selector.matches(place) for selector in where) and spec.analysis.primary.matches(place)
 
 
-def _keeps(
+def _kept_verdicts(
     measured: MeasuredStudy,
     test: Falsification,
     criterion: Criterion,
@@ -233,7 +233,7 @@ def _stays(
     rows = digest([score.rows for score in inside])
     if worst is None:
         return _row(test, criterion, "open", rows, statistic=name)
-    result = _within(criterion, worst[0]) if complete else "open"
+    result = _within_bounds(criterion, worst[0]) if complete else "open"
     return _row(test, criterion, result, rows, statistic=name, value=worst[0], at=worst[1])
 
 
@@ -252,7 +252,7 @@ def _audited(
     if worst is None:
         return _row(test, criterion, "open", rows, statistic=name)
     value, audit = worst
-    result = _within(criterion, value) if complete and not undefined else "open"
+    result = _within_bounds(criterion, value) if complete and not undefined else "open"
     return _row(
         test, criterion, result, rows, statistic=name, value=value, at=f"{audit.sheet}, {audit.benchmark}"
     )
@@ -274,7 +274,7 @@ def _rates(
                 yield here.value, score.cell.key
 
 
-def _within(criterion: Criterion, value: Fraction) -> FalsificationResult:
+def _within_bounds(criterion: Criterion, value: Fraction) -> FalsificationResult:
     """Exact: a bound is taken at its decimal value, and what equals it is within."""
 
     def holds(bound: float | None) -> bool:

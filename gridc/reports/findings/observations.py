@@ -22,7 +22,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import UnscoredReading, points
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.rates import RateDefinition, mean_called
@@ -357,7 +357,7 @@ def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceC
             of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
             parts = totals.setdefault(name, np.zeros(4, dtype=np.int64))
             parts += np.concatenate([of, of * (choice is not None)])
-    except UnscoredReading:
+    except Unscored:
         return None
     return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
 
@@ -393,7 +393,7 @@ class _SampleValue:
                 if parts is not None:
                     totals.setdefault(row.item, np.zeros(4, dtype=np.int64))
                     totals[row.item] += np.array(parts, dtype=np.int64)
-        except UnscoredReading:
+        except Unscored:
             return None
         return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
 

@@ -122,11 +122,11 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRo
         )
         for axis in spec.axis
         for a, b in combinations(axis.level, 2)
-        if a.precision != b.precision and _rest(a) == _rest(b)
+        if a.precision != b.precision and _other_effects(a) == _other_effects(b)
     )
 
 
-def _rest(level: Level) -> dict[str, object]:
+def _other_effects(level: Level) -> dict[str, object]:
     """What a level does to a call beside its precision."""
     return {key: value for key, value in level.stated().items() if key != "precision"}
 

@@ -16,7 +16,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import UnscoredReading, points
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.instrument.readers import RESPONSES
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.scores import CellScore, resampling_of, units_of
@@ -160,7 +160,7 @@ def _totals(
                     key = number, reads, names, order, name, choice
                     if key not in known:
                         known[key] = rate.parts(items[name], choice, names)
-            except UnscoredReading:
+            except Unscored:
                 continue  # an outcome of other readings than this method has
             parts = np.array([known[number, reads, names, order, name, choice] for name, choice, _ in read])
             np.add.at(by_unit, at, parts * samples[:, None])

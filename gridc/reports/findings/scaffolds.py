@@ -65,9 +65,9 @@ class Engagement:
     """Whether the scaffold of a cell went to work on its samples, as far as they are answered.
 
     A scaffold that is suppressed answers at once: react without an action, a critic without a verdict, a
-    division that is no list of two parts or more. `system_turn` says where the study's system prompt stood,
-    which is what competes with the scaffold's own (Gringras 2026, app. B). `engaged` of `samples` went to
-    work; None for a scaffold that has no choice. `calls` is the mean number of calls.
+    division that is not a list of two parts or more. `system_turn` says where the study's system prompt
+    stood, which is what competes with the scaffold's own (Gringras 2026, app. B). `engaged` of `samples` went
+    to work; None for a scaffold that has no choice. `calls` is the mean number of calls.
     """
 
     model: str
@@ -185,7 +185,7 @@ def _steps(sample: PlannedSample, store: Store) -> SampleSteps:
 
 def _engagement(cell: Cell, name: str, samples: list[SampleSteps]) -> Engagement:
     answered = [steps for steps in samples if steps[0][1] is not None]
-    went = [_went(cell, {step: reply or "" for step, reply in steps}) for steps in answered]
+    went = [_went_to_work(cell, {step: reply or "" for step, reply in steps}) for steps in answered]
     engaged = None if None in went else sum(map(bool, went))
     turn = cell.setting.system_turn if cell.setting.system else "none"
     calls = sum(map(len, answered)) / max(len(answered), 1)
@@ -197,7 +197,7 @@ def _procedure(cell: Cell) -> Procedure | None:
     return built_in(cell.setting.scaffolding.kind)
 
 
-def _went(cell: Cell, replies: Mapping[str, str]) -> bool | None:
+def _went_to_work(cell: Cell, replies: Mapping[str, str]) -> bool | None:
     """Whether a scaffold went to work; None where it has no choice, or only a plug-in knows."""
     procedure = _procedure(cell)
     return None if procedure is None or procedure.engaged is None else procedure.engaged(replies)

@@ -46,7 +46,7 @@ def item_outcomes(cells: Iterable[Cell], store: Store, stamp: str) -> dict[str, 
             key = cell.benchmark, level
             if key not in groups:
                 groups[key] = store.groups_at(stamp, *key)
-            stored[cell.key] = _together(cell, stored[cell.key], groups[key])
+            stored[cell.key] = _grouped_outcomes(cell, stored[cell.key], groups[key])
     return stored
 
 
@@ -75,7 +75,7 @@ def _aggregated(cell: Cell, replicates: CellOutcomes, store: Store, stamp: str) 
     )
 
 
-def _together(cell: Cell, alone: CellOutcomes, groups: Mapping[str, str]) -> CellOutcomes:
+def _grouped_outcomes(cell: Cell, alone: CellOutcomes, groups: Mapping[str, str]) -> CellOutcomes:
     """What items have that earn together: as many outcomes as before, one of each."""
     setting = cell.setting
     if (alone.correct < 0).any() or (alone.correct > alone.scored * setting.item_scale).any():

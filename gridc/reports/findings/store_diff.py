@@ -104,8 +104,8 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             ComparedStudy(str(a), one, left.results_digest(one)),
             ComparedStudy(str(b), other, right.results_digest(other)),
             tuple(PathDifference(*setting) for setting in settings),
-            _only(cells, others),
-            _only(others, cells),
+            _missing_cells(cells, others),
+            _missing_cells(others, cells),
             cell_differences(cells, others, _units(left, one) | _units(right, other)),
             tuple(by_level(pairing.deltas)),
             paired.report(pairing, "a", "b", directions=_directions(contents[0])),
@@ -143,11 +143,11 @@ def cell_differences(
     a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes], units: Units | None = None
 ) -> tuple[CellDifference, ...]:
     """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
-    there = {_where(key): outcomes for key, outcomes in b.items()}
+    there = {_place_of_key(key): outcomes for key, outcomes in b.items()}
     rows = [
-        cell_difference(key, cell, there[_where(key)], units)
+        cell_difference(key, cell, there[_place_of_key(key)], units)
         for key, cell in a.items()
-        if _where(key) in there
+        if _place_of_key(key) in there
     ]
     adjusted = iter(holm([difference.p for difference in rows if difference.p is not None]))
     return tuple(
@@ -192,13 +192,13 @@ def place_of(key: str) -> dict[str, str]:
     return {"model": model, "benchmark": benchmark, **levels}
 
 
-def _where(key: str) -> frozenset[tuple[str, str]]:
+def _place_of_key(key: str) -> frozenset[tuple[str, str]]:
     return frozenset(place_of(key).items())
 
 
-def _only(cells: Mapping[str, CellOutcomes], others: Mapping[str, CellOutcomes]) -> tuple[str, ...]:
-    there = {_where(key) for key in others}
-    return tuple(sorted(key for key in cells if _where(key) not in there))
+def _missing_cells(cells: Mapping[str, CellOutcomes], others: Mapping[str, CellOutcomes]) -> tuple[str, ...]:
+    there = {_place_of_key(key) for key in others}
+    return tuple(sorted(key for key in cells if _place_of_key(key) not in there))
 
 
 def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:

@@ -494,7 +494,7 @@ def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
             )
         columns = [run.column for run in cell.runs]
         alike = sum(
-            _same(cell.runs[number], cell.runs[other])
+            _same_answers(cell.runs[number], cell.runs[other])
             for number in range(len(columns))
             for other in range(number)
         )
@@ -508,7 +508,7 @@ def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
                 yield f"{place}: the repetitions in {run.gathered.run.path.name} score alike on every item"
 
 
-def _same(one: RecordedAnswers, other: RecordedAnswers) -> bool:
+def _same_answers(one: RecordedAnswers, other: RecordedAnswers) -> bool:
     a, b = one.column, other.column
     if a is None or b is None or len(a.item) != len(b.item) or len(a.item) < FEWEST:
         return False

@@ -357,11 +357,11 @@ def _curve(curve: CurveFinding) -> CurveRow:
         below=None if summary is None else summary.below,
         above=None if summary is None else summary.above,
         permutation_p=None if curve.permutation is None else curve.permutation.p_median,
-        without=tuple(map(_without, curve.without)),
+        without=tuple(map(_without_row, curve.without)),
     )
 
 
-def _without(without: WithoutModel) -> WithoutRow:
+def _without_row(without: WithoutModel) -> WithoutRow:
     fitted = None if without.default is None else without.default.fitted
     return WithoutRow(
         model=without.model,

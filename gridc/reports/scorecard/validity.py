@@ -61,11 +61,11 @@ def _integrity(
         left_interval=left.interval,
         by_right=right.difference,
         right_interval=right.interval,
-        kept=_kept(left, right),
+        kept=_kept_effect(left, right),
     )
 
 
-def _kept(left: ScoreDifference, right: ScoreDifference) -> Kept:
+def _kept_effect(left: ScoreDifference, right: ScoreDifference) -> Kept:
     if left.side and right.side:
         return "same" if left.side == right.side else "reversed"
     return "only_left" if left.side else "only_right" if right.side else "neither"

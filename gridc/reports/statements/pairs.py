@@ -17,7 +17,7 @@ from gridc.reports.statements.statement import Backing, Statement, of_benchmark,
 from gridc.reports.words import ASSUMED, LIMITS, PLURAL, units_words
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.rows import EvidenceRow, StrengthRow
-from gridc.statistics.clustered_logit import FLOOR, enough
+from gridc.statistics.clustered_logit import FLOOR, enough_cases
 from gridc.statistics.envelope import Direction, Orderings, PairCounts
 
 LOWER = "There a lower score is the better one."
@@ -116,7 +116,7 @@ def claims(findings: Findings) -> Iterator[Statement]:
     among = f"{every} {comparisons} of a pair on a benchmark's full envelope"
     drawn, also = "only that the units were drawn independently", f"also {ASSUMED}"
     if not any(pair.evidence.certified.claim or pair.evidence.supported.claim for _, pair in compared):
-        yield _unclaimed(among, f"{drawn}, or {also}", alpha)
+        yield _no_claim(among, f"{drawn}, or {also}", alpha)
     else:
         yield _claimed(compared, "certified", among, drawn, alpha)
         yield _claimed(compared, "supported", f"the same {comparisons}", also, alpha)
@@ -151,7 +151,7 @@ def _claimed(
     )
 
 
-def _unclaimed(among: str, assumed: str, alpha: str) -> Statement:
+def _no_claim(among: str, assumed: str, alpha: str) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one."""
     return Statement(
         f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
@@ -458,7 +458,7 @@ def falsifications(findings: Findings) -> Iterator[Statement]:
 @of_benchmark("few_units", "limits", 60)
 def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where units are too few or too unequal for anything to be supported."""
-    if benchmark.full.pairs and benchmark.units < benchmark.items and not enough(benchmark.effective):
+    if benchmark.full.pairs and benchmark.units < benchmark.items and not enough_cases(benchmark.effective):
         yield Statement(
             f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
             f"{number(benchmark.effective, 1)} of one size, and joint sign flips need {FLOOR:g}: no order "

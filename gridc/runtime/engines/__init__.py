@@ -100,7 +100,7 @@ def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) 
 
 
 def proving(spec: Spec) -> Spec:
-    """The spec, by which how its local models are computed is proved anew."""
+    """The spec, by which how its local models are computed is proved again."""
     return spec.model_copy(update={"engine": spec.engine.model_copy(update={"reuse_proofs": False})})
 
 

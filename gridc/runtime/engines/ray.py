@@ -258,7 +258,7 @@ class _Ledger:
 
 class _Worker:
     """An actor with copies of engines. Failures are returned, so that they arrive as they are. An actor that
-    was killed begins empty, and fetches a copy anew."""
+    was killed begins empty, and fetches a copy again."""
 
     def __init__(self, ledger: Any) -> None:
         self._ledger = ledger

@@ -423,7 +423,7 @@ def before_reports(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def to_the_second(text: str) -> datetime:
-    """A date to the second, as a lock has it. What is no date is before all others."""
+    """A date to the second, as a lock has it. What is not a date is before all others."""
     try:
         moment = datetime.fromisoformat(text).replace(microsecond=0)
     except ValueError:

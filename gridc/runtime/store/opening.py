@@ -56,7 +56,7 @@ def note_known(path: Path, writing: bool = False) -> None:
         note = _note(path)
         if note is not None:
             note.parent.mkdir(parents=True, exist_ok=True)
-            own = {"writer": os.getpid(), "born": _born(os.getpid())}
+            own = {"writer": os.getpid(), "born": _process_start(os.getpid())}
             known = own if writing else {"state": _state(path)}
             write_atomic(note, json.dumps(known))
 
@@ -67,13 +67,13 @@ def _is_known(path: Path) -> bool:
         known = json.loads(note.read_text("utf-8")) if note else {}
         if "writer" in known:
             # That process looked at it before it began to write; its number alone may be another's by now.
-            return known["born"] is not None and known["born"] == _born(known["writer"])
+            return known["born"] is not None and known["born"] == _process_start(known["writer"])
         return bool(known) and known["state"] == _state(path)
     except (OSError, OverflowError, ValueError, LookupError, TypeError):
         return False
 
 
-def _born(process: int) -> str | None:
+def _process_start(process: int) -> str | None:
     """The start of this machine and, in its ticks since then, that of a process (proc(5)); None where there
     is no such process, or nothing says so."""
     with suppress(OSError, IndexError):
@@ -138,7 +138,7 @@ def open_to_read(path: Path, look: bool = True) -> tuple[Database, Callable[[], 
     return db, db.close
 
 
-def begun(path: Path) -> bool:
+def has_tables(path: Path) -> bool:
     """Whether there is a store with tables. A run that was stopped while it made them leaves a file without,
     which the next one fills. Raises `StoreError` (GC605) where the file is damaged or none that SQLite made.
     """
@@ -255,7 +255,7 @@ def _missing(db: Database, path: Path) -> tuple[str, ...]:
         known = tuple(migration.name for migration in migrations.pending(Database(memory=True)))
         if not any(name == "study" for _, name, _, _ in schema):
             if any(name not in ("_sqlite_migrations", *_OWN_INDEXES) for _, name, _, _ in schema):
-                raise _strange(path)
+                raise _not_a_store(path)
             return known
         names = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id LIMIT 1000"
         applied = tuple(row[0] for row in db.execute(names, [migrations.name]))
@@ -269,14 +269,14 @@ def _missing(db: Database, path: Path) -> tuple[str, ...]:
     # sqlite-utils makes its index after its table: a disk that is full in between leaves it out for good.
     without_own = tuple(row for row in made if row[1] not in _OWN_INDEXES)
     if applied != known[: len(applied)] or not applied or schema not in (made, without_own):
-        raise _strange(path)
+        raise _not_a_store(path)
     return known[len(applied) :]
 
 
 _OWN_INDEXES = ("idx__sqlite_migrations_migration_set_name",)
 
 
-def _strange(path: Path) -> StoreError:
+def _not_a_store(path: Path) -> StoreError:
     message = "the tables are not those that gridc makes, so nothing in this file is read"
     return StoreError([Diagnostic("GC605", message, str(path))])
 

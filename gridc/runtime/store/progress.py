@@ -102,7 +102,7 @@ def _of_answers(
             others[group.model, str(wanted), str(by)] += group.calls
     for (model, wanted, by), calls in sorted(others.items()):
         yield f"{_name(names, model)}: {calls:,} calls to `{wanted}` were answered as `{by}`"
-    yield from _elsewhere(groups, loads)
+    yield from _other_hosts(groups, loads)
     prints = {
         (group.model, str(group.sent["fingerprint"]))
         for group in groups
@@ -124,7 +124,7 @@ def _of_answers(
         yield f"{_name(names, model)}: {calls:,} answers came with counts of tokens that cannot be right"
 
 
-def _elsewhere(groups: Sequence[AnswerGroup], loads: Sequence[ModelLoaded]) -> Iterator[str]:
+def _other_hosts(groups: Sequence[AnswerGroup], loads: Sequence[ModelLoaded]) -> Iterator[str]:
     """Answers that came from another host than the provider's own, or the one that the spec states."""
     hosts = {load.identity: host for load in loads if (host := _host(load.ran)) is not None}
     names = {load.identity: load.model for load in loads}

@@ -216,7 +216,7 @@ def which_study(db: sqlite3.Connection, path: Path, named: str | None = None) ->
     if not is_stamped(db, stamp):
         message = f"the study {stamp[:12]} in the store does not hash to its stamp"
         raise StoreError([Diagnostic("GC605", message, str(path))])
-    for benchmark in turned(db, stamp):
+    for benchmark in changed_directions(db, stamp):
         message = (
             f"the table `benchmark` calls another score of {benchmark} the better one than the spec does"
         )
@@ -224,7 +224,7 @@ def which_study(db: sqlite3.Connection, path: Path, named: str | None = None) ->
     return stamp
 
 
-def turned(db: sqlite3.Connection, stamp: str) -> list[str]:
+def changed_directions(db: sqlite3.Connection, stamp: str) -> list[str]:
     """The benchmarks of which the table says otherwise than the stamped spec which score is the better one.
     Imported logs have no spec."""
     rows = db.execute(
@@ -299,13 +299,13 @@ def misshapen(db: Database) -> Iterator[str]:
     for table, column in _DATES.items():
         dates = db.execute(f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL")
         if not all(_is_date(date) for (date,) in dates):
-            yield f"`{column}` of a row of `{table}` is no date"
+            yield f"`{column}` of a row of `{table}` is not a date"
     for table, columns in _OBJECTS.items():
         for column in columns:
             wrong = f"CASE WHEN json_valid({column}) THEN json_type({column}) <> 'object' ELSE 1 END"
             rows = db.execute(f"SELECT 1 FROM {table} WHERE {column} IS NOT NULL AND {wrong} LIMIT 1")
             if rows.fetchone():
-                yield f"`{column}` of a row of `{table}` is no JSON object"
+                yield f"`{column}` of a row of `{table}` is not a JSON object"
                 return  # what looks into it fails too
     for table, wrong in _OTHERWISE.items():
         if db.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
@@ -478,5 +478,5 @@ def object_of(text: str) -> dict[str, Any]:
     """The JSON object that a call was sent as or answered with. Raises `StoreError` (GC605) for another."""
     document = document_of(text)
     if not isinstance(document, dict):
-        raise StoreError([Diagnostic("GC605", "a stored call or answer is no JSON object")])
+        raise StoreError([Diagnostic("GC605", "a stored call or answer is not a JSON object")])
     return document

@@ -243,7 +243,7 @@ RATER = "whoever hands back labels"
 
 
 @attack(RATER, "the texts of two rows of an audit's sheet are exchanged", "GC664",
-        instead((audit_sheet, "_plain", lambda text: "")))  # fmt: skip
+        instead((audit_sheet, "_comparable_text", lambda text: "")))  # fmt: skip
 def rows_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
     sheet = sheet_of("Yes.", "No.")
     one, other = filled(sheet)

@@ -257,7 +257,7 @@ def direction_flipped_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
 
 def as_the_table_says(patch: MonkeyPatch) -> None:
     """Readers that take what the table says, whatever was stamped."""
-    patch.setattr(reader, "turned", nothing)
+    patch.setattr(reader, "changed_directions", nothing)
     patch.setattr(run, "Spec", _AsTheTableSays)
     patch.setattr(store_diff, "_directions", lambda content: {
         one["id"]: Direction.of("lower_is_better") for one in content["spec"]["benchmark"]})  # fmt: skip

@@ -158,7 +158,7 @@ def some(column: str, value: str, table: str = "call") -> str:
 
 without_digests = instead((verification, "of_digests", nothing))
 without_lost_rows = instead((Store, "lost_rows", nothing))
-without_columns = instead((verification, "_wrong", nothing))
+without_columns = instead((verification, "_changed_parts", nothing))
 without_plan = instead((verification, "of_plan", nothing))
 
 enter("sent-changed", "what was sent is changed", "GC706", without_records, some("sent", "'{}'"))
@@ -512,7 +512,7 @@ def answer_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
     return set()
 
 
-@attack(HOLDER, "the study in the store is no JSON", "GC605",
+@attack(HOLDER, "the study in the store is not JSON", "GC605",
         instead((reader, "document_of", json.loads), (Store, "misshapen", nothing)))  # fmt: skip
 def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
     edit(studied(folder), "UPDATE study SET content = '{'")
@@ -614,7 +614,7 @@ look_does_not_end(
 
 
 @attack(HOLDER, "a run was killed, and its number is another process's when its store is exchanged for one",
-        "GC605", instead((opening, "_born", lambda _: "before")))  # fmt: skip
+        "GC605", instead((opening, "_process_start", lambda _: "before")))  # fmt: skip
 def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
     """Containers give the same low numbers to the first processes of each start."""
     store = studied(folder) / "store.sqlite"

@@ -109,7 +109,7 @@ DATES = "a time is a date with its zone, or none (`ties._date`)"
 
 @attack(
     HOLDER,
-    "an event's time is no date, so that making the page again fails",
+    "an event's time is not a date, so that making the page again fails",
     DATES,
     instead((ties, "_date", lambda text: text)),
 )

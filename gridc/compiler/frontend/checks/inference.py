@@ -63,7 +63,7 @@ def forks_bind(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if fork.binds == DOCUMENTED:
             continue
         before, rest = "", fork.binds
-        here: object = _movable(spec)
+        here: object = _fork_tables(spec)
         while rest:
             parts = _parts(here)
             # An id may hold dots, so the longest name that fits is the one that is meant.
@@ -185,7 +185,7 @@ def _pooled_arms(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Ite
                     yield source.diagnose("GC319", here, message, help)
 
 
-def _movable(spec: Spec) -> dict[str, object]:
+def _fork_tables(spec: Spec) -> dict[str, object]:
     """The tables that a fork can move, less those that the spec does not contain."""
     return {name: table for name in BINDABLE if (table := getattr(spec, name)) is not None}
 
@@ -223,7 +223,7 @@ def _marks(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
     for number, mark in enumerate(spec.analysis.thresholds):
         if mark in spec.analysis.marks(benchmark.id):
             message = f"{mark.at:g} is a pass mark on `{benchmark.id}`, {_nearest(benchmark)}"
-            help = _elsewhere(spec, "leave the mark out")
+            help = _way_out(spec, "leave the mark out")
             yield source.diagnose("GC337", ("analysis", "thresholds", number, "at"), message, help)
 
 
@@ -236,7 +236,7 @@ def _sided(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
         about = [selector.restricted(place.keys()) for selector in (hypothesis.where, spec.analysis.primary)]
         if rate_kind(kind.rate(hypothesis)).of_score and all(selector.matches(place) for selector in about):
             message = f"`{hypothesis.id}` tests {hypothesis.kind} on `{benchmark.id}`, {_nearest(benchmark)}"
-            help = _elsewhere(spec, 'kind = "equivalence" says how near the two scores are')
+            help = _way_out(spec, 'kind = "equivalence" says how near the two scores are')
             yield source.diagnose("GC337", ("hypothesis", number, "kind"), message, help)
 
 
@@ -262,7 +262,7 @@ def _nearest(benchmark: Benchmark) -> str:
     return f"where the score nearest to {benchmark.target:.10g} is best"
 
 
-def _elsewhere(spec: Spec, otherwise: str) -> str:
+def _way_out(spec: Spec, otherwise: str) -> str:
     """The way out: on the benchmarks that have a good side alone, where there are any."""
     sided = [benchmark.id for benchmark in spec.benchmark if benchmark.target is None]
     if not sided:

@@ -159,15 +159,15 @@ def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 for key in Effects.model_fields
                 if len({repr(getattr(level, key)) for level in axis.level}) > 1
             ]
-            varied |= {_plain(name): axis.id for name in (axis.id, *keys)}
+            varied |= {_folded_name(name): axis.id for name in (axis.id, *keys)}
     for number, entry in enumerate(spec.study.not_varied):
-        owner = varied.get(_plain(entry))
+        owner = varied.get(_folded_name(entry))
         if owner is not None:
             message, help = f"`{entry}` is not held fixed", f"remove it: the axis `{owner}` varies it"
             yield source.diagnose("GC105", ("study", "not_varied", number), message, help)
 
 
-def _plain(name: str) -> str:
+def _folded_name(name: str) -> str:
     """A name as it reads: whatever its case, its number and what joins its words."""
     return " ".join(re.split(r"[\s_\-]+", name.strip().casefold())).removesuffix("s")
 

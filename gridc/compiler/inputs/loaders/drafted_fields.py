@@ -134,7 +134,7 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
                     return {"options": (options,), "gold": marks}
                 if _all_lists(marks, rows) and not any(marked(at(row, marks)) for row in rows):
                     return {"options": (options,), "option_labels": marks}
-    plain = {_plain(name): name for name in names}
+    plain = {_folded_name(name): name for name in names}
     correct = next((plain[name] for name in CORRECT if name in plain), None)
     wrong = sorted(name for name in plain if WRONG.fullmatch(name))
     if correct is not None and wrong:
@@ -168,7 +168,7 @@ def _unclear(
     """What has to be asked before there is a field map."""
     listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
     if fields.get("query") is None:
-        several = [name for name in names if _plain(name) in QUERIES and _all_lists(name, rows)]
+        several = [name for name in names if _folded_name(name) in QUERIES and _all_lists(name, rows)]
         if several:
             help = f"--field query={several[0]}.0 asks the first alone"
             return UnclearColumns(f"`{several[0]}` holds several texts, and one is asked", help)
@@ -203,10 +203,10 @@ def _unclear(
     if options or {"expected", "references"} & fields.keys():
         return None
     return UnclearColumns("what earns a point is not clear: no column names options or says comply or refuse",
-                   _ways(left, rows))  # fmt: skip
+                   _point_options(left, rows))  # fmt: skip
 
 
-def _ways(names: Sequence[str], rows: Sequence[Row]) -> str:
+def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
     """The ways to say what earns a point, those that the columns make likely first."""
     texts = _named([name for name in names if _is_text(name, rows)], OPTIONS)
     if texts is not None:
@@ -214,7 +214,7 @@ def _ways(names: Sequence[str], rows: Sequence[Row]) -> str:
     ways = ["--constant expected=refuse where every prompt is to be refused (or expected=comply)"]
     answer = _named(names, (*GOLDS, *ANSWERS))
     for name in names:
-        if LABELS.search(_plain(name).rpartition(".")[2]) and (words := _few_words(name, rows)):
+        if LABELS.search(_folded_name(name).rpartition(".")[2]) and (words := _few_words(name, rows)):
             ways.insert(0, _label_help(name, words))
     if answer is not None:
         if 1 < len(words := _few_words(answer, rows)) < len(rows):
@@ -252,14 +252,14 @@ def says_what_earns(records: Records, names: Sequence[str]) -> bool:
     return _named(records.names, names) is not None
 
 
-def _plain(name: str) -> str:
+def _folded_name(name: str) -> str:
     """A name whatever its case and whatever stands between its words."""
     return re.sub(r"[\s_\-]+", "_", name.strip().lower())
 
 
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
     """The first of the known names that is here, in a nested table too."""
-    plain = {_plain(name).rpartition(".")[2]: name for name in reversed(names)}
+    plain = {_folded_name(name).rpartition(".")[2]: name for name in reversed(names)}
     return next((plain[name] for name in known if name in plain), None)
 
 

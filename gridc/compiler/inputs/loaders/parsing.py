@@ -81,7 +81,7 @@ OTHERS = (
     (b"%PDF", "a PDF", "name the file with the data"),
     (b"version https://git-lfs", "a Git LFS pointer, not the data", "fetch the data: git lfs pull"),
 )
-"""How a file begins that is no table, what it is, and the way to a table."""
+"""How a file begins that is not a table, what it is, and the way to a table."""
 WORKBOOK = b"xl/workbook"
 PAGES = (b"<!doctype html", b"<html")
 
@@ -210,7 +210,7 @@ def table(file: File) -> Iterator[tuple[int, Any]]:
     return json_list(file) if file.suffix == ".json" else json_lines(file)
 
 
-def _other_than_text(file: File) -> Iterator[tuple[int, Any]] | None:
+def _binary_rows(file: File) -> Iterator[tuple[int, Any]] | None:
     """The rows of a Parquet file, as every format is also served; None where the file is text."""
     if is_parquet(file.data):
         return parquet_rows(file.data, named_classes=True)
@@ -220,7 +220,7 @@ def _other_than_text(file: File) -> Iterator[tuple[int, Any]] | None:
 
 def json_lines(file: File) -> Iterator[tuple[int, Any]]:
     """One JSON value a line; blank lines are passed over and counted."""
-    rows = _other_than_text(file)
+    rows = _binary_rows(file)
     if rows is not None:
         yield from rows
         return
@@ -234,7 +234,7 @@ def json_lines(file: File) -> Iterator[tuple[int, Any]]:
 
 def json_list(file: File) -> Iterator[tuple[int, Any]]:
     """The entries of a file that is one JSON list, counted from 1."""
-    parquet = _other_than_text(file)
+    parquet = _binary_rows(file)
     if parquet is not None:
         yield from parquet
         return
@@ -249,7 +249,7 @@ def json_list(file: File) -> Iterator[tuple[int, Any]]:
 
 def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
     """The records of a CSV file by column; the header is row 1, as a spreadsheet counts."""
-    parquet = _other_than_text(file)
+    parquet = _binary_rows(file)
     if parquet is not None:
         yield from parquet
         return

@@ -231,7 +231,7 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
                     continue  # `load` reports the row
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
-                    yield Case(where, _shown(row, fields), options, value, labels)
+                    yield Case(where, _question_key(row, fields), options, value, labels)
 
 
 def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:
@@ -318,7 +318,7 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
         for _, row in each.rows:
             try:
                 options = _options(row, fields)
-                query = _shown(row, fields)
+                query = _question_key(row, fields)
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
@@ -350,7 +350,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
 
     tags = {tag: str(value) for tag in fields.tags if not is_empty(value := at(row, tag))}
     name = word(fields.id) or name
-    before, query, turns = _said(row, fields)
+    before, query, turns = _conversation(row, fields)
     context = None if fields.context is None or is_empty(_raw(row, fields.context)) else fields.context
     return Item(
         id=name,
@@ -367,19 +367,19 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
-        extra={column: _plain(column, at(row, column)) for column in fields.extra or ()},
+        extra={column: _json_value(column, at(row, column)) for column in fields.extra or ()},
         messages=before,
         turns=turns,
         tools=() if fields.tools is None else _tools(row, fields.tools),
     )
 
 
-def _shown(row: Any, fields: Fields) -> str:
+def _question_key(row: Any, fields: Fields) -> str:
     """What a row asks, to tell rows apart."""
     return str(_raw(row, fields.query or fields.turns or fields.messages or ""))
 
 
-def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
+def _conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     """What was said before the query, the query, and what the user says after its reply."""
     if fields.query is not None:
         return (), _text(row, fields.query), ()
@@ -463,7 +463,7 @@ def _tool(column: str, tool: Any) -> dict[str, Any]:
     return {"name": name, "description": str(tool.get("description") or f"{name}(INPUT)"), "results": results}
 
 
-def _plain(column: str, value: Any) -> Any:
+def _json_value(column: str, value: Any) -> Any:
     """A value of a further column, as JSON has it. Raises `ValueError` for what JSON does not have."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))

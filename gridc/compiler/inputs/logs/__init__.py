@@ -111,7 +111,7 @@ class ReadFile:
 @dataclass(slots=True)
 class ReadLogs:
     """All that some logs say: runs with their answers, the items of each benchmark, the files, and what was
-    left out, or is no log, in sentences. `described` are the folders beside them that describe a study."""
+    left out, or is not a log, in sentences. `described` are the folders beside them that describe a study."""
 
     runs: list[GatheredRun] = field(default_factory=list)
     items: dict[str, LogItems] = field(default_factory=dict)
@@ -137,8 +137,8 @@ def read_logs(
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
     `columns` says what the columns of tables are, and what field of an item is its unit.
 
-    What in a folder is no log is listed in the notes. Raises `FileError`: GC671 where a folder has no log, or
-    a file that was named is none; GC672 to GC677 for what is wrong in one. Then nothing is read of any."""
+    What in a folder is not a log is listed in the notes. Raises `FileError`: GC671 where a folder has no log,
+    or a file that was named is none; GC672 to GC677 for what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
     tasks, names = benchmarks or {}, models or {}
     strays: list[Stray] = []
@@ -372,11 +372,11 @@ def _drop_duplicates(logs: ReadLogs) -> None:
         key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,)
         first = kept.setdefault(key, gathered)
         if first is not gathered:
-            logs.notes.append(_again(gathered, first))
+            logs.notes.append(_duplicate_note(gathered, first))
     logs.runs[:] = kept.values()
 
 
-def _again(gathered: GatheredRun, first: GatheredRun) -> str:
+def _duplicate_note(gathered: GatheredRun, first: GatheredRun) -> str:
     return f"{gathered.run.path} holds the run of {first.run.path} again: it counts once"
 
 
@@ -393,7 +393,7 @@ def _drop_forms(logs: ReadLogs) -> None:
             first = next((one for one in several[:place] if _is_form_of(gathered, one)), None)
             if first is not None:
                 logs.runs.remove(gathered)
-                logs.notes.append(_again(gathered, first))
+                logs.notes.append(_duplicate_note(gathered, first))
 
 
 def _what_came(gathered: GatheredRun, items: LogItems) -> object:

@@ -108,7 +108,9 @@ class TableColumns:
         if self.unit is None:
             return None
         self.fields.update(name for name, value in fields.items() if isinstance(value, str | int))
-        value = next((one for one in (_at(fields, name) for name in self._names()) if one is not None), "")
+        value = next(
+            (one for one in (_value_at(fields, name) for name in self._names()) if one is not None), ""
+        )
         if value == "":
             return None
         self.fields.add(self.unit)
@@ -121,7 +123,7 @@ class TableColumns:
             yield column_name(self.unit)
 
 
-def _at(fields: Any, path: str) -> Any:
+def _value_at(fields: Any, path: str) -> Any:
     """What stands at a dotted path; a name may have a dot itself. None where nothing does."""
     if not isinstance(fields, Mapping):
         return None
@@ -130,7 +132,7 @@ def _at(fields: Any, path: str) -> Any:
     name, dot, rest = path.partition(".")
     while dot:
         if name in fields:
-            return _at(fields[name], rest)
+            return _value_at(fields[name], rest)
         part, dot, rest = rest.partition(".")
         name = f"{name}.{part}"
     return None

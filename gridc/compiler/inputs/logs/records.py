@@ -152,7 +152,8 @@ _SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", 
 
 
 def writable(text: str) -> str:
-    """A text that a file can hold: half a surrogate pair, as in a name of a file that is no text, is none."""
+    """A text that a file can hold: half a surrogate pair, as in a name of a file that is not a text, is
+    none."""
     return text.encode("utf-8", "replace").decode()
 
 

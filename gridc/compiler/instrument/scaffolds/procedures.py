@@ -67,7 +67,7 @@ _SIGNS: Mapping[type[ast.unaryop], Callable[[float], float]] = {
 
 
 class NotArithmeticError(ValueError):
-    """An input that is no arithmetic, or whose value is no number of a sensible size."""
+    """An input that is not arithmetic, or whose value is not a number of a sensible size."""
 
 
 def calculator(expression: str) -> str:

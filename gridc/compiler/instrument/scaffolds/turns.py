@@ -168,12 +168,12 @@ class FollowedFunction:
         except FunctionExit:
             pass
         except Exception:
-            if not replay.ended:  # else it failed for want of the answer that it waits for
+            if not replay.ended:  # else it failed for lack of the answer that it waits for
                 raise
         if replay.failure is not None:
             raise replay.failure
         if replay.waiting is None and replay.asked < len(turns):
-            raise _otherwise(f"it ends after {replay.asked} calls where it made {len(turns)} before")
+            raise _replay_error(f"it ends after {replay.asked} calls where it made {len(turns)} before")
         if replay.waiting is None:
             return _step_of(answer, turns, texts)
         if len(texts) < (scaffold.rounds or MOST):
@@ -224,7 +224,7 @@ class Replay:
             raise FunctionExit
         before, text = self._turns[self.asked], self._texts[self.asked]
         if turn != before:
-            self._fail(_otherwise(_difference(self.asked, before, turn)))
+            self._fail(_replay_error(_difference(self.asked, before, turn)))
         self.asked += 1
         return text
 
@@ -237,7 +237,7 @@ class Replay:
         raise FunctionExit
 
 
-def _otherwise(problem: str) -> ScaffoldError:
+def _replay_error(problem: str) -> ScaffoldError:
     help = "it must use no clock, no randomness and no memory of its own, and ask one thing at a time"
     return ScaffoldError("GC344", problem, help)
 

@@ -43,7 +43,7 @@ from gridc.schema.inference import ContrastHypothesis, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.bounded_means import agreed, jointly, of_direction
-from gridc.statistics.clustered_logit import FLOOR, NotEstimable, effective_number, enough
+from gridc.statistics.clustered_logit import FLOOR, NotEstimable, effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL, Direction
 from gridc.statistics.reproducibility import digits, every_digits
 from gridc.statistics.risk import FittedOdds, Interval, recovery
@@ -369,7 +369,7 @@ def _recovery(
     effective = effective_number(np.repeat(sums.rows[:, arms].sum(axis=1), sums.cases))
     if loss.interval is not None and not Interval(*loss.interval).holds_zero:
         share = (gain.difference or 0) / (loss.difference or 1)
-    if share is not None and not enough(effective):
+    if share is not None and not enough_cases(effective):
         no_interval = (
             f"{number(effective, 1)} units of one size would tell as much, and an interval needs {FLOOR:g}"
         )

@@ -33,7 +33,7 @@ class RankingDecision(Decision[RankingHypothesis]):
         directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark}
         rows: dict[tuple[str, str], dict[str, CellScore]] = {}
         for score in measured.scores:
-            if _about(spec, hypothesis, score.cell):
+            if _concerns(spec, hypothesis, score.cell):
                 rows.setdefault((score.cell.benchmark, score.cell.configuration), {})[score.cell.model] = (
                     score
                 )
@@ -132,12 +132,12 @@ def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[C
     """The shared configurations that a ranking is about, by benchmark."""
     configurations: dict[str, dict[str, None]] = {}
     for cell in cells:
-        if cell.shared and cell.model in hypothesis.order and _about(spec, hypothesis, cell):
+        if cell.shared and cell.model in hypothesis.order and _concerns(spec, hypothesis, cell):
             configurations.setdefault(cell.benchmark, {})[cell.configuration] = None
     return {name: Region(name, tuple(inside), ASKED) for name, inside in configurations.items()}
 
 
-def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
+def _concerns(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
     place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
     return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
 

@@ -233,13 +233,13 @@ def _objects(listed: Any) -> list[Mapping[str, Any]]:
 
 def _text(name: Any) -> str:
     if not isinstance(name, str):
-        raise TypeError("the name of a request is no text")
+        raise TypeError("the name of a request is not a text")
     return name
 
 
 def _document(body: Any) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
-        raise TypeError("the body is no JSON object")
+        raise TypeError("the body is not a JSON object")
     return body
 
 
@@ -351,7 +351,7 @@ async def find_flight(session: Session, protocol: BatchProtocol, submission: Sub
     try:
         remote = await session.repeat(lambda: protocol.find(submission.id))
     except RequestError as error:
-        if error.kind != "no_model":  # there is no list
+        if error.kind != "no_model":  # there is not a list
             raise
         remote = None
     if remote is None:

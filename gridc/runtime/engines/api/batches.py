@@ -30,7 +30,7 @@ from gridc.runtime.engines.api.batch_protocols import (
     name_of,
 )
 from gridc.runtime.engines.api.routes import PreparedRequest
-from gridc.runtime.engines.api.session import EndedRequest, RequestResult, Session, pause_after, within
+from gridc.runtime.engines.api.session import EndedRequest, RequestResult, Session, pause_after, with_timeout
 from gridc.runtime.engines.api.wire import RequestError
 
 LONGEST_LOOK = 60.0
@@ -257,7 +257,9 @@ class Batches:
         if now < flight.look_at:
             return
         try:
-            look = loop.run_until_complete(within(flight.protocol.look(flight.remote), self.session.timeout))
+            look = loop.run_until_complete(
+                with_timeout(flight.protocol.look(flight.remote), self.session.timeout)
+            )
         except RequestError as error:
             flight.failures += 1
             if error.kind == "no_model":

@@ -146,7 +146,7 @@ class ApiEngine:
         """Each call by itself, those that begin alike side by side: servers keep what prompts share. Raises
         `UnavailableError` for a ranking that the endpoint cannot make, and `HazardError` as the local engine
         does for tokens."""
-        self._earlier, self._calls = [*_some(self._calls), *self._earlier][:30], calls
+        self._earlier, self._calls = [*_three_calls(self._calls), *self._earlier][:30], calls
         for call in calls:
             if not call.ranks:
                 path, sampled = self._path(call), bool(call.parameters.get("temperature"))
@@ -333,7 +333,7 @@ class ApiEngine:
 
     def _witnesses(self, route: DirectRoute | Provider, left_out: Container[str]) -> Iterator[Pursuit]:
         """Three calls of the study that are not among these, as probes: most of them have an answer."""
-        beside = _some([call for call in self._calls if call.id not in left_out])
+        beside = _three_calls([call for call in self._calls if call.id not in left_out])
         others = [*beside, *(call for call in self._earlier if call.id not in left_out)]
         for call in others[:3]:
             yield replace(next(iter(self._pursuits(route, call))), call="")
@@ -502,7 +502,7 @@ def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-def _some(calls: Sequence[Call]) -> Sequence[Call]:
+def _three_calls(calls: Sequence[Call]) -> Sequence[Call]:
     """Three of some calls, far apart."""
     return calls[:: max(1, len(calls) // 3)][:3]
 

@@ -74,9 +74,11 @@ async def probe(ask: PostJson, body: AskedAs, scored: ScoreAnswer | None = None)
     `RequestError`; later ones find out what they can."""
     long, steps = await _greedy(ask, body)
     short = await _ask(ask, *body(TRIAL, {"max_tokens": FEW, "temperature": 0.0}))
-    apart = None if steps is None else _apart(steps) > TIE
+    apart = None if steps is None else _likelihood_gap(steps) > TIE
     if not apart and scored is not None and (given := await scored(long)):
-        apart = _apart(given) > CLOSE  # some say how likely a token is after they have changed the logits
+        apart = (
+            _likelihood_gap(given) > CLOSE
+        )  # some say how likely a token is after they have changed the logits
     greedy = "not shown" if apart is None else "ignored" if apart else "honoured"
     return {"max_tokens": _within(short, FEW), "greedy": greedy, **await _draws(ask, body)}
 
@@ -156,7 +158,7 @@ def steps_of(document: Mapping[str, Any]) -> TokenSteps | None:
         return None
 
 
-def _apart(steps: TokenSteps) -> float:
+def _likelihood_gap(steps: TokenSteps) -> float:
     """How much less likely than the likeliest one a token is at most (nats)."""
     return max(best - value for value, best in steps)
 
@@ -193,7 +195,7 @@ TOLERANCE = 1e-2
 """Nats that a token's log-probability may differ between two requests: batch shapes move it."""
 
 MOST_NATS = 1e6
-"""No model finds a token this unlikely: what is below, or infinite, is no log-probability but a mark."""
+"""No model finds a token this unlikely: what is below, or infinite, is not a log-probability but a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ def read(document: Mapping[str, Any], text: str) -> TokenLogprobs:
         pieces, values, places = said["tokens"], said["token_logprobs"], said["text_offset"]
     except (LookupError, TypeError):
         raise NotProvedError("it returns no log-probabilities of the prompt's tokens") from None
-    if not (_all(pieces, str) and _all(places, int) and isinstance(values, list)):
+    if not (_all_of_kind(pieces, str) and _all_of_kind(places, int) and isinstance(values, list)):
         raise NotProvedError("its tokens are no texts, or their places no whole numbers")
     if not pieces or not len(pieces) == len(values) == len(places):
         raise NotProvedError("its tokens, their places and their log-probabilities differ in number")
@@ -246,7 +248,7 @@ def read(document: Mapping[str, Any], text: str) -> TokenLogprobs:
     return TokenLogprobs(tuple((start, end, value) for (start, value), end in zip(rows, ends, strict=True)))
 
 
-def _all(values: Any, kind: type) -> bool:
+def _all_of_kind(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
@@ -322,7 +324,7 @@ def rank(
 ) -> dict[str, Any]:
     """The log-likelihood of each candidate (nats) and its number of tokens.
 
-    They begin behind the tokens that the prompt and all candidates share, or at the prompt's length (without
+    They begin after the tokens that the prompt and all candidates share, or at the prompt's length (without
     its trailing space), as the study's `seam` says.
     """
     if context_length:
@@ -370,7 +372,7 @@ def asked_forms(prompts: "Prompts", call: Call) -> "list[Form]":
 
 
 def candidates(prompts: "Prompts", call: Call) -> "list[Member]":
-    """What a ranking asks, by candidate: its tokens and those that it stands behind. Raises `HazardError`."""
+    """What a ranking asks, by candidate: its tokens and those that it follows. Raises `HazardError`."""
     forms = [prompts.form(form, dropped) for dropped, form in enumerate(call.prompt.forms())]
     return prompts.fitting(call, forms)
 
@@ -501,7 +503,7 @@ def given_again(ask: PostJson, prompts: "Prompts", model: str, server: Server) -
     async def scored(reply: wire.ParsedReply) -> TokenSteps | None:
         begun, whole = _ids(prompts, TRIAL), _ids(prompts, TRIAL + reply.text)
         start, written = len(begun), reply.usage.get("completion_tokens", 0)
-        # Divided anew, a text may have other tokens than the model wrote, but hardly as many (and an end).
+        # Divided again, a text may have other tokens than the model wrote, but hardly as many (and an end).
         if server not in _LIKELIEST or whole[:start] != begun or written - len(whole) + start not in (0, 1):
             return None
         (body, _), *_ = score_requests(server, model, begun, whole[start:])

@@ -281,7 +281,7 @@ class Session:
         left = self.limits.time_left()
         most = self.timeout if left is None else max(min(self.timeout, left), 0.001)
         for pursuit, attempt in opened:
-            task = asyncio.ensure_future(within(pursuit.ask(), most))
+            task = asyncio.ensure_future(with_timeout(pursuit.ask(), most))
             self._open[task] = (pursuit, replace(attempt, seconds=time.monotonic()))
 
     def _attempt(self, pursuit: Pursuit) -> Attempt:
@@ -313,7 +313,7 @@ class Session:
         says whether one can be. None is an attempt at a call. Raises the last `RequestError`."""
         for tries in range(1, self.attempts + 1):
             try:
-                came = await within(ask(), self.timeout)
+                came = await with_timeout(ask(), self.timeout)
                 self.heard()
                 return came
             except RequestError as error:
@@ -335,7 +335,7 @@ class Session:
         pursuit.number += 1
         attempt = replace(self._attempt(pursuit), seconds=time.monotonic())
         self.journal.opened([attempt])
-        task = asyncio.ensure_future(within(pursuit.ask(), self.timeout))
+        task = asyncio.ensure_future(with_timeout(pursuit.ask(), self.timeout))
         await asyncio.wait([task])
         self._end_attempt(pursuit, attempt, task)
         return task.result()
@@ -501,7 +501,7 @@ def pause_after(tries: int) -> float:
     return longest * random.uniform(0.5, 1.0)
 
 
-async def within(ask: Awaitable[Came], seconds: float) -> Came:
+async def with_timeout(ask: Awaitable[Came], seconds: float) -> Came:
     """What comes of it in that time. Raises `RequestError` (timeout)."""
     try:
         async with asyncio.timeout(seconds):

@@ -89,7 +89,7 @@ _QUOTA = re.compile(
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> RequestError:
     """The failure that a status other than 200 stands for. `body` is the beginning of the response."""
-    text = _said(body)
+    text = _server_message(body)
     if 300 <= status < 400:
         return RequestError("redirect", "the response is a redirect", status)
     if status == 429 and not _QUOTA.search(body):
@@ -114,7 +114,7 @@ def _kind(status: int, body: str) -> str:
     return "content_filter" if _FILTERED.search(body) else "bad_request"
 
 
-def _said(body: str) -> str:
+def _server_message(body: str) -> str:
     """What the server says, as far as it fits a line."""
     import json
 
@@ -258,7 +258,7 @@ def parse(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RequestError("unreadable", f"the response is not JSON ({type(error).__name__})", 200) from None
     if not isinstance(document, dict):
-        raise RequestError("unreadable", "the response is no JSON object", 200)
+        raise RequestError("unreadable", "the response is not a JSON object", 200)
     return document
 
 

@@ -83,7 +83,7 @@ class _Environment(MeteredEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             extensions=[_Generation, "jinja2.ext.loopcontrols"],
-            finalize=_shown,
+            finalize=_printable,
             optimized=False,
         )
         own = {"center": _centered, "indent": _indented, "format": _formatted, "join": _joined}
@@ -172,7 +172,7 @@ def _public(name: Any) -> None:
 
 
 @pass_context  # so that Jinja does not call it while it compiles
-def _shown(context: Context, value: Any) -> Any:
+def _printable(context: Context, value: Any) -> Any:
     """What is printed, charged before it is made a text."""
     _charge(value)
     return value

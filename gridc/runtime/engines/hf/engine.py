@@ -106,7 +106,7 @@ def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[BatchWork]:
     for trunk in trunks([part.prompt for part in parts], TRUNK_WORTH):
         members = [parts[place] for place in trunk.members]
         path, cuts = members[0].prompt[: trunk.length], _stretches(trunk.cuts)
-        for batch in _cut(members, trunk.length, bound):
+        for batch in _unit_batches(members, trunk.length, bound):
             yield BatchWork(path, cuts, tuple(sorted(batch, key=lambda part: (part.prompt, part.calls))))
 
 
@@ -141,9 +141,9 @@ def _stretches(cuts: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _cut(units: Sequence[Unit], trunk: int, bound: Bound) -> Iterator[list[Unit]]:
+def _unit_batches(units: Sequence[Unit], trunk: int, bound: Bound) -> Iterator[list[Unit]]:
     """Units on one trunk, clump by clump, the short ones first."""
-    clumps = sorted(_clumps(units, trunk), key=lambda clump: max(len(unit.prompt) for unit in clump))
+    clumps = sorted(_unit_groups(units, trunk), key=lambda clump: max(len(unit.prompt) for unit in clump))
     batch: list[Unit] = []
     longest = tips = 0
     for unit in (unit for clump in clumps for unit in clump):
@@ -157,7 +157,7 @@ def _cut(units: Sequence[Unit], trunk: int, bound: Bound) -> Iterator[list[Unit]
     yield batch
 
 
-def _clumps(units: Sequence[Unit], trunk: int) -> list[list[Unit]]:
+def _unit_groups(units: Sequence[Unit], trunk: int) -> list[list[Unit]]:
     """Sorted units, in groups whose neighbours share more than the trunk."""
     apart = [shared_length(left.prompt, right.prompt) - trunk < _CLUMP for left, right in pairwise(units)]
     numbers = accumulate([False, *apart])
@@ -224,7 +224,7 @@ class HfEngine:
         torch.set_num_threads(settings.threads or _threads())
 
     def __reduce__(self) -> Any:
-        """An engine whose model is not loaded: it is opened anew where it comes to, on the device there."""
+        """An engine whose model is not loaded: it is opened again where it comes to, on the device there."""
         return _reopened, (self._opened_with, self._longest)
 
     def effective(self) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class HfEngine:
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """Calls that share prefixes together, as many as the bound on keys and values allows. Those that may
-        fail for want of room, and do, are a batch of their own, which takes nothing."""
+        fail for lack of room, and do, are a batch of their own, which takes nothing."""
         positions = self._settings.kv_mib * _MIB // self._shape.position_bytes
         failed = {
             call.id: why
@@ -353,7 +353,7 @@ class HfEngine:
 
     def _load(self) -> Any:
         """The model, with routes that are proved for the longest call that is known so far."""
-        if self._routes and _takes(self._routes[-1], self._longest):
+        if self._routes and _route_takes(self._routes[-1], self._longest):
             return self._model
         try:
             if self._model is None:
@@ -401,19 +401,19 @@ class HfEngine:
         """The routes of an earlier proof that calls of now take; None where it does not reach so far."""
         made: list[ProvedPath] = []
         for route in kept.routes:
-            if not made or not _takes(made[-1], self._longest):
+            if not made or not _route_takes(made[-1], self._longest):
                 try:
                     made.append(remade(self._model, self._config, self._shape, route))
                 except UnsupportedAttention:
                     return None
-        return made if made and _takes(made[-1], self._longest) else None
+        return made if made and _route_takes(made[-1], self._longest) else None
 
     def _by_path(self, calls: Iterable[list[Member]]) -> Iterator[tuple[ComputePath, list[Member]]]:
         """The members of some calls by the path that takes them, a call never parted."""
         taken: dict[int, list[Member]] = {}
         for members in calls:
             needed = _reach(members)
-            number = next(at for at, route in enumerate(self._routes) if _takes(route, needed))
+            number = next(at for at, route in enumerate(self._routes) if _route_takes(route, needed))
             taken.setdefault(number, []).extend(members)
         for number, some in sorted(taken.items()):
             yield self._routes[number].path, some
@@ -460,7 +460,7 @@ def _reach(members: Sequence[Member]) -> int:
     return max(len(member.prompt) + member.limit for member in members)
 
 
-def _takes(route: ProvedPath, positions: int) -> bool:
+def _route_takes(route: ProvedPath, positions: int) -> bool:
     return route.limit is None or positions <= route.limit
 
 

@@ -318,7 +318,7 @@ def routes(
     subject, twins = _Subject(model, config, shape), None if exact else _Twins(model, shape)
     reached: int | None = 0
     while reached is not None and reached < longest:
-        route = _next(subject, twins, room, lengths, reached)
+        route = _next_route(subject, twins, room, lengths, reached)
         yield route
         reached = route.limit
 
@@ -364,7 +364,9 @@ class _Twins:
             yield self._made[-1]
 
 
-def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int) -> ProvedPath:
+def _next_route(
+    subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int
+) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
     window, static = (length if length is None or length > reached else 0 for length in astuple(lengths))
     reasons = []

@@ -182,7 +182,7 @@ class Stems:
         self._layers = shape.room(len(lengths), self.longest)
         column = torch.arange(self.longest, device=shape.device)
         missing = column >= torch.tensor(lengths, device=shape.device)[:, None]
-        self._hidden = hiding(missing)[:, None, None] if bool(missing.any()) else None
+        self._hidden = mask_bias(missing)[:, None, None] if bool(missing.any()) else None
 
     @property
     def held(self) -> int:
@@ -214,7 +214,7 @@ class Stems:
             later = torch.arange(seen, device=first.device) > position[:, :, None]
             beside = query[:, start:end].permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, width)
             keys, values = stored[:, :, :, :seen]
-            hidden = hiding(later)[:, None].repeat(1, 1, group, 1)
+            hidden = mask_bias(later)[:, None].repeat(1, 1, group, 1)
             mixed, total = attention(beside, keys, values, softmax, hidden)
             mixed = mixed.view(rows, kv_heads, group, end - start, width).permute(0, 3, 1, 2, 4)
             parts.append((mixed, total.view(rows, kv_heads, group, end - start).permute(0, 3, 1, 2)))
@@ -311,6 +311,6 @@ def _room(length: int) -> int:
     return -(-length // ROOM) * ROOM
 
 
-def hiding(mask: torch.Tensor) -> torch.Tensor:
+def mask_bias(mask: torch.Tensor) -> torch.Tensor:
     """What is added to scores so that the marked keys are not seen."""
     return torch.zeros(mask.shape, device=mask.device).masked_fill(mask, -torch.inf)

@@ -198,7 +198,7 @@ class Prompts:
 
     def _require_no_special(self, prompt: Prompt) -> None:
         """Refuse a prompt that spells a special token in its own words: the tokenizer reads it as the token,
-        such as the end of a turn, and what stands behind it as another one's words."""
+        such as the end of a turn, and what follows it as another one's words."""
         if self._special is None or "GC542" in self._waived:
             return
         for _, text in prompt.messages:
@@ -223,7 +223,7 @@ class Prompts:
             self._refuse("GC541", message, "waive this if no answer of the model has them")
 
     def _prefix(self) -> tuple[int, ...]:
-        """What an empty prompt is: a likelihood needs a token to stand behind (BOS, else the end of text)."""
+        """What an empty prompt is: a likelihood needs a token to follow (BOS, else the end of text)."""
         first = self.tokenizer.bos_token_id
         begin = self.tokenizer.eos_token_id if first is None else first
         if begin is None:
@@ -325,8 +325,8 @@ class Prompts:
         text, own, automatic = unlike
         start = max(common_prefix([own, automatic]) - 2, 0)
         message = (
-            f"`{self._name}`: of {_beginning(text)} its tokenizer.json makes the tokens {_some(own, start)}, "
-            f"and AutoTokenizer {_some(automatic, start)}"
+            f"`{self._name}`: of {_beginning(text)} its tokenizer.json makes the tokens "
+            f"{_token_excerpt(own, start)}, and AutoTokenizer {_token_excerpt(automatic, start)}"
         )
         self._refuse("GC531", message, _UNLIKE_HELP)
 
@@ -361,7 +361,7 @@ def _beginning(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
 
 
-def _some(tokens: Tokens, start: int) -> str:
+def _token_excerpt(tokens: Tokens, start: int) -> str:
     """Tokens from one on, which is two before the first that differs."""
     some = ", ".join(map(str, tokens[start : start + 8]))
     return f"[{'..., ' * bool(start)}{some}{', ...' * (len(tokens) > start + 8)}]"
@@ -370,7 +370,7 @@ def _some(tokens: Tokens, start: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Tokenized:
     """`text` is what the model is sent, `pieces` its tokens as text and `ids` as numbers. The first `shared`
-    tokens begin the prompts of all items that were compared. `dropped` exemplars were left out for want of
+    tokens begin the prompts of all items that were compared. `dropped` exemplars were left out for lack of
     room. Of a ranking `seam` is where the candidates begin, and `candidates` has the tokens of each."""
 
     text: str

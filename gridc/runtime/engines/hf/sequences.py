@@ -25,7 +25,7 @@ ROOM = 16
 @dataclass(slots=True, eq=False)
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
-    `dropped` how many exemplars its prompt left out for want of room. What is `continued` later calls may
+    `dropped` how many exemplars its prompt left out for lack of room. What is `continued` later calls may
     begin with. Of its choices `near_ties` depended on less than `NEAR_TIE`, `clear_ties` on less than half of
     it and `possible_ties` on less than twice as much. A sampled one draws with `numbers`. An answer ends with
     a string of `stops`: `stopped` says whether tokens hold one. Both are set where the member is answered."""

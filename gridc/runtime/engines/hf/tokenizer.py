@@ -156,7 +156,7 @@ def _default(template: Any) -> str | None:
     """The template of a plain chat: the only one, or of several named ones that called default."""
     named = template.get("default") if isinstance(template, dict) else template
     if named is not None and not isinstance(named, str):
-        raise ValueError("its chat template is no text")
+        raise ValueError("its chat template is not a text")
     return named or None
 
 

@@ -17,13 +17,6 @@ from tests.beginners.data_mistakes import DATA_MISTAKES, DataMistake
 SPEC = Path("gridcard.toml")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("GRIDC_DATA", "GRIDC_MODELS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def begin(mistake: DataMistake, file: str, data: bytes, flags: tuple[str, ...]) -> Result:
     Path(file).write_bytes(data)
     named = mistake.benchmarks or (file,)

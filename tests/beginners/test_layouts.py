@@ -36,13 +36,6 @@ def gridc(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("GRIDC_DATA", "GRIDC_MODELS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def begin(layout: Layout, *flags: str) -> Result:
     Path(layout.file).write_bytes(layout.data)
     return gridc(

@@ -20,13 +20,6 @@ from tests.beginners.mistakes import LAST, MISTAKES, STUDY, Edit, Mistake, sums
 SPEC = Path("gridcard.toml")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("GRIDC_DATA", "GRIDC_MODELS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def edited(text: str, edits: tuple[Edit, ...]) -> str:
     for before, after in edits:
         assert text.count(before) >= 1, before

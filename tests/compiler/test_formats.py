@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from gridc.adapters.benchmarks.anthropic_evals import split
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
 from gridc.compiler.instrument.item import Item
+from gridc.schema.canonical import digest
 from gridc.schema.items import Fields, Loading
+from tests.compiler.test_loaders import question, scenario
 
 
 def load(loader: str, name: str, text: str, **loading: Any) -> list[Item]:
@@ -423,6 +425,8 @@ TEMPLATES = [
     ("anthropic_evals", QUIZ, {"gold": "not_matching"}),
     *[("scaffold_study", study_row(kind), {}) for kind in KINDS],
     ("rows", ROW, {"gold": "index", "fields": fields(options=("a", "b", "c"), gold="key", tags=("kind",))}),
+    ("bbq", scenario(), {}),
+    ("truthfulqa_mc1", question(), {}),
 ]
 
 
@@ -432,11 +436,14 @@ def test_no_row_leads_to_anything_but_an_item_or_a_finding(
 ) -> None:
     @given(st.sampled_from(sorted(template)), JSON)
     def attempt(name: str, value: Any) -> None:
+        row = jsonl({**template, name: value})
+        text = f"[{row}]" if loader == "truthfulqa_mc1" else row
         try:
-            items = load(loader, "bio_liberal.jsonl", jsonl({**template, name: value}), **loading)
+            items = load(loader, "bio_liberal.jsonl", text, **loading)
         except Malformed:
             return
         for item in items:
+            digest(item.as_json())
             assert all(isinstance(text, str) for text in (item.stem, *item.options, *item.tags.values()))
 
     attempt()

@@ -12,7 +12,7 @@ import pytest
 
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import GridcError
-from gridc.runtime.engines.protocol import Answer, Call
+from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
@@ -92,19 +92,12 @@ class Oracle:
         return sum(float(logs[len(ids) + at - 1, token]) for at, token in enumerate(given))
 
 
-def answers(engine: HfEngine) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
-    for batch in engine.batches(calls()):
-        found |= {answer.call: answer for answer in engine.answer(batch, frozenset(batch.calls))[0]}
-    return found
-
-
 def compare(folder: Path) -> tuple[str, float]:
     """The paths that a model's calls take and the largest difference of a likelihood (nats), or why it is
     refused. Fails where a token is another one."""
     engine = HfEngine("m", folder, "fp32", EngineSettings(device=zoo.DEVICE, threads=1))
     try:
-        found = answers(engine)
+        found = zoo.answers(engine, calls())
     except GridcError as error:
         return f"refused: {error.diagnostics[0].message}", 0.0
     worst, untouched = 0.0, Oracle(folder)

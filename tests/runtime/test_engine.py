@@ -55,13 +55,6 @@ def calls() -> list[Call]:
     return made
 
 
-def answers(engine: HfEngine, asked: list[Call]) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
-    for batch in engine.batches(asked):
-        found |= {each.call: each for each in engine.answer(batch, frozenset(batch.calls))[0]}
-    return found
-
-
 @pytest.fixture(scope="module", params=["pocket-qwen2", "pocket-mistral", "pocket-llama"])
 def engine(request: pytest.FixtureRequest) -> Iterator[HfEngine]:
     made = HfEngine(request.param, MODELS / request.param, "fp32", EngineSettings(device=zoo.DEVICE))
@@ -87,7 +80,7 @@ def prompt_ids(engine: HfEngine, call: Call) -> list[int]:
 
 
 def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngine, plain: Any) -> None:
-    found = answers(engine, calls())
+    found = zoo.answers(engine, calls())
     for call in (each for each in calls() if each.kind == "generate"):
         ids = prompt_ids(engine, call)
         made: list[int] = []
@@ -108,7 +101,7 @@ def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngin
 
 
 def test_log_likelihoods_are_those_of_the_plain_model(engine: HfEngine, plain: Any) -> None:
-    found = answers(engine, calls())
+    found = zoo.answers(engine, calls())
     for call in (each for each in calls() if each.kind == "loglikelihood"):
         text = engine.prompts.as_text(call.prompt)
         start = len(prompt_ids(engine, call))
@@ -132,12 +125,12 @@ def same_results(left: dict[str, Answer], right: dict[str, Answer]) -> None:
 def test_answers_do_not_depend_on_the_batch(engine: HfEngine, kv_mib: int, prompts: int | None) -> None:
     settings = EngineSettings(device=zoo.DEVICE, kv_mib=kv_mib, batch_prompts=prompts)
     other = HfEngine("other", engine._folder, "fp32", settings)
-    same_results(answers(other, calls()), answers(engine, calls()))
+    same_results(zoo.answers(other, calls()), zoo.answers(engine, calls()))
 
 
 def test_answers_do_not_depend_on_what_was_answered_before(engine: HfEngine) -> None:
     """As after an interruption: some calls of every batch have their answer already."""
-    whole = answers(engine, calls())
+    whole = zoo.answers(engine, calls())
     some = frozenset(call.id for number, call in enumerate(calls()) if number % 3)
     again: dict[str, Answer] = {}
     for batch in engine.batches(calls()):
@@ -209,7 +202,7 @@ def test_what_is_longer_than_a_window_is_computed_by_the_model_itself(tmp_path: 
     plain = transformers.AutoModelForCausalLM.from_pretrained(
         tmp_path / "windowed", dtype=torch.float32, attn_implementation="eager"
     ).eval()
-    found = answers(made, calls())
+    found = zoo.answers(made, calls())
     paths = made.effective()["paths"]
     assert {name: path["up_to"] for name, path in paths.items()} == {"forest": 64, "cached": None}
     for call in (each for each in calls() if each.kind == "loglikelihood"):
@@ -229,7 +222,7 @@ def test_a_declared_window_that_is_switched_off_is_no_window(tmp_path: Path) -> 
     config.pop("layer_types", None)
     (tmp_path / "off" / "config.json").write_text(json.dumps(config))
     made = HfEngine("off", tmp_path / "off", "fp32", EngineSettings(device=zoo.DEVICE))
-    assert len(answers(made, calls())) == len(calls())
+    assert len(zoo.answers(made, calls())) == len(calls())
 
 
 def test_a_chat_template_that_prints_the_date_is_refused(tmp_path: Path) -> None:
@@ -262,7 +255,7 @@ def test_no_token_of_a_candidate_is_lost_at_the_seam(engine: HfEngine, plain: An
 def test_reduced_precision_is_loaded_as_asked(precision: str, dtype: str) -> None:
     made = HfEngine("half", MODELS / "pocket-llama", precision, EngineSettings(device=zoo.DEVICE))
     assert made.effective()["dtype"] == dtype
-    assert len(answers(made, calls())) == len(calls())
+    assert len(zoo.answers(made, calls())) == len(calls())
 
 
 def test_the_common_prefix_of_sorted_and_unsorted_prompts() -> None:

@@ -13,7 +13,7 @@ from gridc.diagnostics.errors import UnavailableError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf import attention, forest, gate, kv_cache, paths  # noqa: E402
+from gridc.runtime.engines.hf import attention, gate, kv_cache, paths  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
 from gridc.schema.spec import EngineSettings  # noqa: E402
@@ -47,17 +47,6 @@ def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tips, "take", stay)
 
 
-def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each token of a stem sees the one after it too."""
-    made = forest.StemPass.__init__
-
-    def later(self: Any, *values: Any) -> None:
-        made(self, *values)
-        self._starts = self._starts + 1
-
-    monkeypatch.setattr(forest.StemPass, "__init__", later)
-
-
 at = attention.positions
 CAPPED = {"attn_logit_softcapping": 0.5}
 WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]]] = {
@@ -65,7 +54,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]
     "no caps": ("gemma2", CAPPED, softmax(lambda made: replace(made, cap=None))),
     "no sinks": ("gpt_oss", {}, softmax(lambda made: replace(made, sinks=None))),
     "branches that are not copied": ("llama", {}, blind_tips),
-    "a stem that sees ahead": ("llama", {}, late_stems),
+    "a stem that sees ahead": ("llama", {}, zoo.late_stems),
     "no ALiBi": ("bloom", {}, lambda patch: patch.setattr(attention, "positions", lambda: at() * 0)),
     "ALiBi a stretch of 256 tokens late": (
         "mpt",

@@ -32,9 +32,7 @@ def answers(engine: HfEngine) -> list[Answer]:
         Call(f"{number:064x}", "generate", Prompt((("user", text),), chat_template=False), asked)
         for number, text in enumerate(TEXTS)
     ]
-    found: dict[str, Answer] = {}
-    for batch in engine.batches(calls):
-        found |= {answer.call: answer for answer in engine.answer(batch, frozenset(batch.calls))[0]}
+    found = zoo.answers(engine, calls)
     return [found[call.id] for call in calls]
 
 

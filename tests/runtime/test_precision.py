@@ -41,25 +41,17 @@ def calls() -> list[Call]:
     return made
 
 
-def answers(engine: HfEngine) -> dict[str, Any]:
-    return {
-        each.call: each.content
-        for batch in engine.batches(calls())
-        for each in engine.answer(batch, frozenset(batch.calls))[0]
-    }
-
-
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -> None:
     """The same weights at the same precision, once in the forest and once as transformers runs them."""
     engine = HfEngine("m", LLAMA, precision, EngineSettings(device=zoo.DEVICE))
-    found = answers(engine)
+    found = zoo.answers(engine, calls())
     model = engine._load()
     model.set_attn_implementation("eager")
     for call in (each for each in calls() if each.kind == "loglikelihood"):
         text = engine.prompts.as_text(call.prompt)
         start = len(engine.prompts.encode([text], call.prompt)[0])
-        for continuation, value in zip(CONTINUATIONS, found[call.id]["loglikelihoods"], strict=True):
+        for continuation, value in zip(CONTINUATIONS, found[call.id].content["loglikelihoods"], strict=True):
             ids = list(engine.prompts.encode([text + continuation], call.prompt)[0])
             with torch.inference_mode():
                 logits = model(torch.tensor([ids], device=model.device), use_cache=False).logits[0].float()
@@ -115,10 +107,12 @@ def test_nf4_is_the_same_on_every_cpu() -> None:
 
 
 def test_quantised_answers_differ_from_those_of_the_whole_weights() -> None:
-    whole = answers(HfEngine("m", LLAMA, "fp32", EngineSettings(device=zoo.DEVICE)))
-    four_bit = answers(HfEngine("m", LLAMA, "nf4", EngineSettings(device=zoo.DEVICE)))
+    whole = zoo.answers(HfEngine("m", LLAMA, "fp32", EngineSettings(device=zoo.DEVICE)), calls())
+    four_bit = zoo.answers(HfEngine("m", LLAMA, "nf4", EngineSettings(device=zoo.DEVICE)), calls())
     name = calls()[0].id
-    assert whole[name]["loglikelihoods"] != pytest.approx(four_bit[name]["loglikelihoods"], abs=1e-2)
+    assert whole[name].content["loglikelihoods"] != pytest.approx(
+        four_bit[name].content["loglikelihoods"], abs=1e-2
+    )
 
 
 def test_a_closed_engine_holds_no_model() -> None:

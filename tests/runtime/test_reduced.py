@@ -70,17 +70,6 @@ def wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "Softmax", larger)
 
 
-def wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each token of a stem sees the one after it too."""
-    made = forest.StemPass.__init__
-
-    def later(self: Any, *values: Any) -> None:
-        made(self, *values)
-        self._starts = self._starts + 1
-
-    monkeypatch.setattr(forest.StemPass, "__init__", later)
-
-
 def wrong_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the hundredth token on the model is told one place further."""
     made = forest.Forest._pass
@@ -116,7 +105,7 @@ def wrong_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "scores": wrong_scores,
-    "mask": wrong_mask,
+    "mask": zoo.late_stems,
     "positions": wrong_positions,
 }
 

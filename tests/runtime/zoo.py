@@ -7,14 +7,19 @@ are initialised attention is worth so little that a wrong one could hide in roun
 import os
 import shutil
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from transformers import CONFIG_MAPPING, MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 import gridc
+from gridc.runtime.engines.hf import forest
+from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.engines.protocol import Answer, Call
 
 DEVICE: Any = os.environ.get("GRIDC_TEST_DEVICE", "cpu")
 """Where models are tried: `GRIDC_TEST_DEVICE=cuda` has the tests of engines run on a GPU."""
@@ -307,3 +312,22 @@ def save(kind: str, folder: Path, **values: Any) -> Path:
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
         shutil.copy(TOKENIZER / name, folder / name)
     return folder
+
+
+def answers(engine: HfEngine, calls: Sequence[Call]) -> dict[str, Answer]:
+    """What an engine answers to these calls, by call."""
+    found: dict[str, Answer] = {}
+    for batch in engine.batches(calls):
+        found |= {each.call: each for each in engine.answer(batch, frozenset(batch.calls))[0]}
+    return found
+
+
+def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token of a stem sees the one after it too."""
+    made = forest.StemPass.__init__
+
+    def later(self: Any, *values: Any) -> None:
+        made(self, *values)
+        self._starts = self._starts + 1
+
+    monkeypatch.setattr(forest.StemPass, "__init__", later)

@@ -78,9 +78,9 @@ class Echo:
 )
 def test_attention_that_wants_more_than_softmax_is_refused(wants: dict[str, Any]) -> None:
     query = torch.zeros(1, 2, 3, 4)
-    with pytest.raises(attention.Unsupported):
+    with pytest.raises(attention.UnsupportedAttention):
         attention.attend(Layer(), query, query, query, None, scaling=1.0, **wants)
-    with pytest.raises(attention.Unsupported):
+    with pytest.raises(attention.UnsupportedAttention):
         attention.attend(Layer(), query, query, query, torch.zeros(1), scaling=1.0)
 
 

@@ -76,7 +76,7 @@ def test_the_responder_that_errs_is_wrong(kind: str, answers: tuple[str, ...]) -
         ({"as": "number"}, "forty-two", "has no number"),
         ({"as": "number"}, "6 * 7 = 42 #### 42", "has 2 numbers"),
         ({"as": "number"}, "40-45", "is not one number"),
-        ({"as": "number", "gold_after": "####"}, "42", "nothing stands behind"),
+        ({"as": "number", "gold_after": "####"}, "42", "nothing follows"),
         ({"as": "text"}, "The.", "is nothing but case"),
         ({"as": "text", "after": "Answer:"}, "a\nb", "has several lines"),
     ],

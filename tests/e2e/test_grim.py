@@ -106,16 +106,16 @@ def test_a_row_is_named_by_its_other_columns_in_their_order(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("", "about 60%", "295"), "no form of a figure"),
+        (("", "about 60%", "295"), "not a known form of a figure"),
         (("", "63.6", "295"), "is above 1; percent have a `%`"),
         (("", "63.6%", ""), "the row has no `n`"),
-        (("", "63.6%", "many"), "no whole number from 1"),
-        (("", "63.6%", "0"), "no whole number from 1"),
+        (("", "63.6%", "many"), "not a whole number from 1"),
+        (("", "63.6%", "0"), "not a whole number from 1"),
         (("", "NNH 0 = 7.2 pp", ""), "at least 1"),
-        (("", "0." + "9" * 5000, "295"), "no form of a figure"),
-        (("", "0.5" + " " * 50_000 + "x", "295"), "no form of a figure"),
-        (("", "63.6%", "9" * 5000), "no whole number from 1"),
-        (("", "\u0666\u0663%", "295"), "no form of a figure"),
+        (("", "0." + "9" * 5000, "295"), "not a known form of a figure"),
+        (("", "0.5" + " " * 50_000 + "x", "295"), "not a known form of a figure"),
+        (("", "63.6%", "9" * 5000), "not a whole number from 1"),
+        (("", "\u0666\u0663%", "295"), "not a known form of a figure"),
     ],
 )
 def test_what_cannot_be_read_is_said_at_its_line(tmp_path: Path, row: tuple[str, ...], message: str) -> None:

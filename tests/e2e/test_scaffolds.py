@@ -18,14 +18,26 @@ import rfc8785
 
 import gridc
 from gridc.runtime.store.store import Store
-from tests import studies
 from tests.e2e.test_kill import Finished
 from tests.replaced import replaced
 
 ROOT = Path(gridc.__file__).parent.parent
 SPEC = ROOT / "specs" / "scaffold_pocket.toml"
 
-CHAINS = """
+CHAINS = """\
+gridcard = 1
+
+[study]
+id = "chains"
+title = "Conversations of several calls"
+purpose = "descriptive"
+not_varied = ["everything else"]
+
+[[model]]
+id = "qwen2"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+
 [[benchmark]]
 id = "bbq"
 loader = "bbq"
@@ -43,6 +55,9 @@ max_tokens = 12
 [engine]
 noise_sample = 4
 threads = 1
+
+[[axis]]
+id = "scaffold"
 """
 LEVELS = {
     "direct": '{ kind = "direct" }',
@@ -55,10 +70,12 @@ LEVELS = {
 
 
 def write(folder: Path, extra: str = "") -> Path:
-    levels = {name: f"scaffold = {stated}" for name, stated in LEVELS.items()}
-    head = studies.head("chains", studies.pocket(qwen2="qwen2"), "descriptive")
+    levels = (
+        f'[[axis.level]]\nid = "{name}"\ntier = "core"\nscaffold = {stated}\nprovenance = "a test"\n'
+        for name, stated in LEVELS.items()
+    )
     path = folder / "gridcard.toml"
-    path.write_text(head + CHAINS + studies.axis("scaffold", levels) + extra, "utf-8")
+    path.write_text(CHAINS + "\n".join(levels) + extra, "utf-8")
     return path
 
 

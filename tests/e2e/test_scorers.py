@@ -180,7 +180,7 @@ GOOD = (
 @pytest.mark.parametrize(
     ("scorer", "code", "words"),
     [
-        (GOOD.format(answer='{"prompt_strict": 2}', tried="{}"), "GC668", "no number from 0 to 1"),
+        (GOOD.format(answer='{"prompt_strict": 2}', tried="{}"), "GC668", "not a number from 0 to 1"),
         (GOOD.format(answer="1", tried="{}"), "GC668", "no number called `prompt_strict`"),
         (
             GOOD.format(answer="len(response) / 0", tried="{}"),

@@ -172,7 +172,7 @@ API = 'engine = "api", source = "m-2026-01-01"'
         (("method =", 'temperature = 1.0, method ='), "GC313", "combined with sampled decoding", "[[exclude]]"),
         ((", chat_template = false", ""), "GC518", "texts are compared as replies in a chat", "set chat_template = false"),
         ((HERE, API), "GC636", "cannot rank given candidates", "base_url"),
-        ((HERE, API + ', base_url = "http://127.0.0.1:1/v1"'), "GC636", "cannot weigh a text behind nothing", 'premise = "\\n"'),
+        ((HERE, API + ', base_url = "http://127.0.0.1:1/v1"'), "GC636", "cannot weigh a text without a prefix", 'premise = "\\n"'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_weighed_is_said_before_a_stamp(

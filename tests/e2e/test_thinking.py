@@ -135,4 +135,4 @@ def test_a_reader_that_cannot_read_behind_a_thought_is_named_before_any_answer(
         assert done.returncode == 0, done.stderr
         return
     assert f"error[{code}]" in done.stderr
-    assert '`reader = "last_answer"` reads what stands behind a thought' in done.stderr
+    assert '`reader = "last_answer"` reads only what comes after a thought' in done.stderr

@@ -316,7 +316,7 @@ def test_tools_of_an_item_answer_and_a_function_grades_what_was_called(harmed: s
         ({"turns": "Write."}, RATINGS, 'query = "turns" asks one text'),
         ({"turns": []}, RATINGS, "`turns` is empty"),
         ({"turns": [{"role": "user", "content": "x"}]}, RATINGS, 'messages = "turns"'),
-        ({"messages": [{"role": "user", "content": [{"image": "x"}]}]}, PRESSED, "gridc asks texts alone"),
+        ({"messages": [{"role": "user", "content": [{"image": "x"}]}]}, PRESSED, "gridc asks only texts"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, PRESSED, "is not the user's"),
         ({"messages": [{"role": "tool", "content": "x"}]}, PRESSED, "a message of 'tool'"),
         ({"messages": [{"role": "user", "content": "x"}] * 2}, PRESSED, "user and assistant in turn"),

@@ -45,6 +45,11 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     is_flag=True,
     help="Of logs: only items that all models have count. Else an item that one lacks has failed there.",
 )
+@click.option(
+    "--total",
+    type=click.IntRange(min=1),
+    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
+)
 @of_study
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")

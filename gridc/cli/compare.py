@@ -55,6 +55,11 @@ class MarginParameter(click.ParamType[float]):
     help="Compare the items that all runs have. Else an item that one run lacks has failed there.",
 )
 @click.option(
+    "--total",
+    type=click.IntRange(min=1),
+    help="How many items the benchmark has, where lists of what was resolved leave out the rest.",
+)
+@click.option(
     "--reading",
     "readings",
     multiple=True,

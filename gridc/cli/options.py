@@ -153,11 +153,6 @@ _UNIT = click.option(
     help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
     "from: items of one unit are one independent draw.",
 )
-_TOTAL = click.option(
-    "--total",
-    type=click.IntRange(min=1),
-    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
-)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -197,14 +192,13 @@ _OF_LOGS = ("axes", "ignore", "unit", "may_differ", "common_only", "total")
 
 def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how logs and tables of other packages are read, as one argument, `how`: those that
-    two commands have in common, and their own `may_differ`."""
+    two commands have in common, and their own `may_differ`, `common_only` and `total`."""
 
     @_TASKS
     @_MODEL_NAMES
     @_AXES
     @_IGNORE
     @_UNIT
-    @_TOTAL
     @wraps(command)
     def run(benchmarks: tuple[str, ...], names: tuple[str, ...], **rest: Any) -> Any:
         how: dict[str, Any] = {

@@ -245,7 +245,7 @@ class _Lines:
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:
     """For each benchmark: what is measured and how well chance does, then a row for each model, and its rates
-    in a table of their own, so that both fit a narrow screen."""
+    in a table of their own, so that both fit a narrow screen. Then the spec's own statistics."""
     for board, size in zip(report.benchmarks, report.sizes, strict=True):
         yield from _heading(board, size)
         rates = list(dict.fromkeys(name for model in board.models for name in model.rates))
@@ -258,6 +258,15 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
             named = [f"{name.replace('_', ' ')} %" for name in rates]
             yield from columns([["model", *named], *rows], names=1)
         yield ""
+    if report.statistics:
+        yield from _statistic_table(report)
+
+
+def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:
+    """The spec's own statistics under the anchor: a row for each model."""
+    header, *rows = report.statistic_rows
+    yield from columns([[visible(cell) for cell in row] for row in (header, *rows)], names=1)
+    yield ""
 
 
 def _heading(board: "Scoreboard", size: str) -> Iterator[str]:

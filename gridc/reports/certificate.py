@@ -11,6 +11,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.scores import UnitIntervals
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
@@ -28,6 +29,8 @@ from gridc.schema.certificate import (
     ReadableRow,
     ResultsAnchorRow,
     ScopeRow,
+    StatisticCell,
+    StatisticRow,
     Tally,
 )
 
@@ -59,6 +62,7 @@ def certify(findings: Findings) -> Certificate:
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))
             for benchmark in findings.benchmarks
         ),
+        statistics=tuple(map(_statistic, findings[SUMMARIES])),
         falsifications=findings[FALSIFICATIONS],
         maxima=findings[MAXIMA],
         precisions=findings[PRECISIONS],
@@ -115,6 +119,14 @@ def _rate(rate: RateFinding) -> RateRow:
     for (model, configuration), value in rate.values.items():
         models.setdefault(model, {})[configuration] = value
     return RateRow.of(rate, models=models)
+
+
+def _statistic(summary: StatedStatistic) -> StatisticRow:
+    models = {
+        model: {name: StatisticCell.of(value) for name, value in values.items()}
+        for model, values in summary.values.items()
+    }
+    return StatisticRow.of(summary, models=models)
 
 
 def _intervals(intervals: UnitIntervals) -> IntervalsRow:

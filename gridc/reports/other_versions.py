@@ -130,6 +130,12 @@ CHANGED = (
         },
         added=True,
     ),
+    ChangedMethod(
+        "0.3.0",
+        "statistics of the spec, and rates among the estimates",
+        {"certificate.json": ("statistics",), "estimates.json": ("estimates rate/*",)},
+        added=True,
+    ),
 )
 """A row for every number that a later version finds otherwise: what an earlier one wrote there cannot be
 found again, and is named as not covered."""
@@ -362,8 +368,22 @@ def _differences(a: Any, b: Any, path: _Keys = ()) -> Iterator[tuple[_Keys, Any,
         for number, (one, two) in enumerate(zip(a, b, strict=True)):
             name = two.get("id") if isinstance(two, dict) else None
             yield from _differences(one, two, (*path, name if isinstance(name, str) else str(number)))
+    elif (theirs := _by_id(a)) is not None and (ours := _by_id(b)) is not None and _same_order(theirs, ours):
+        yield from _differences(theirs, ours, path)
     elif a != b or isinstance(a, bool) is not isinstance(b, bool):
         yield path, a, b
+
+
+def _by_id(value: Any) -> dict[str, Any] | None:
+    """Rows by their `id`, where each has one of its own."""
+    rows = value if isinstance(value, list) else []
+    by_id = {row["id"]: row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)}
+    return by_id if by_id and len(by_id) == len(rows) else None
+
+
+def _same_order(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether the rows that both have stand in one order."""
+    return [name for name in theirs if name in ours] == [name for name in ours if name in theirs]
 
 
 def _is_rounded(a: Any, b: Any) -> bool:

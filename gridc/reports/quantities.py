@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite, isinf
 from typing import Any, Literal
 
-from gridc.numbers import between, bracketed, number
+from gridc.numbers import between, bracketed, number, percent
 from gridc.reports.words import KINDS, PLURAL
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
@@ -83,6 +83,23 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ),
         ("sensitivity_max_range", "difference of shares", "the widest range of a benchmark"),
         ("sensitivity_rate", "share", "share of all answers that were good ones"),
+    ),
+    "statistics.md#statistics-that-a-spec-states": (
+        ("precision", "share", "true positives of all that are called positive"),
+        ("recall", "share", "true positives of all that are positive"),
+        ("specificity", "share", "true negatives of all that are not positive"),
+        ("f1", "share", "harmonic mean of precision and recall"),
+        ("matthews", "coefficient", "correlation of what responses say with what items are"),
+        ("auroc", "share", "chance that of two items the positive one has the larger number"),
+        ("brier", "statistic", "mean squared distance of confidence from outcome"),
+        ("calibration_error", "statistic", "mean distance of confidence from outcome over bins"),
+        ("macro_mean", "share", "mean over benchmarks of their means"),
+        ("win_rate", "share", "share of the other models with a worse mean, over benchmarks"),
+        ("spread_within", "statistic", "standard deviation over an item's replicates"),
+        ("spread_between", "statistic", "standard deviation of items' expected scores"),
+        ("strength", "log odds", "strength of Bradley and Terry, about a mean of 0"),
+        ("chrf", "share", "chrF of all texts"),
+        ("bleu", "share", "BLEU of all texts"),
     ),
     "statistics.md#hypotheses-about-effects": (
         ("rate", "share", "rate of the outcome under a level"),
@@ -193,6 +210,16 @@ QUANTITIES: Mapping[str, Quantity] = {
     for name, measure, what, *interval in rows
 }
 """By `kind` in estimates.json."""
+
+
+def in_percent(kind: str) -> bool:
+    """Whether values of a kind are printed in percent."""
+    return QUANTITIES[kind].measure == "share"
+
+
+def in_its_measure(value: float | None, kind: str) -> str:
+    """A value of a kind as documents print it: a share in percent, anything else as the number that it is."""
+    return percent(value) if in_percent(kind) else number(value)
 
 
 def estimate(

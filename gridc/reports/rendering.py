@@ -82,6 +82,7 @@ def _environment() -> Environment:
         "needed_note": quantities.NUMBER_NEEDED,
     }
     environment.filters |= FORMS | {
+        "in_its_measure": quantities.in_its_measure,
         "shown_points": shown_points,
         "md": markdown,
         "model_at": model_at,

@@ -1,6 +1,6 @@
 """What each model scores under the anchor: the table that a run ends with and a report begins with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ class ScoreboardRow:
     """One model under the anchor of a benchmark. `score` is None while a sample is missing, `interval` (95 %,
     over units) also where there is no spread. `unreadable` of `samples` answers could not be read; None where
     there is nothing to read. `least` and `greatest` are over the `measured` configurations of the envelope;
-    `rates` are those that a score hides, by name."""
+    `rates` are those that a score hides and the spec's outcomes, by name."""
 
     model: str
     score: Fraction | None
@@ -97,7 +97,7 @@ def _scoreboard(
     study, spec, items = plan.study, plan.study.spec, plan.study.items[benchmark]
     anchors = _anchors(spec, scores)
     stated = next(row for row in spec.benchmark if row.id == benchmark)
-    cell = anchors[0].cell
+    cell, outcomes = anchors[0].cell, [outcome.id for outcome in spec.outcomes]
     return Scoreboard(
         benchmark,
         cell.levels,
@@ -107,7 +107,7 @@ def _scoreboard(
         Direction.of(stated.direction),
         len({score.cell.configuration for score in scores}),
         None if benchmark in study.absent else chance(cell.setting, plan.items(cell)),
-        tuple(_model(score, scores, intervals, rates) for score in anchors),
+        tuple(_model(score, scores, intervals, rates, outcomes) for score in anchors),
     )
 
 
@@ -116,6 +116,7 @@ def _model(
     scores: Sequence[CellScore],
     intervals: Mapping[tuple[str, str], Ends | None],
     rates: Sequence[RateFinding],
+    stated: Collection[str],
 ) -> ScoreboardRow:
     place = anchor.cell.model, anchor.cell.configuration
     own = [score.score for score in scores if score.cell.model == anchor.cell.model]
@@ -129,14 +130,14 @@ def _model(
         min(measured, default=None),
         max(measured, default=None),
         len(measured),
-        dict(_cancelling_rates(rates, place)),
+        dict(_beside_score(rates, place, stated)),
     )
 
 
-def _cancelling_rates(
-    rates: Sequence[RateFinding], place: tuple[str, str]
+def _beside_score(
+    rates: Sequence[RateFinding], place: tuple[str, str], stated: Collection[str]
 ) -> Iterator[tuple[str, RateValue]]:
-    """The errors that cancel in a score."""
+    """The errors that cancel in a score, and the outcomes that the spec states."""
     for rate in rates:
-        if rate_kind(rate.name).beside_score and place in rate.values:
+        if (rate_kind(rate.name).beside_score or rate.name in stated) and place in rate.values:
             yield rate.name, rate.values[place]

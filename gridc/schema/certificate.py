@@ -23,6 +23,7 @@ from gridc.schema.rows import (
     Rounded,
     Share,
 )
+from gridc.schema.statistics import StatisticKind
 from gridc.statistics.reproducibility import Verdict
 
 ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
@@ -466,6 +467,29 @@ class BenchmarkRow(Part):
     agreements: tuple[AgreementRow, ...]
 
 
+class StatisticCell(Part):
+    """A statistic of a model under a configuration, and its interval over units; where one is null, `note`
+    says why."""
+
+    value: Rounded | None
+    interval: tuple[Rounded, Rounded] | None
+    responses: Annotated[Count, Field(description="Over how many it is taken.")]
+    method: Annotated[str, Field(description="How the interval is made.")]
+    note: str
+    rows: Annotated[Digest, Field(description="Digest of what was read.")]
+
+
+class StatisticRow(Part):
+    """A [[statistic]] of the spec, by model and configuration; of axes that it takes together a configuration
+    names the others."""
+
+    id: str
+    kind: StatisticKind
+    what: str
+    benchmarks: tuple[str, ...]
+    models: dict[str, dict[str, StatisticCell]]
+
+
 FalsificationResult = Literal["pass", "partial", "fail", "open"]
 
 
@@ -561,6 +585,7 @@ class Certificate(Part):
     statements: tuple[str, ...]
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
+    statistics: tuple[StatisticRow, ...] = ()
     hypotheses: tuple[HypothesisRow, ...]
     falsifications: tuple[FalsificationRow, ...]
     maxima: tuple[MaximumRow, ...]

@@ -257,8 +257,20 @@ class Match(Table):
         float | None, Field(gt=0, description="The most that equal numbers differ by. Default: nothing.")
     ] = None
 
+    share: Annotated[
+        bool | None,
+        Field(
+            description="Of contains: a response earns the share of the right answers that it contains. "
+            "Default: the point, where it contains one."
+        ),
+    ] = None
+
     @model_validator(mode="after")
     def _of_numbers(self) -> Self:
+        if self.share is not None and self.kind != "contains":
+            raise Contradiction(
+                "`share` is of the right answers that a response contains", 'as = "contains", or leave it out'
+            )
         if self.within is not None and self.kind != "number":
             raise Contradiction(
                 "`within` is a difference of numbers", f'leave it out where as = "{self.kind}"'

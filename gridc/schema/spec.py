@@ -17,6 +17,7 @@ from gridc.schema.items import Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
 from gridc.schema.models import Model
 from gridc.schema.scores import NamedOutcome, scale_of
+from gridc.schema.statistics import Statistic
 
 
 def _in_full(value: object) -> object:
@@ -268,10 +269,8 @@ class Axis(Table):
             ],
         ),
     ] = None
-    tier: Annotated[Id | None, Field(description="Of its `values`, and of a file without tiers.")] = None
-    provenance: Annotated[
-        Text | None, Field(description="Of its `values`, and of a file without provenances.")
-    ] = None
+    tier: Annotated[Id | None, Field(description="Of its levels that state none.")] = None
+    provenance: Annotated[Text | None, Field(description="Of its levels that state none.")] = None
 
     @model_validator(mode="after")
     def _has_levels(self) -> Self:
@@ -418,6 +417,10 @@ class Spec(Table):
     outcome: Annotated[
         tuple[NamedOutcome, ...] | None, Field(min_length=1, description="Further outcomes of responses.")
     ] = None
+    statistic: Annotated[
+        tuple[Statistic, ...] | None,
+        Field(min_length=1, description="Numbers over many responses that are no means of scores."),
+    ] = None
     judge: Annotated[
         Judge | tuple[Judge, ...] | None,
         Field(
@@ -441,6 +444,11 @@ class Spec(Table):
     def outcomes(self) -> tuple[NamedOutcome, ...]:
         """The further outcomes of responses, in order."""
         return self.outcome or ()
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The numbers over many responses, in order."""
+        return self.statistic or ()
 
     @cached_property
     def judges(self) -> tuple[Model, ...]:
@@ -480,6 +488,7 @@ class Spec(Table):
         """Whether a response can earn a part of a point."""
         tables = (self.harness, *self.benchmark, *self.levels)
         numbers = any(table.scorer is not None and table.scores is None for table in tables)
+        numbers |= any(table.match is not None and bool(table.match.share) for table in tables)
         stated = (table.scores for table in tables)
         judged = (judge.scores for judge in self.declared_judges)
         return numbers or any(scale_of(scores) > 1 for scores in (*stated, *judged))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from gridc import __version__
+from gridc import __version__, numbers
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
@@ -14,6 +14,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError, VerificationError
 from gridc.files import read_regular, require_unlinked, write_atomic
+from gridc.numbers import ABSENT, between, hundredths
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
@@ -25,7 +26,9 @@ from gridc.reports.findings.findings import Findings, find
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding, RunRecord, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.page import PROMINENT
+from gridc.reports.quantities import in_percent
 from gridc.reports.recorded import words as recorded_cards
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
 from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
@@ -63,6 +66,18 @@ class ScoreboardReport:
     benchmarks: tuple[Scoreboard, ...]
     complete: bool
     cut_off: tuple[str, ...]
+    statistics: tuple[StatedStatistic, ...] = ()
+
+    @property
+    def statistic_rows(self) -> list[list[str]]:
+        """A row of the statistics' names, then one for each model with its values and intervals under the
+        anchor."""
+        shares = [in_percent(summary.kind) for summary in self.statistics]
+        named = zip(self.statistics, shares, strict=True)
+        rows = [["model", *(f"{summary.id} %" if share else summary.id for summary, share in named)]]
+        for model in self.statistics[0].values if self.statistics else ():
+            rows.append([model, *(_shown(summary, model) for summary in self.statistics)])
+        return rows
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -75,7 +90,16 @@ class ScoreboardReport:
 
     def as_json(self) -> dict[str, Any]:
         boards = [_score_rows(row) for row in self.benchmarks]
-        return {"complete": self.complete, "cut_off": list(self.cut_off), "benchmarks": boards}
+        stated = {"statistics": [asdict(summary) for summary in self.statistics]} if self.statistics else {}
+        return {"complete": self.complete, "cut_off": list(self.cut_off), "benchmarks": boards, **stated}
+
+
+def _shown(summary: StatedStatistic, model: str) -> str:
+    found = summary.values[model].get(summary.anchor)
+    if found is None or found.value is None:
+        return ABSENT
+    form = hundredths if in_percent(summary.kind) else numbers.number
+    return f"{form(found.value)} ({between(found.interval, form)})"
 
 
 def _score_rows(board: Scoreboard) -> dict[str, Any]:
@@ -109,7 +133,9 @@ class FindingsReport:
     def scoreboard(self) -> ScoreboardReport:
         """What each model scores under the anchor."""
         endings = {board.benchmark: board.endings for board in self.findings.benchmarks}
-        return ScoreboardReport(of_findings(self.findings), self.complete, cut_off(endings))
+        return ScoreboardReport(
+            of_findings(self.findings), self.complete, cut_off(endings), self.findings[SUMMARIES]
+        )
 
     @property
     def leading(self) -> tuple[str, ...]:
@@ -286,7 +312,7 @@ def scoreboard(place: Place) -> ScoreboardReport:
         record = RunRecord(compiled, store)
         models = [model.id for model in record.plan.study.spec.model]
         endings = count_endings(models, store.endings(record.plan.study_digest))
-        return ScoreboardReport(of_record(record), record.complete, cut_off(endings))
+        return ScoreboardReport(of_record(record), record.complete, cut_off(endings), record[SUMMARIES])
 
 
 def findings(place: Place) -> FindingsReport:

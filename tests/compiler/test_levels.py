@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.expansion import expanded_text
+from gridc.compiler.frontend.expansion import expanded, expanded_text
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.source import basic_string, parse
 from gridc.compiler.frontend.validate import typed
@@ -173,6 +173,29 @@ def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_table
     assert both == stamp(spec_of(tmp_path, extension, base_toml=HEAD + table))
 
 
+def test_one_table_stands_for_each_of_its_ids(tmp_path: Path) -> None:
+    several = HEAD.replace('{ id = "one", engine', '{ id = ["one", "two"], engine')
+    several = several.replace('"builtin:pocket-qwen2"', '"builtin:pocket-qwen2", note = "{id}, not {{id}}"')
+    spec = typed(expanded(parse(several, tmp_path / "gridcard.toml")))
+    assert [model.id for model in spec.model] == ["one", "two"]
+    assert [model.note for model in spec.model] == ["one, not {{id}}", "two, not {{id}}"]
+
+
+def test_levels_have_the_tier_and_provenance_of_their_axis_where_they_state_none(tmp_path: Path) -> None:
+    shared = """
+[[axis]]
+id = "shots"
+tier = "core"
+provenance = "everywhere"
+level = [{ id = "a", shots = 0 }, { id = "b", shots = 1, tier = "stress", provenance = "here" }]
+"""
+    (axis,) = typed(expanded(parse(HEAD + shared, tmp_path / "gridcard.toml"))).axis
+    assert [(level.tier, level.provenance) for level in axis.level] == [
+        ("core", "everywhere"),
+        ("stress", "here"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("edit", "code", "message", "help"),
     [
@@ -185,7 +208,6 @@ def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_table
         (('id = "id", ', ""), "GC103", "lacks `id`", "The column of their ids"),
         (('id = "id"', 'id = "how"'), "GC201", "already the id of another level (p.csv, row 3)", "of its own"),
         ((LEVELS, ""), "GC105", "an axis needs levels", "values = { KEY = [...] }"),
-        ((LEVELS, 'tier = "core"\n'), "GC105", "is that of its `values`", "each [[axis.level]]"),
         ((LEVELS, 'values = { shot = [1] }\ntier = "core"\nprovenance = "x"\n'), "GC101", "unknown key `shot`", "`shots`"),
         ((LEVELS, 'values = { shots = 1 }\ntier = "core"\nprovenance = "x"\n'), "GC102", "must be a list", "shots = [1]"),
         ((LEVELS, 'values = { shots = [] }\ntier = "core"\nprovenance = "x"\n'), "GC104", "has none", "[harness]"),

@@ -272,6 +272,7 @@ TRIED = (
         "pass_at": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_at": 2}}),
         "pass_all": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_all": 2}})}),
     Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
+        "share": Beside(True, {**MATCHED, "benchmark.1.match": {"as": "contains"}}),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
         "gold_after": Beside("####", WORKED)}),
     Tried("Scorer", "asked", "benchmark.1.scorer", "stored", {
@@ -391,6 +392,12 @@ TRIED = (
     Tried("NamedOutcome", "analysed", "outcome.1", "documented", {"unreadable": Beside("one",
         {"outcome.1": {"id": "luck", "benchmark": "rows", "scores": {"right": 1, "other": 0}},
         "hypothesis.1.outcome": "luck"}), "number": Beside("letters", NAMED)}),
+    Tried("Statistic", "analysed", "statistic.0", "documented", {
+        "id": "other", "kind": "precision", "predicted": "harm", "what": "skill", "over": ["decoding"],
+        "positive": {"hue": "light"}, "benchmark": Beside(["prompts", "rows"], {
+            "statistic.0.kind": "macro_mean", "statistic.0.positive": LEFT_OUT})}),
+    Tried("Statistic", "analysed", "statistic.1", "documented", {
+        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),
     Tried("Fork", "analysed", "fork.0", "documented", {
         "id": Beside("read", {"curve.0.forks": ["part"]}), "category": "words", "levels": ["itt", "pp",
@@ -452,6 +459,7 @@ TRIED = (
         "at": 0.6, "declared": "post_hoc", "source": "somebody", "where": {"benchmark": "rows"}}),
     Tried("Spec", "analysed", "", "documented", {
         "study": {"id": "analysed", "title": "Another", "purpose": "comparative"}, "slice": [],
+        "statistic": LEFT_OUT,
         "hypothesis": Beside([], {"falsification": [], "curve": []}), "fork": Beside([], {"curve": []}),
         "family": Beside([{"id": "F", "correction": "bh"}], {}), "waive": Beside([{"code": "GC520",
             "why": "otherwise"}], {}),

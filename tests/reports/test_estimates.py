@@ -5,6 +5,7 @@ made."""
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from html import unescape
 from math import exp, inf, isfinite
@@ -280,6 +281,8 @@ WORLDS: Mapping[str, Callable[[], Findings]] = {
     "components": said.shared,
     "many_levels": said.levelled,
     "text_likelihoods": said.weighed,
+    "rates": lambda: said.rated("over_refusal", Fraction(1, 4)),
+    "statistics": said.summed_up,
     "curves": several,
     "audits": lambda: said.audited((1, 0)),
     "guesses": lambda: said.guessed("a", "b", "a", "b"),

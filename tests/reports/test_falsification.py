@@ -64,7 +64,7 @@ def on_a_part(plan: Plan, stored: Any, spec: Spec, name: str, where: Any) -> tup
     scores = cell_scores(here, stored)
     measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
     whole = list(decisions(measured))
-    (test,) = falsify(measured, {}, whole)
+    (test,) = falsify(measured, {}, (), whole)
     part = {"where": Selector.model_validate(where)}
     moved = [stated.model_copy(update=part if stated.id == name else {}) for stated in spec.hypothesis]
     alone = with_spec(plan, spec.model_copy(update={"hypothesis": tuple(moved)}))
@@ -103,7 +103,7 @@ def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findin
     scores = cell_scores(here, stored)
     measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
     whole = list(decisions(measured))
-    (found,) = falsify(measured, {}, whole)
+    (found,) = falsify(measured, {}, (), whole)
     lower = {each.id for each in spec.benchmark if each.lower_is_better}
     by = {(each.cell.benchmark, each.cell.configuration, each.cell.model): each.score for each in scores}
     gaps = []
@@ -115,7 +115,7 @@ def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findin
     expected = "refuted" if min(gaps) < 0 else "open" if 0 in gaps else "supported"
     assert found.kept[0].after == expected
     spec = stating(plan.study.spec, keeps=["H1"], where={"model": "llama"})
-    (alone,) = falsify(replace(measured, spec=spec), {}, whole)
+    (alone,) = falsify(replace(measured, spec=spec), {}, (), whole)
     assert alone.kept[0].after == "open", "one model has no order"
 
 
@@ -128,7 +128,7 @@ def test_some_of_several_verdicts_pass_in_part(read: tuple[Plan, Any, Findings])
         scores = cell_scores(here, stored)
         measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
         whole = list(decisions(measured))
-        (found,) = falsify(measured, {}, whole)
+        (found,) = falsify(measured, {}, (), whole)
         holding = [kept.holds for kept in found.kept]
         decided = all(kept.before != "open" for kept in found.kept)
         wanted = "pass" if all(holding) else "partial" if any(holding) else "fail"
@@ -149,7 +149,7 @@ def test_another_choice_of_the_outcome_is_per_protocol(read: tuple[Plan, Any, Fi
     scores = cell_scores(here, stored)
     measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
     whole = list(decisions(measured))
-    (found,) = falsify(measured, {}, whole)
+    (found,) = falsify(measured, {}, (), whole)
     signs = []
     for each in scores:
         cell = each.cell
@@ -253,7 +253,7 @@ def test_people_decide(
     def found(audits: list[AuditFinding], complete: bool = True) -> str:
         scores = cell_scores(stated, stored)
         _, measured = weighed_findings(Samples(stated, stored), scores, complete, {})
-        (test,) = falsify(measured, {}, [], audits)
+        (test,) = falsify(measured, {}, (), [], audits)
         return test.result
 
     everyone = audited(people, ["safe", "unsafe"] * 5)

@@ -42,6 +42,7 @@ from gridc.reports.findings.labels import (
 )
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic, SummaryValue
 from gridc.reports.page import as_html
 from gridc.reports.statements import choose, claim_scope, sentences
 from gridc.reports.statements.statement import SHELF
@@ -164,6 +165,14 @@ def weighed() -> Findings:
     return having(pair(), TEXT_LIKELIHOODS, (TextLikelihood("facts", "frame=plain", (bits,), (), "0" * 64),))
 
 
+def summed_up(interval: bool = True, value: float | None = 0.75) -> Findings:
+    note = "" if interval else "too few units"
+    cell = SummaryValue(value, (0.5, 0.875) if interval else None, "limits", 40, "0" * 64, note)
+    values = {"ant": {"frame=plain": cell, "frame=exam": replace(cell, value=0.5)}}
+    found = StatedStatistic("usable", "f1", "harmonic mean", ("facts",), "frame=plain", values)
+    return having(pair(), SUMMARIES, (found,))
+
+
 def levelled() -> Findings:
     low, high = LevelScore("a", Fraction(1, 4)), LevelScore("b", Fraction(3, 4))
     chance = RangeByChance(0.1, 0.2, 0.01, 99)
@@ -261,6 +270,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         {"it is not declared": lambda: having(pair(), GENERALIZABILITY, None)},
     ),
     "many_levels": (levelled, {"no axis has many levels": pair}),
+    "statistic": (summed_up, {"the spec states none": pair}),
     "bits_per_byte": (weighed, {"no text is weighed": pair}),
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),
@@ -494,6 +504,21 @@ def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Ce
     assert part.count("<tr>") == 1 + sum(
         max(1, len(said)) for said in (scope.supported, scope.suggestive, scope.not_claimed)
     )
+
+
+@pytest.mark.parametrize(
+    ("world", "says"),
+    [
+        (summed_up, "ant 75.0 % [50.0 %, 87.5 %], 50.0 % to 75.0 % over 2 configurations."),
+        (lambda: summed_up(interval=False), "ant 75.0 % (too few units), 50.0 % to 75.0 % over"),
+        (lambda: summed_up(interval=False, value=None), "ant none (too few units)."),
+    ],
+)
+def test_a_statistic_says_why_it_has_no_interval_and_no_value(
+    world: Callable[[], Findings], says: str
+) -> None:
+    (said,) = [text for text in sentences(world(), "rates") if text.startswith("usable on facts (harmonic")]
+    assert says in said
 
 
 def test_bits_per_byte_say_where_a_text_has_no_likelihood() -> None:

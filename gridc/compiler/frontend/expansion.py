@@ -1,9 +1,11 @@
 """A spec written out in full before it is validated: its base, the levels that it states in short, and files.
 
-Levels of an axis can be stated in short, as `values` of one key or as the rows of a file (`levels`). They are
-written out before the spec is validated, so that everything else sees levels as if they had been typed:
-selectors and reports name them, a stamp covers them, and a change of one is a deviation. An error in one is
-shown where the spec names its column, with the row of the file.
+One table can stand for several: `id = ["ant", "bee"]` is one table for each, which share its other keys, and
+`{id}` in a text is the id. Levels of an axis can be stated in short, as `values` of one key or as the rows of
+a file (`levels`), and have the `tier` and `provenance` of the axis where they state none. All are written out
+before the spec is validated, so that everything else sees tables as if they had been typed: selectors and
+reports name them, a stamp covers them, and a change of one is a deviation. An error in a row is shown where
+the spec names its column, with the row of the file.
 
 A spec that extends another one (`extends = "base.toml"`) says only in what it differs. The base's tables
 stand, and the extension's are written over them:
@@ -158,8 +160,55 @@ class _Refused(Exception):
 
 def states_levels(values: Mapping[str, Any]) -> bool:
     """Whether an axis of a document has levels that are to be written out."""
-    axes = values.get("axis")
-    return isinstance(axes, list) and any(isinstance(axis, dict) and STATED & axis.keys() for axis in axes)
+    return any(STATED & axis.keys() for axis in _tables(values, "axis"))
+
+
+def states_several(values: Mapping[str, Any]) -> bool:
+    """Whether a table of a document stands for several."""
+    return any(isinstance(row.get("id"), list) for table in SEVERAL for row in _tables(values, table))
+
+
+def _tables(values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    listed = values.get(name)
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+
+
+SEVERAL = ("model", "benchmark", "outcome", "statistic", "judge")
+"""Tables that may have several ids."""
+_ITS_ID = re.compile(r"(?<!\{)\{id\}(?!\})")
+
+
+def one_each(tree: PlacedValue) -> PlacedValue:
+    """The document with one table for each id where one table has several."""
+    merged = dict(tree.value)
+    for table in SEVERAL:
+        listed = merged.get(table)
+        if listed is not None and isinstance(listed.value, list):
+            rows = [row for stated in listed.value for row in _for_each_id(stated, table)]
+            merged[table] = _with_value(listed, rows)
+    return _with_value(tree, merged)
+
+
+def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
+    ids = row.value.get("id") if isinstance(row.value, dict) else None
+    if ids is None or not isinstance(ids.value, list) or not ids.value:
+        yield row
+        return
+    for name in ids.value:
+        kind = {"kind": name} if table == "statistic" else {}
+        own = {key: node for key, node in row.value.items() if key != "id"}
+        yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
+
+
+def _named(node: PlacedValue, name: Any) -> PlacedValue:
+    """A value with the id in the place of each `{id}`."""
+    if isinstance(node.value, dict):
+        return _with_value(node, {key: _named(inner, name) for key, inner in node.value.items()})
+    if isinstance(node.value, list):
+        return _with_value(node, [_named(inner, name) for inner in node.value])
+    if isinstance(node.value, str):
+        return _with_value(node, _ITS_ID.sub(lambda _: str(name), node.value))
+    return node
 
 
 def with_levels(tree: PlacedValue, top: Source) -> tuple[PlacedValue, list[Source]]:
@@ -197,12 +246,11 @@ def _written(
     values, file = axis.value.get("values"), axis.value.get("levels")
     if not isinstance(listed.value, list):
         return axis
-    if values is None and file is None:
-        key = next(key for key in SHARED if key in axis.value)
-        message = f"`{key}` of an axis is that of its `values` and of levels in a file"
-        help = f"write `{key}` in each [[axis.level]]"
-        raise _Refused(axis.source.diagnose("GC105", axis.value[key].path, message, help, at_key=True))
-    made: list[PlacedValue] = list(listed.value)
+    shared = {key: axis.value[key] for key in SHARED if key in axis.value}
+    made: list[PlacedValue] = [
+        _with_value(level, {**shared, **level.value}) if isinstance(level.value, dict) else level
+        for level in listed.value
+    ]
     if values is not None:
         if not isinstance(values.value, dict) or len(values.value) != 1:
             return axis
@@ -502,7 +550,7 @@ def expanded(source: Source) -> Source:
     """The spec with what it extends and the levels of its axes written out; itself where there is nothing to
     write out. Raises `SpecError`."""
     extends = EXTENDS in source.values or REMOVE in source.values
-    if not extends and not states_levels(source.values):
+    if not (extends or states_levels(source.values) or states_several(source.values)):
         return source
     files: list[Source] = []
     tree = _expand(source, files)
@@ -534,7 +582,7 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
     """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
     above.append(source)
     written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
-    tree = placed(written, source, ())
+    tree = one_each(placed(written, source, ()))
     if EXTENDS not in source.values:
         if REMOVE in source.values:
             message, help = "`remove` says what is left out of a base", 'name it: extends = "base.toml"'

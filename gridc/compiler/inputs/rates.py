@@ -3,6 +3,7 @@ a spec's own scores do not fit."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
@@ -19,6 +20,8 @@ from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.judging import REFERENCE
 from gridc.schema.scores import Scores
 from gridc.schema.spec import Spec
+from gridc.schema.statistics import Statistic
+from gridc.statistics.corpus import METRICS
 
 COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
     "score_disambiguated": (
@@ -72,6 +75,53 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         path = ("outcome", number, "scores")
         if outcome.scores is not None:
             yield from _unscored(source, path, outcome.scores, here, items, outcome.items)
+
+
+def statistics_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Statistics of two classes have items of both, and corpus scores references and a library. Silent where
+    items are not here."""
+    for number, statistic in enumerate(spec.statistics):
+        path: KeyPath = ("statistic", number)
+        names = statistic.benchmarks or [benchmark.id for benchmark in spec.benchmark]
+        if statistic.kind in METRICS and find_spec("sacrebleu") is None:
+            message = f"`{statistic.kind}` needs sacrebleu, which is not installed"
+            yield source.diagnose("GC604", (*path, "kind"), message, "pip install 'gridc[corpus]'")
+        if not items.keys() >= set(names):
+            continue
+        sampled = [item for name in names for item in items[name].sampled]
+        if statistic.kind in METRICS:
+            item = next((item for item in sampled if not item.references), None)
+            if item is not None:
+                message = f"`{item.id}` has no text to compare a response with"
+                yield source.diagnose(
+                    "GC105", (*path, "kind"), message, "`fields.references` names its column"
+                )
+        if statistic.positive is not None:
+            yield from _one_class(source, path, statistic, sampled)
+
+
+def _one_class(
+    source: Source, path: KeyPath, statistic: Statistic, sampled: Sequence[Item]
+) -> Iterator[Diagnostic]:
+    assert statistic.positive is not None
+    chosen = sum(statistic.positive.matches(item.classes) for item in sampled)
+    if chosen == 0 or (chosen == len(sampled) and statistic.kind != "recall"):
+        how_many = "none" if chosen == 0 else "every one"
+        message = (
+            f"`{statistic.id}` needs items of two classes, and {how_many} of {len(sampled):,} is positive"
+        )
+        help = _known_tags(statistic.positive, [item.classes for item in sampled]) if chosen == 0 else None
+        yield source.diagnose("GC307", (*path, "positive"), message, help)
+    elif statistic.predicted is None and any(
+        len(item.options) != 2 and not item.expected for item in sampled
+    ):
+        message = "a wrong answer is no answer of the other class where there are not two"
+        help = "predicted = an [[outcome]] that is 1 where a response says that its item is positive"
+        yield source.diagnose("GC105", (*path, "positive"), message, help)
+
+
+def _two_answers(item: Item) -> bool:
+    return len(item.options) == 2 or item.expected is not None
 
 
 def comparable(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
@@ -178,16 +228,16 @@ def hypotheses_select_items(spec: Spec, source: Source, items: Mapping[str, Item
         sampled = [item for name in named for item in items[name].sampled]
         if not any(wanted.matches(item.tags) for item in sampled):
             message = f"`{hypothesis.id}` is about none of its {len(sampled):,} items"
-            help = _known_tags(wanted, sampled)
+            help = _known_tags(wanted, [item.tags for item in sampled])
             yield source.diagnose("GC307", ("hypothesis", number, "items"), message, help)
 
 
-def _known_tags(wanted: Selector, sampled: Sequence[Item]) -> str | None:
+def _known_tags(wanted: Selector, sampled: Sequence[Mapping[str, str]]) -> str | None:
     """Which tags or values there are, for the first that no item has."""
     for _, tag, value in wanted.mentions():
-        values = sorted({item.tags[tag] for item in sampled if tag in item.tags})
+        values = sorted({tags[tag] for tags in sampled if tag in tags})
         if not values:
-            return did_you_mean(tag, sorted({name for item in sampled for name in item.tags}))
+            return did_you_mean(tag, sorted({name for tags in sampled for name in tags}))
         if value not in values:
             return did_you_mean(value, values)
     return None

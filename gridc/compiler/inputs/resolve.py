@@ -23,6 +23,7 @@ from gridc.compiler.inputs.rates import (
     hypotheses_count_something,
     hypotheses_select_items,
     scores_fit,
+    statistics_fit,
 )
 from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.methods import METHODS
@@ -255,6 +256,17 @@ def _versions(spec: Spec) -> dict[str, str]:
     }
 
 
+ITEM_CHECKS = (
+    hypotheses_count_something,
+    hypotheses_select_items,
+    scores_fit,
+    groups_fit,
+    comparable,
+    statistics_fit,
+)
+"""What is asked of a spec once its items are known."""
+
+
 def resolve(
     checked: CheckedSpec, pins: Mapping[str, str], online: bool = False, covers_behaviour: bool = True
 ) -> Study:
@@ -269,7 +281,7 @@ def resolve(
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
-    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit, groups_fit, comparable):
+    for check in ITEM_CHECKS:
         for diagnostic in check(spec, source, loader.items):
             collector.add(diagnostic)
 

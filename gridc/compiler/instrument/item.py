@@ -128,6 +128,13 @@ class Item:
         groups = {"category": self.category, "template": self.template, "family": self.family}
         return {**{name: value for name, value in groups.items() if value}, **self.tags}
 
+    @property
+    def classes(self) -> dict[str, str]:
+        """What a statistic can name of an item: what is `described`, whether to comply with it or to refuse
+        it (`expected`), and the text of its right option (`gold`)."""
+        known = {"expected": self.expected, "gold": self.best if self.options else None}
+        return {**{name: value for name, value in known.items() if value}, **self.described}
+
     def as_json(self) -> dict[str, Any]:
         """What is asked, by field, as plain JSON. A field without a value is left out, so that a field which
         items gain later does not change the digests of those that lack it. The family stands under the

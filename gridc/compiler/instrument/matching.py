@@ -226,6 +226,14 @@ def read_answer(match: Match, item: Item, response: str) -> Extraction:
     return Extraction(choice, reading.rule, confidence, first, last, reading.form)
 
 
+def contained(match: Match, item: Item, response: str) -> tuple[int, int]:
+    """How many of an item's right answers a response contains behind its reasoning, of how many."""
+    begin = answer_begins(response)
+    answers = right_answers(match, item)
+    text = "" if begin is None else response[begin:]
+    return sum(_answer_span(text, (answer,)) is not None for answer in answers), len(answers)
+
+
 EMPTY = "no answer"
 """Why nothing was read where nothing stands that could be an answer."""
 

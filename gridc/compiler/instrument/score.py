@@ -13,7 +13,7 @@ from typing import Any
 
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import RIGHT, read_answer
+from gridc.compiler.instrument.matching import RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.options import candidates
 from gridc.compiler.instrument.points import Replies, ScorerCall, nobody, points, reading, score_of
@@ -104,6 +104,10 @@ def score(
     }
     if extraction.answer is not None:
         evidence["answer"] = extraction.answer
+    if setting.counts_answers and setting.match is not None:
+        found, count = contained(setting.match, item, response)
+        evidence["answer"] = f"{found} of {count}"
+        return Outcome(RIGHT if found == count else WRONG, round(setting.scale * found / count), evidence)
     return Outcome(extraction.option, earned(setting, item, extraction.option), evidence)
 
 
@@ -165,7 +169,7 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
     judge."""
     if setting.scores is not None:
         return points(setting.scores, item, choice, METHODS[setting.method].names(judged, setting.scores))
-    return int(choice in _right_choices(setting, item))
+    return int(choice in _right_choices(setting, item)) * setting.scale
 
 
 def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:

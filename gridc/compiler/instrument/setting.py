@@ -153,9 +153,14 @@ class Setting:
     @property
     def gives_numbers(self) -> bool:
         """Whether each answer earns a number by itself, and nothing is chosen: that of a function, without a
-        label, or of a likelihood."""
+        label, of a likelihood, or of how many right answers it contains."""
         method = METHODS[self.method]
-        return method.weighs or (method.scored and self.scores is None)
+        return method.weighs or (method.scored and self.scores is None) or self.counts_answers
+
+    @property
+    def counts_answers(self) -> bool:
+        """Whether a response earns the share of the right answers that it contains."""
+        return METHODS[self.method].reads_answer and self.match is not None and bool(self.match.share)
 
     @property
     def credit(self) -> int:

@@ -72,7 +72,9 @@ class OracleView:
         match = self.match
         if match is not None:
             answers = right_answers(match, self.item)
-            return answers[0] if right else COMPARISONS[match.kind].errs(match, answers)
+            if right:
+                return ", ".join(answers) if match.share else answers[0]
+            return COMPARISONS[match.kind].errs(match, answers)
         option = _first_right(self.item) if right else _first_wrong(self.item)
         return None if option is None else self.name(option)
 
@@ -381,7 +383,7 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
         return Reply(oracle, expected, None, None, expected == "no point")
     outcome = score(setting, sample.item, answers)
     passes = {
-        "right": outcome.score == 1,
+        "right": outcome.score == (setting.scale if setting.counts_answers else 1),
         "no point": outcome.score == 0,
         "unread": outcome.choice is None and outcome.score == 0,
     }

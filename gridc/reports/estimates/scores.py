@@ -10,6 +10,7 @@ from gridc.reports.findings.answers import ANSWER_SHIFTS, TEXT_LIKELIHOODS
 from gridc.reports.findings.changes import ScoreDifference, sensitivities
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, at_margin, pairs_words
+from gridc.reports.findings.summaries import KINDS, SUMMARIES
 from gridc.reports.quantities import (
     AT_BOUND,
     INDEPENDENT,
@@ -32,6 +33,7 @@ from gridc.schema.hypotheses import (
     TrendRow,
 )
 
+SHARE_LIMITS = "limits of a share over units, exact where it is 0 or 1 or few units carry it"
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
 
@@ -59,6 +61,53 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 rows=score.rows,
                 n=score.scored,
             )
+
+
+@ESTIMATES.add("rates", 12)
+def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every rate and every outcome of the spec, in each complete cell."""
+    scales = {outcome.id: outcome.scale for outcome in findings.plan.study.spec.outcomes}
+    for benchmark in findings.benchmarks:
+        digests = {(score.cell.model, score.cell.configuration): score.rows for score in benchmark.cells}
+        for rate in benchmark.rates:
+            for (model, configuration), found in rate.values.items():
+                *_, possible = found.counts.values()
+                yield estimate(
+                    "rate",
+                    id=f"rate/{rate.name}/{model}/{benchmark.benchmark}/{configuration}",
+                    about=f"{rate.name} of {model} on {benchmark.benchmark} under {configuration}",
+                    estimate=None if found.value is None else float(found.value),
+                    interval=found.interval,
+                    method=rate.formula,
+                    made=SHARE_LIMITS if rate.share else INTERVAL_METHOD,
+                    interval_assumes=interval_assumption(benchmark.intervals.unit),
+                    rows=digests[model, configuration],
+                    n=possible // scales.get(rate.name, 1),
+                    error="undefined: nothing to divide by",
+                )
+
+
+@ESTIMATES.add("statistics", 14)
+def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every statistic of the spec, of each model under each configuration."""
+    for summary in findings[SUMMARIES]:
+        for model, values in summary.values.items():
+            for configuration, found in values.items():
+                where = f"under {configuration}, on {', '.join(summary.benchmarks)}"
+                reason = f"; no interval: {found.note}" if found.value is not None and found.note else ""
+                yield estimate(
+                    summary.kind,
+                    id=f"statistic/{summary.id}/{model}/{configuration}",
+                    about=f"{summary.id} of {model} {where}",
+                    estimate=found.value,
+                    interval=found.interval,
+                    method=f"{KINDS[summary.kind].formula}{reason}",
+                    made=found.method,
+                    interval_assumes=INDEPENDENT,
+                    rows=found.rows,
+                    n=found.responses,
+                    error=f"undefined: {found.note}",
+                )
 
 
 @ESTIMATES.add("changes", 20)

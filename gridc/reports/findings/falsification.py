@@ -14,6 +14,7 @@ from typing import Any
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
@@ -23,6 +24,7 @@ from gridc.reports.findings.labels import AUDITS, AuditFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, gather
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import FalsificationResult, FalsificationRow, KeptRow
@@ -35,6 +37,7 @@ from gridc.statistics.reproducibility import Verdict
 def falsify(
     measured: MeasuredStudy,
     rates: Mapping[str, Sequence[RateFinding]],
+    summaries: Sequence[StatedStatistic],
     hypotheses: Sequence[HypothesisFinding],
     audits: Sequence[AuditFinding] = (),
 ) -> tuple[FalsificationRow, ...]:
@@ -52,7 +55,8 @@ def falsify(
         elif test.criterion.statistic in AUDITED:
             falsifications.append(_audited(test, test.criterion, audits, measured.final))
         else:
-            falsifications.append(_stays(spec, test, test.criterion, inside, rates, measured.final))
+            values = _values(spec, test.criterion.statistic or "", inside, rates, summaries)
+            falsifications.append(_stays(test, test.criterion, inside, values, measured.final))
     return tuple(falsifications)
 
 
@@ -157,7 +161,7 @@ def _readable(score: CellScore) -> CellScore:
     return replace(score, trials=trials, scored=score.parsed, correct=points)
 
 
-Statistic = Callable[[Spec, Sequence[CellScore]], Iterator[tuple[Fraction, str]]]
+ValuesOfCells = Callable[[Spec, Sequence[CellScore]], Iterator[tuple[Fraction, str]]]
 """Every value of a statistic in some cells, each with its place."""
 
 
@@ -206,7 +210,7 @@ def _parse(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, 
     yield from ((score.parse_rate, score.cell.key) for score in inside if score.parse_rate is not None)
 
 
-STATISTICS: Mapping[str, Statistic] = {
+STATISTICS: Mapping[str, ValuesOfCells] = {
     "rho_flip": _rho,
     "sdi": _sdi,
     "range": _range,
@@ -217,18 +221,29 @@ STATISTICS: Mapping[str, Statistic] = {
 """By the `statistic` of a criterion; any other is a rate or an outcome of the spec."""
 
 
-def _stays(
+def _values(
     spec: Spec,
+    name: str,
+    inside: Sequence[CellScore],
+    rates: Mapping[str, Sequence[RateFinding]],
+    summaries: Sequence[StatedStatistic],
+) -> Iterator[tuple[Fraction, str]]:
+    """The values of what a criterion bounds, and where each is found."""
+    if name in STATISTICS:
+        return STATISTICS[name](spec, inside)
+    stated = next((summary for summary in summaries if summary.id == name), None)
+    return _rates(name, inside, rates) if stated is None else _summary_values(stated, inside)
+
+
+def _stays(
     test: Falsification,
     criterion: Criterion,
     inside: Sequence[CellScore],
-    rates: Mapping[str, Sequence[RateFinding]],
+    values: Iterator[tuple[Fraction, str]],
     complete: bool,
 ) -> FalsificationRow:
     """Whether the statistic stays within its bound everywhere: its worst value decides."""
-    name = criterion.statistic or ""
-    values = STATISTICS[name](spec, inside) if name in STATISTICS else _rates(name, inside, rates)
-    high = criterion.at_most is not None
+    name, high = criterion.statistic or "", criterion.at_most is not None
     worst = (max if high else min)(values, key=lambda pair: pair[0], default=None)
     rows = digest([score.rows for score in inside])
     if worst is None:
@@ -274,6 +289,20 @@ def _rates(
                 yield here.value, score.cell.key
 
 
+def _summary_values(summary: StatedStatistic, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    """A statistic of the spec, of the models and configurations inside."""
+    places = [
+        (score.cell.model, {f"{axis}={level}" for axis, level in score.cell.levels.items()})
+        for score in inside
+    ]
+    for model, values in summary.values.items():
+        for name, found in values.items():
+            levels = set() if name == ONLY else set(name.split(","))
+            here = any(of == model and levels <= place for of, place in places)
+            if found.value is not None and here:
+                yield Fraction(found.value).limit_denominator(10**9), f"{summary.id} of {model}, {name}"
+
+
 def _within_bounds(criterion: Criterion, value: Fraction) -> FalsificationResult:
     """Exact: a bound is taken at its decimal value, and what equals it is within."""
 
@@ -288,7 +317,7 @@ def _within_bounds(criterion: Criterion, value: Fraction) -> FalsificationResult
 
 
 def _falsifications(record: RunRecord) -> tuple[FalsificationRow, ...]:
-    return falsify(record[MEASURED], record[RATES], record[HYPOTHESES], record[AUDITS])
+    return falsify(record[MEASURED], record[RATES], record[SUMMARIES], record[HYPOTHESES], record[AUDITS])
 
 
 FALSIFICATIONS: Finding[tuple[FalsificationRow, ...]] = Finding("falsifications", _falsifications, ())

@@ -18,8 +18,10 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.instrument.readers import RESPONSES
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.scores import CellScore, resampling_of, units_of
+from gridc.runtime.store.reader import ResponseRow
 from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
@@ -77,12 +79,14 @@ class RateValue:
 
 @dataclass(frozen=True, slots=True)
 class RateFinding:
-    """A rate on one benchmark, in every complete cell of the envelope, by (model, configuration)."""
+    """A rate on one benchmark, in every complete cell of the envelope, by (model, configuration). Of a
+    `share` the intervals are its limits."""
 
     name: str
     what: str
     formula: str
     values: Mapping[tuple[str, str], RateValue]
+    share: bool = True
 
     def over(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
@@ -120,7 +124,7 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
         if by_cell:
             values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
-            findings.append(RateFinding(rate.name, rate.what, rate.formula, of))
+            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share))
     return tuple(findings)
 
 
@@ -319,6 +323,32 @@ def mean_called(name: str, stated: Iterable[NamedOutcome]) -> RateDefinition | N
         *(r for r in NAMED if r.name == wanted),
     ]
     return next((rate for rate in definitions if len(rate.counts) == 2 and rate.folded is None), None)
+
+
+EarnedOf = Callable[[ResponseRow, Item, Sequence[str] | None, Setting], float | None]
+"""What a response earns of an outcome, given its item, the names that its choice counts and the setting of
+its call; None where the outcome leaves it out, or is of other readings."""
+
+
+def of_response(name: str, stated: Iterable[NamedOutcome]) -> EarnedOf:
+    """What single responses earn of the score, of `parse_rate`, or of the mean of this name."""
+    rate = mean_called(name, stated)
+    if rate is None:
+        return _score if name == "score" else lambda row, *_: float(row.choice is not None)
+
+    def earned(row: ResponseRow, item: Item, names: Sequence[str] | None, _: Setting) -> float | None:
+        choice = row.choice if rate.number is None else row.numbers.get(rate.number)
+        try:
+            points, possible = rate.parts(item, choice, names)
+        except Unscored:
+            return None
+        return points / possible if possible else None
+
+    return earned
+
+
+def _score(row: ResponseRow, _: Item, __: Sequence[str] | None, setting: Setting) -> float:
+    return row.score / setting.scale
 
 
 def _named(items: Sequence[Item]) -> list[RateDefinition]:

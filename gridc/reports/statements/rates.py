@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
+from gridc.compiler.grid.cells import ONLY
 from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
+from gridc.reports.quantities import in_its_measure
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
 from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, EvenScores, Scores
@@ -55,6 +59,33 @@ def of_anchor(findings: Findings) -> Iterator[Statement]:
                     short=f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the "
                     f"anchor, with 95 % intervals: {shown}.",
                 )
+
+
+@of_study("statistic", "rates", 5)
+def of_spec(findings: Findings) -> Iterator[Statement]:
+    """What the spec's own statistics come to, under the anchor configuration and over the envelope."""
+    for summary in findings[SUMMARIES]:
+        shown = "; ".join(_summary_words(summary, model) for model in summary.values)
+        under = "" if summary.anchor in ("", ONLY) else f", under {summary.anchor}"
+        where = f"on {', '.join(summary.benchmarks)} ({summary.what}){under}"
+        yield Statement(
+            f"{summary.id} {where}, with its 95 % interval: {shown}.",
+            about=(summary.id,),
+        )
+
+
+def _summary_words(summary: StatedStatistic, model: str) -> str:
+    form = partial(in_its_measure, kind=summary.kind)
+    values = summary.values[model]
+    here = values.get(summary.anchor)
+    if here is None or here.value is None:
+        return f"{model} none ({here.note if here else 'not asked'})"
+    span = f" ({here.note})" if here.interval is None else f" {bracketed(here.interval, form)}"
+    known = [value.value for value in values.values() if value.value is not None]
+    over = ""
+    if len(known) > 1:
+        over = f", {between((min(known), max(known)), form)} over {len(known)} configurations"
+    return f"{model} {form(here.value)}{span}{over}"
 
 
 def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:

@@ -50,6 +50,7 @@ MANY = [
 ]
 REASONS = {
     "a drawing",
+    "a test of its own runs it",
     "another package's environment",
     "needs a cluster",
     "needs a network",

@@ -41,6 +41,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.meaningful_configurations,
         envelope.variants_exist,
         scoring.judges_asked,
+        scoring.statistics_measure,
         scoring.matches_stated,
         scoring.scorers_stated,
         scoring.labels_score,

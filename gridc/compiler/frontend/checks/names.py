@@ -10,10 +10,11 @@ from gridc.diagnostics.errors import CODES, Diagnostic, KeyPath
 from gridc.schema.base import RESERVED_DIMENSIONS, Selector
 from gridc.schema.inference import RATES, STATISTICS, AnyHypothesis, Criterion
 from gridc.schema.spec import Spec
+from gridc.schema.statistics import Statistic
 
 KINDS = (
     "model", "benchmark", "axis", "slice", "hypothesis", "family", "fork", "curve", "falsification",
-    "outcome",
+    "outcome", "statistic",
 )  # fmt: skip
 
 
@@ -147,6 +148,8 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             stated: KeyPath = ("outcome", number, "benchmark")
             path = stated if outcome.benchmark == name else (*stated, rank)
             yield from _refers(source, path, "benchmark", name, benchmarks)
+    for number, statistic in enumerate(spec.statistics):
+        yield from _statistic(spec, source, ("statistic", number), statistic)
     for number, test in enumerate(spec.falsification):
         yield from _criterion(spec, source, ("falsification", number, "criterion"), test.criterion)
     for number, fork in enumerate(spec.fork):
@@ -165,6 +168,26 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield from _listed(source, path, "comparison", curve.hypotheses or (), compared)
 
 
+def _statistic(spec: Spec, source: Source, path: KeyPath, statistic: Statistic) -> Iterator[Diagnostic]:
+    """What a statistic is of: benchmarks, outcomes that are means, and axes."""
+    outcomes = [outcome.id for outcome in spec.outcomes]
+    if statistic.id in (*RATES, *STATISTICS, *outcomes):
+        message = f"`{statistic.id}` is the name of an outcome, a rate or a statistic already"
+        yield source.diagnose("GC201", (*path, "id"), message, "give it a name of its own")
+    benchmarks = [benchmark.id for benchmark in spec.benchmark]
+    for rank, name in enumerate(statistic.benchmarks or ()):
+        stated = (*path, "benchmark")
+        yield from _refers(
+            source, stated if statistic.benchmark == name else (*stated, rank), "benchmark", name, benchmarks
+        )
+    means = [name for name, rate in RATES.items() if rate.mean]
+    for key, name in statistic.outcomes.items():
+        if getattr(statistic, key) is not None:
+            yield from _refers(source, (*path, key), "outcome that is a mean", name, [*outcomes, *means])
+    axes = [axis.id for axis in spec.axis]
+    yield from _listed(source, (*path, "over"), "axis", statistic.over or (), axes)
+
+
 def _criterion(
     spec: Spec, source: Source, path: KeyPath, criterion: Criterion | None
 ) -> Iterator[Diagnostic]:
@@ -177,7 +200,8 @@ def _criterion(
     )
     yield from _listed(source, (*path, "keeps"), "hypothesis", criterion.keeps, hypotheses)
     if criterion.statistic is not None:
-        known = dict.fromkeys((*STATISTICS, *RATES, *(outcome.id for outcome in spec.outcomes)))
+        stated = [*(outcome.id for outcome in spec.outcomes), *(row.id for row in spec.statistics)]
+        known = dict.fromkeys((*STATISTICS, *RATES, *stated))
         yield from _refers(source, (*path, "statistic"), "statistic", criterion.statistic, known)
     if criterion.slice is not None:
         slices = [part.id for part in spec.slice]

@@ -13,13 +13,16 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import ASKED_BY, TAKES, USER_TURNS, Scaffold
 from gridc.schema.items import Fields
 from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.schema.scores import OTHER, Scores
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.statistics import Statistic
+from gridc.statistics.corpus import METRICS
 
 
 def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -181,6 +184,50 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if outcome.scores is not None and all(possible):  # where options are read, their texts are labels
             known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+
+
+def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """What a statistic is computed of is asked: of several models, of responses that are compared, drawn more
+    than once, or texts; and benchmarks that are taken together say alike which score is better."""
+    for number, statistic in enumerate(spec.statistics):
+        named = [
+            one for one in spec.benchmark if statistic.benchmarks is None or one.id in statistic.benchmarks
+        ]
+        asked = [
+            setting
+            for model in spec.model
+            for benchmark in named
+            for _, setting in settings(spec, model.id, benchmark.id)
+        ]
+        path: KeyPath = ("statistic", number, "kind")
+        for message, help in _unmeasured(spec, statistic, named, asked):
+            yield source.diagnose("GC105", path, message, help)
+
+
+def _unmeasured(
+    spec: Spec, statistic: Statistic, benchmarks: Sequence[Benchmark], asked: Sequence[Setting]
+) -> Iterator[tuple[str, str]]:
+    kind = statistic.kind
+    if kind in ("macro_mean", "win_rate") and any(one.target is not None for one in benchmarks):
+        yield f"`{kind}` needs benchmarks where more, or less, is better", "name others in `benchmark`"
+    if kind == "macro_mean" and len({one.direction for one in benchmarks}) > 1:
+        message = "the mean of scores of which some are better high and others low says nothing"
+        yield message, 'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`'
+    if kind == "win_rate" and len(spec.model) < 2:
+        yield "a win rate is of one model against others", "two [[model]] tables or more"
+    if kind == "strength" and not all(_compares(spec, setting) for setting in asked):
+        message = "strengths are of responses that a judge compares with those of other models"
+        yield message, 'method = "judge", and a [[judge]] with `compares` for each opponent'
+    if kind in ("spread_within", "spread_between") and all(setting.replicates < 2 for setting in asked):
+        message = "spread is over replicates, and every item is answered once"
+        yield message, "temperature = 1.0 with replicates = 5 in [harness] or an [[axis.level]]"
+    if kind in METRICS and any(METHODS[setting.method].ranks for setting in asked):
+        yield f"`{kind}` compares texts, and some answers are ranked", "name other benchmarks in `benchmark`"
+
+
+def _compares(spec: Spec, setting: Setting) -> bool:
+    judge = spec.judge_called(setting.judge) if METHODS[setting.method].judged else None
+    return judge is not None and judge.compares is not None
 
 
 def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -1,0 +1,469 @@
+"""The statistics that a spec states: of each model under each configuration, with intervals over units.
+
+A kind says how rows become totals of units, and what is computed of them. Most read what the items of a cell
+came to (`Samples`); calibration and spread read responses one by one, and corpus scores read their texts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.compiler.grid.cells import ONLY, Cell, anchored
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.thoughts import answer_begins
+from gridc.reports.findings.observations import Reading
+from gridc.reports.findings.rates import of_response
+from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Benchmark
+from gridc.schema.statistics import BINS, Statistic, StatisticKind
+from gridc.statistics import corpus, totals
+from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.clustered_logit import enough_cases
+from gridc.statistics.envelope import LEVEL, RESAMPLES
+from gridc.statistics.reproducibility import digits
+from gridc.statistics.unit_intervals import (
+    Ends,
+    OfTotals,
+    UnitEstimate,
+    draw_weights,
+    intervals,
+    resampled_sums,
+    share,
+    smooth,
+    unit_totals,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryValue:
+    """A statistic of one model under one configuration, over `responses`. `note` says why it has no value or
+    no interval; `rows` is the digest of what was read."""
+
+    value: float | None
+    interval: Ends | None
+    method: str
+    responses: int
+    rows: str
+    note: str
+
+    @classmethod
+    def of(cls, found: UnitEstimate, responses: int, rows: str) -> "SummaryValue":
+        note = found.no_interval if found.value is not None else "these responses do not determine it"
+        return cls(found.value, found.interval, found.method, responses, rows, note)
+
+    @classmethod
+    def missing(cls, why: str) -> "SummaryValue":
+        """Of what was not asked, or is not all answered."""
+        return cls(None, None, "", 0, digest([]), why)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedStatistic:
+    """A statistic that the spec states, by model and configuration; of axes whose levels are taken together a
+    configuration names the others. `anchor` is the one that the study's anchor selects."""
+
+    id: str
+    kind: StatisticKind
+    what: str
+    benchmarks: tuple[str, ...]
+    anchor: str
+    values: Mapping[str, Mapping[str, SummaryValue]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What a statistic reads under one configuration, (N,) each: an item in a cell with how many of its
+    responses are `counted`, or one response. `model`, `benchmark` and `opponent` are places among those of
+    the scope, and `values` what the counted responses earned, by the key that names the outcome."""
+
+    model: Whole
+    benchmark: Whole
+    opponent: Whole
+    unit: Whole
+    item: Whole
+    positive: Flags
+    counted: Floats
+    values: Mapping[str, Floats]
+    texts: NDArray[np.object_]
+    references: NDArray[np.object_]
+
+    def of(self, rows: Flags) -> "_Rows":
+        """Some of the rows, flags of shape (N,)."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {key: values[rows] for key, values in columns.pop("values").items()}
+        return _Rows(**{name: column[rows] for name, column in columns.items()}, values=values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents."""
+
+    statistic: Statistic
+    models: tuple[str, ...]
+    benchmarks: tuple[Benchmark, ...]
+    players: tuple[str, ...]
+    seed: int
+
+
+OfModel = Callable[[_Scope, _Rows], UnitEstimate]
+OfModels = Callable[[_Scope, _Rows], Sequence[UnitEstimate]]
+
+
+def _two_classes(rows: _Rows) -> Floats:
+    return totals.two_classes(rows.positive, rows.values["predicted"], rows.counted)
+
+
+def _class_share(points: Sequence[int], rows: Sequence[int]) -> OfModel:
+    """Some columns of the table of two classes as a share of others, each as often as it is named."""
+
+    def estimate(_: _Scope, mine: _Rows) -> UnitEstimate:
+        table = unit_totals(mine.unit, _two_classes(mine))
+        return share(np.column_stack([table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)]))
+
+    return estimate
+
+
+def _smooth(rows: _Rows, columns: Floats, value: OfTotals, most: float = np.inf) -> UnitEstimate:
+    """A statistic of the totals of these columns, of all units, from 0 to `most`."""
+    by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, columns]))
+    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:])), 0.0, most)
+
+
+def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
+    """Limits beyond what there can be are moved to it."""
+    if found.interval is None:
+        return found
+    low, high = found.interval
+    return replace(found, interval=(max(low, least), min(high, most)))
+
+
+def _matthews(_: _Scope, rows: _Rows) -> UnitEstimate:
+    by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, _two_classes(rows)]))
+    return _cut(smooth(by_unit, lambda sums: totals.matthews(sums[:, 1:])), -1.0, 1.0)
+
+
+def _auroc(_: _Scope, rows: _Rows) -> UnitEstimate:
+    columns = totals.by_value(rows.values["predicted"], rows.positive)
+    return _smooth(rows, columns, totals.area_under_curve, 1.0)
+
+
+def _brier(_: _Scope, rows: _Rows) -> UnitEstimate:
+    distance = (rows.values["confidence"] - rows.values["outcome"]) ** 2
+    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])))
+
+
+def _calibration_error(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    bins = scope.statistic.bins or BINS
+    columns = totals.by_bin(rows.values["confidence"], rows.values["outcome"], bins)
+    return _smooth(rows, columns, totals.calibration_error, 1.0)
+
+
+def _spread(value: OfTotals) -> OfModel:
+    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+        first, columns = totals.of_items(rows.item, rows.values["outcome"])
+        return _cut(smooth(unit_totals(rows.unit[first], columns), value), 0.0, np.inf)
+
+    return estimate
+
+
+def _corpus(kind: str) -> OfModel:
+    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+        columns = corpus.of_texts(kind, rows.texts.tolist(), rows.references.tolist())
+        return _smooth(rows, columns, partial(corpus.score, kind), 1.0)
+
+    return estimate
+
+
+def _by_group(group: Whole, groups: int, rows: _Rows) -> Floats:
+    """How many responses of each row count, then what they earned, in the column of its group, (N, 2G)."""
+    columns = np.zeros((len(group), 2 * groups))
+    here = np.arange(len(group))
+    columns[here, group], columns[here, groups + group] = rows.counted, rows.values["outcome"]
+    return columns
+
+
+def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    columns = _by_group(rows.benchmark, len(scope.benchmarks), rows)
+    return _smooth(rows, columns, totals.mean_of_means, 1.0)
+
+
+def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
+    """By resampling the units of each benchmark: a win rate moves in steps."""
+    models, benchmarks = len(scope.models), len(scope.benchmarks)
+    signs = [-1.0 if benchmark.lower_is_better else 1.0 for benchmark in scope.benchmarks]
+    group = rows.model * benchmarks + rows.benchmark
+    by_unit = unit_totals(rows.unit, _by_group(group, models * benchmarks, rows))
+    _, unit = np.unique(rows.unit, return_inverse=True)
+    asked_on = np.zeros((len(by_unit), benchmarks), np.bool_)
+    asked_on[unit.ravel(), rows.benchmark] = True
+    strata, stratum = np.unique(asked_on, axis=0, return_inverse=True)
+    sums = np.zeros((RESAMPLES, by_unit.shape[1]))
+    for place in range(len(strata)):
+        some = by_unit[stratum.ravel() == place]
+        sums += resampled_sums(some.T, draw_weights(len(some), RESAMPLES, scope.seed + place))
+    (values,) = totals.win_rates(by_unit.sum(axis=0)[None], models, signs).tolist()
+    least = int(asked_on.sum(axis=0).min())
+    few = "" if enough_cases(least) else f"a benchmark has {least} units, too few for an interval"
+    every_end = intervals(totals.win_rates(sums, models, signs), least, LEVEL)
+    return [
+        UnitEstimate(
+            digits(value),
+            None if few else ends,
+            len(by_unit),
+            float(least),
+            few or ("" if ends else "no resample of the units gives another one"),
+            RESAMPLED,
+        )
+        for value, ends in zip(values, every_end, strict=True)
+    ]
+
+
+RESAMPLED = (
+    "percentiles of resamples of the units of each benchmark, expanded for their number (Hesterberg 2015)"
+)
+
+
+def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
+    count = len(scope.players)
+    apart = rows.of(rows.model != rows.opponent)
+    columns = np.zeros((len(apart.unit), 1 + count * count))
+    here, won = np.arange(len(apart.unit)), apart.values["outcome"]
+    columns[:, 0] = apart.counted
+    columns[here, 1 + apart.model * count + apart.opponent] = won
+    columns[here, 1 + apart.opponent * count + apart.model] = apart.counted - won
+    by_unit = unit_totals(apart.unit, columns)
+    return [
+        smooth(by_unit, lambda sums, place=place: totals.strengths(sums[:, 1:], count)[:, place])  # type: ignore[misc]
+        for place in range(len(scope.models))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryKind:
+    """How a kind is computed: of each model alone, or of all that are there together. `formula` says what it
+    is, `reads` whether of what items came to, or of responses one by one, or of their texts. `reading`: what
+    nobody could compare is no defeat."""
+
+    formula: str
+    of_model: OfModel | None = None
+    of_models: OfModels | None = None
+    reads: Literal["items", "responses", "texts"] = "items"
+    reading: Reading = "itt"
+
+
+KINDS: Mapping[StatisticKind, SummaryKind] = {
+    "precision": SummaryKind("true positives / all that are called positive", _class_share([0], [0, 1])),
+    "recall": SummaryKind("true positives / all that are positive", _class_share([0], [0, 2])),
+    "specificity": SummaryKind("true negatives / all that are not positive", _class_share([3], [3, 1])),
+    "f1": SummaryKind("2 precision recall / (precision + recall)", _class_share([0, 0], [0, 0, 1, 2])),
+    "matthews": SummaryKind("correlation of what responses say with what items are", _matthews),
+    "auroc": SummaryKind(
+        "chance that of two items the positive one has the larger number", _auroc, reads="responses"
+    ),
+    "brier": SummaryKind("mean of (confidence - outcome)^2", _brier, reads="responses"),
+    "calibration_error": SummaryKind(
+        "mean distance of confidence from outcome over bins; few responses in a bin make it larger",
+        _calibration_error,
+        reads="responses",
+    ),
+    "macro_mean": SummaryKind("mean over benchmarks of their means", _macro_mean),
+    "win_rate": SummaryKind(
+        "share of the other models with a worse mean, a tie half, mean over benchmarks", of_models=_win_rates
+    ),
+    "spread_within": SummaryKind(
+        "standard deviation over an item's replicates", _spread(totals.spread_within), reads="responses"
+    ),
+    "spread_between": SummaryKind(
+        "standard deviation of the items' expected scores", _spread(totals.spread_between), reads="responses"
+    ),
+    "strength": SummaryKind(
+        "log odds of Bradley and Terry about a mean of 0, a tie half a win, unreadable verdicts left out",
+        of_models=_strengths,
+        reading="pp",
+    ),
+    "chrf": SummaryKind(
+        "chrF of all texts, 1 where they equal their references", _corpus("chrf"), reads="texts"
+    ),
+    "bleu": SummaryKind(
+        "BLEU of all texts, 1 where they equal their references", _corpus("bleu"), reads="texts"
+    ),
+}
+
+
+def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
+    """Every statistic that the spec states."""
+    return tuple(_summary(record, stated) for stated in record.plan.study.spec.statistics)
+
+
+def _summary(record: RunRecord, statistic: Statistic) -> StatedStatistic:
+    spec, named = record.plan.study.spec, statistic.benchmarks
+    benchmarks = tuple(each for each in spec.benchmark if named is None or each.id in named)
+    models = tuple(model.id for model in spec.model)
+    against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
+    players = tuple(dict.fromkeys((*models, *against)))
+    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed)
+    values: dict[str, dict[str, SummaryValue]] = {model: {} for model in models}
+    by_configuration = _configurations(record, scope)
+    for name, cells in by_configuration.items():
+        for model, value in _under(record, scope, cells):
+            values[model][name] = value
+    what = statistic.what or KINDS[statistic.kind].formula
+    chosen = (name for name, cells in by_configuration.items() if any(anchored(spec, cell) for cell in cells))
+    names = tuple(each.id for each in benchmarks)
+    return StatedStatistic(statistic.id, statistic.kind, what, names, next(chosen, ""), values)
+
+
+def _configurations(record: RunRecord, scope: _Scope) -> dict[str, list[Cell]]:
+    """The cells of the envelope by configuration, without the axes that are taken together."""
+    over, names = scope.statistic.over or (), [benchmark.id for benchmark in scope.benchmarks]
+    cells: dict[str, list[Cell]] = {}
+    for cell in record.plan.cells():
+        if cell.shared and cell.benchmark in names:
+            rest = (f"{axis}={level}" for axis, level in cell.levels.items() if axis not in over)
+            cells.setdefault(",".join(rest) or ONLY, []).append(cell)
+    return cells
+
+
+NOTHING = UnitEstimate(None, None, 0, 0.0, "not determined")
+
+
+def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[tuple[str, SummaryValue]]:
+    """The values of every model under one configuration, whose cells these are."""
+    kind, here = KINDS[scope.statistic.kind], {cell.benchmark for cell in cells}
+    lacking = [benchmark.id for benchmark in scope.benchmarks if benchmark.id not in here]
+    done = {cell.key for cell in record.samples.cells}
+    waiting = {cell.model for cell in cells if cell.key not in done}
+    if waiting and kind.of_models is not None:
+        waiting = set(scope.models)
+    reason = f"nothing is asked of {', '.join(lacking)}" if lacking else "not every answer is there"
+    left = [] if lacking else [model for model in scope.models if model not in waiting]
+    yield from ((model, SummaryValue.missing(reason)) for model in scope.models if model not in left)
+    if not left:
+        return
+    some = [cell for cell in cells if cell.model in left]
+    rows, digests = (_of_items if kind.reads == "items" else _of_responses)(record, scope, some)
+    together = None if kind.of_models is None else kind.of_models(scope, rows)
+    for place, model in enumerate(scope.models):
+        if model not in left:
+            continue
+        mine = rows.of(rows.model == place)
+        if together is not None:
+            found = together[place]
+        else:
+            found = kind.of_model(scope, mine) if kind.of_model and len(mine.unit) else NOTHING
+        yield model, SummaryValue.of(found, int(mine.counted.sum()), digests[model])
+
+
+def _of_items(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[_Rows, dict[str, str]]:
+    """What the items of cells came to of the one outcome that is read, and the digest of each model's."""
+    ((key, outcome),) = scope.statistic.outcomes.items()
+    seen = record.samples.of(outcome, cells)
+    counted, earned = seen.reading(KINDS[scope.statistic.kind].reading)
+    where = [_of_cell(record, scope, cell) for cell in seen.cells]
+    items = zip(seen.cell.tolist(), seen.item.tolist(), strict=True)
+    positive = np.array([where[at].positive[seen.items[item][1]] for at, item in items], np.bool_)
+    if key == "predicted" and scope.statistic.predicted is None:
+        earned = np.where(positive, earned, counted - earned)
+    places = {
+        name: np.array([getattr(each, name) for each in where], np.int64)[seen.cell]
+        for name in ("model", "benchmark", "opponent")
+    }
+    nothing = np.full(len(seen), None, np.object_)
+    rows = _Rows(
+        **places, unit=seen.unit, item=seen.item, positive=positive, counted=counted.astype(np.float64),
+        values={key: earned}, texts=nothing, references=nothing,
+    )  # fmt: skip
+    own: dict[str, list[str]] = {model: [] for model in scope.models}
+    for cell in seen.cells:
+        own[cell.model].append(seen.digests[cell.key])
+    return rows, {model: digest([key, outcome, *found]) for model, found in own.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _OfCell:
+    """What all rows of a cell have in common, and by item whether it is positive."""
+
+    model: int
+    benchmark: int
+    opponent: int
+    items: Mapping[str, Item]
+    positive: Mapping[str, bool]
+
+
+def _of_cell(record: RunRecord, scope: _Scope, cell: Cell) -> _OfCell:
+    spec, statistic = record.plan.study.spec, scope.statistic
+    items = {item.id: item for item in record.plan.items(cell)}
+    judge = spec.judge_called(cell.setting.judge)
+    against = cell.model if judge is None or judge.compares is None else judge.compares.against
+    chosen = statistic.positive
+    return _OfCell(
+        scope.models.index(cell.model),
+        [benchmark.id for benchmark in scope.benchmarks].index(cell.benchmark),
+        scope.players.index(against),
+        items,
+        {name: chosen is not None and chosen.matches(item.classes) for name, item in items.items()},
+    )
+
+
+def _of_responses(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[_Rows, dict[str, str]]:
+    """The responses of cells one by one. One that an outcome leaves out has no row."""
+    spec, outcomes = record.plan.study.spec, scope.statistic.outcomes
+    seen = record.samples.of("score", cells)
+    units, numbers = dict(zip(seen.items, seen.units.tolist(), strict=True)), dict[tuple[str, str], int]()
+    earned_of = {key: of_response(name, spec.outcomes) for key, name in outcomes.items()}
+    columns: dict[str, list[Any]] = {each.name: [] for each in fields(_Rows)}
+    values: dict[str, list[float]] = {key: [] for key in outcomes}
+    read: dict[str, list[object]] = {model: [sorted(outcomes.items())] for model in scope.models}
+    for cell in cells:
+        where = _of_cell(record, scope, cell)
+        labels = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge), cell.setting.scores)
+        for row in record.store.responses_of(record.plan.study_digest, cell.key, None):
+            item = where.items[row.item]
+            earned = {key: of(row, item, labels, cell.setting) for key, of in earned_of.items()}
+            if None in earned.values():
+                continue
+            of_row = {
+                "model": where.model,
+                "benchmark": where.benchmark,
+                "opponent": where.opponent,
+                "unit": units[cell.benchmark, row.item],
+                "item": numbers.setdefault((cell.key, row.item), len(numbers)),
+                "positive": where.positive[row.item],
+                "counted": 1.0,
+                "texts": _answer(row.text),
+                "references": item.references,
+            }
+            for name, value in of_row.items():
+                columns[name].append(value)
+            for key, value in earned.items():
+                values[key].append(value or 0.0)
+            read[cell.model].append([cell.key, row.item, *earned.values(), of_row["texts"]])
+    arrays = {name: _array(name, column) for name, column in columns.items() if name != "values"}
+    rows = _Rows(**arrays, values={key: np.array(column, np.float64) for key, column in values.items()})
+    return rows, {model: digest(found) for model, found in read.items()}
+
+
+def _array(name: str, column: list[Any]) -> NDArray[Any]:
+    if name in ("texts", "references"):
+        found = np.empty(len(column), np.object_)
+        found[:] = column
+        return found
+    kinds: Mapping[str, Any] = {"positive": np.bool_, "counted": np.float64}
+    return np.array(column, kinds.get(name, np.int64))
+
+
+def _answer(text: str | None) -> str:
+    """The answer in a response, behind its reasoning; empty where there is none."""
+    begins = None if text is None else answer_begins(text)
+    return "" if text is None or begins is None else text[begins:].strip()
+
+
+SUMMARIES: Finding[tuple[StatedStatistic, ...]] = Finding(
+    "summaries", summaries, (), tuple[StatedStatistic, ...], about="The statistics that the spec states."
+)

@@ -1,0 +1,322 @@
+"""The specs of docs/designs.md on servers whose answers are known: each runs to `verify`, and what it states
+is counted again with another program."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import studies
+from tests.e2e.pages.blocks import ROOT, read
+from tests.studies import Finished, Messages, Script, Scripted
+from tools.servers.http import Server
+
+BLOCKS = read(ROOT / "docs" / "designs.md").blocks
+SPECS = [block.text for block in BLOCKS if block.does == "design"]
+ADDRESS = "http://localhost:8000/v1"
+MOST_LINES = 45
+
+
+def spec_of(study: str) -> str:
+    (spec,) = (spec for spec in SPECS if f'study = {{ id = "{study}"' in spec)
+    return spec
+
+
+def program_of(study: str) -> str:
+    """The functions that stand below a spec, before the next one."""
+    at = next(place for place, block in enumerate(BLOCKS) if f'id = "{study}"' in block.text)
+    return next((block.text for block in BLOCKS[at + 1 : at + 2] if block.does == "scorers"), "")
+
+
+Design = Callable[..., Finished]
+
+
+@pytest.fixture
+def design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Design:
+    def to_its_end(study: str, say: Script, **rows: Sequence[Any]) -> Finished:
+        program = program_of(study)
+        monkeypatch.setenv("GRIDC_ALLOW", f"sha256:{sha256(program.encode()).hexdigest()}")
+        scripted = Scripted(say)
+        files = {f"{name}_jsonl": lines for name, lines in rows.items()}
+        with Server(scripted) as server:
+            spec = spec_of(study).replace(ADDRESS, server.url)
+            # A script draws nothing, so that its server seems to ignore temperatures.
+            spec = spec.replace("waive = [", 'waive = [{ code = "GC529", why = "a script" }, ')
+            opened = studies.written(tmp_path, spec, scorers_py=program, **files)
+            assert studies.carried_out(opened).study.verify().complete
+        return Finished(opened, scripted.prompts())
+
+    return to_its_end
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_design_is_short(spec: str) -> None:
+    assert len(spec.splitlines()) <= MOST_LINES
+
+
+def stated(done: Finished, name: str, configuration: str = "the only one") -> dict[str, Any]:
+    """What the certificate prints of a statistic, by model; estimates.json says the same."""
+    document = json.loads((done.results / "certificate.json").read_text("utf-8"))
+    (row,) = (row for row in document["statistics"] if row["id"] == name)
+    values = {model: cells[configuration] for model, cells in row["models"].items()}
+    for model, cell in values.items():
+        listed = done.estimates[f"statistic/{name}/{model}/{configuration}"]
+        assert (listed["estimate"], listed["interval"]) == (cell["value"], cell["interval"])
+        assert cell["interval"] is None or cell["interval"][0] <= cell["value"] <= cell["interval"][1]
+    return values
+
+
+def value(cells: Mapping[str, Any], model: str) -> Any:
+    return pytest.approx(cells[model]["value"], abs=1e-9)
+
+
+def numbered(messages: Messages, word: str) -> int:
+    """The number behind a word of what was asked; 0 where a trial asks something else."""
+    found = re.search(rf"{word} (\d+)", messages[-1]["content"])
+    return int(found[1]) if found else 0
+
+
+def chance(*parts: object) -> float:
+    """A number from 0 to 1 that is the same in every run."""
+    return int.from_bytes(sha256(repr(parts).encode()).digest()[:6], "big") / 2**48
+
+
+def test_a_guard(design: Design) -> None:
+    from sklearn.metrics import f1_score, matthews_corrcoef, precision_score, recall_score
+
+    rows = [{"id": f"t{n}", "text": f"Text {n}.", "label": ("safe", "unsafe")[n % 3 == 0]} for n in range(90)]
+
+    def says(model: str, n: int) -> str:
+        errs = chance(model, n) < {"strict": 0.15, "lenient": 0.3}[model]
+        return ("safe", "unsafe")[(n % 3 == 0) is not errs]
+
+    done = design("guards", lambda model, messages: says(model, numbered(messages, "Text")), texts=rows)
+    truth = [n % 3 == 0 for n in range(90)]
+    for model in ("strict", "lenient"):
+        said = [says(model, n) == "unsafe" for n in range(90)]
+        for name, score in (
+            ("precision", precision_score), ("recall", recall_score), ("f1", f1_score),
+            ("matthews", matthews_corrcoef),
+        ):  # fmt: skip
+            assert value(stated(done, name), model) == score(truth, said), name
+    worst = min(cell["value"] for cell in stated(done, "f1").values())
+    document = json.loads((done.results / "certificate.json").read_text("utf-8"))
+    (test,) = document["falsifications"]
+    assert test["value"] == worst and test["result"] == ("pass" if worst >= 0.6 else "fail")
+    assert "f1 %" in "\n".join(studies_terminal(done))
+
+
+def studies_terminal(done: Finished) -> list[str]:
+    """What the terminal shows of the scores."""
+    from gridc.cli.terminal import score_table
+
+    return list(score_table(done.study.scoreboard()))
+
+
+def test_a_guard_that_says_how_sure_it_is(design: Design) -> None:
+    from sklearn.metrics import brier_score_loss, roc_auc_score
+
+    rows = [{"id": f"t{n}", "text": f"Text {n}.", "label": ("safe", "unsafe")[n % 3 == 0]} for n in range(90)]
+
+    def sure(model: str, n: int) -> int:
+        shift = {"sharp": 30, "vague": 8}[model] * (1 if n % 3 == 0 else -1)
+        return max(0, min(100, round(50 + shift + 50 * (chance(model, n) - 0.5))))
+
+    done = design("sure", lambda model, messages: str(sure(model, numbered(messages, "Text"))), texts=rows)
+    truth = np.array([n % 3 == 0 for n in range(90)])
+    for model in ("sharp", "vague"):
+        likely = np.array([sure(model, n) / 100 for n in range(90)])
+        right, confidence = (likely > 0.5) == truth, np.maximum(likely, 1 - likely)
+        assert value(stated(done, "auroc"), model) == roc_auc_score(truth, likely)
+        assert value(stated(done, "brier"), model) == brier_score_loss(right, confidence)
+        bins = np.digitize(confidence, np.arange(0.1, 1.0, 0.1) + 1e-9)
+        error = sum(
+            abs(confidence[bins == place].mean() - right[bins == place].mean()) * (bins == place).mean()
+            for place in set(bins.tolist())
+        )
+        assert value(stated(done, "calibration_error"), model) == error
+
+
+def test_function_calls(design: Design) -> None:
+    rows = [
+        {"id": f"c{n}", "ask": f"Ask {n}.", "functions": [{"name": "add"}, {"name": "mul"}],
+         "call": {"name": ("add", "mul")[n % 2], "arguments": {"a": n, "b": 2}}}
+        for n in range(40)
+    ]  # fmt: skip
+
+    def say(model: str, messages: Messages) -> str:
+        n = numbered(messages, "Ask")
+        name = ("add", "mul")[(n + (model == "loose" and n % 5 == 0)) % 2]
+        arguments = {"b": 2, "a": n + (model == "loose" and n % 4 == 0)}
+        return f"Sure: {json.dumps({'name': name, 'arguments': arguments})}"
+
+    done = design("calls", say, calls=rows)
+    assert value(stated(done, "both"), "neat") == 1
+    assert value(stated(done, "both"), "loose") == sum(n % 5 > 0 and n % 4 > 0 for n in range(40)) / 40
+    for name, share in (("name", 0.8), ("arguments", 0.75)):
+        listed = done.estimates[f"rate/{name}/loose/calls/the only one"]
+        assert listed["estimate"] == share and listed["interval"][0] < share < listed["interval"][1]
+        assert any(f"{name} %" in line for line in studies_terminal(done))
+
+
+def test_several_benchmarks_in_one_number(design: Design) -> None:
+    names = ("law", "math", "tales")
+    rows = {
+        name: [{"id": f"{name}{n}", "question": f"{name} {n}?", "answer": f"w{n}"} for n in range(30)]
+        for name in names
+    }
+
+    def right(model: str, name: str, n: int) -> bool:
+        skill = {"ant": (0.9, 0.5, 0.7), "bee": (0.6, 0.9, 0.5), "cat": (0.4, 0.3, 0.8)}[model]
+        return chance(model, name, n) < skill[names.index(name)]
+
+    def say(model: str, messages: Messages) -> str:
+        found = re.search(r"(law|math|tales) (\d+)\?", messages[-1]["content"])
+        if found is None:
+            return "w0"
+        return f"w{found[2]}" if right(model, found[1], int(found[2])) else "no"
+
+    done = design("rollup", say, **rows)
+    means = {
+        model: [np.mean([right(model, name, n) for n in range(30)]) for name in names]
+        for model in ("ant", "bee", "cat")
+    }
+    for model, of_model in means.items():
+        assert value(stated(done, "mean_score"), model) == np.mean(of_model)
+        beaten = [
+            [1.0 if mine > other[place] else 0.5 if mine == other[place] else 0.0
+             for name, other in means.items() if name != model]
+            for place, mine in enumerate(of_model)
+        ]  # fmt: skip
+        assert value(stated(done, "wins"), model) == np.mean(beaten)
+
+
+def test_needles(design: Design) -> None:
+    rows = [
+        {"id": f"n{n}", "question": f"Which are the numbers of case {n}?",
+         "answers": [f"{n}{k}" for k in (1, 2, 3)], "hay": [f"Straw {k}." for k in range(8)]}
+        for n in range(100, 130)
+    ]  # fmt: skip
+
+    def found(model: str, n: int, long: bool) -> int:
+        return 3 if model == "keen" else (n % 3 if long else 2)
+
+    def say(model: str, messages: Messages) -> str:
+        n = numbered(messages, "case")
+        return ", ".join(f"{n}{k + 1}" for k in range(found(model, n, "Straw 7" in messages[-1]["content"])))
+
+    done = design("needles", say, needles=rows)
+    (short, long) = done.scores("needles", "dull").values()
+    assert short == pytest.approx(2 / 3, abs=1e-3) and long == pytest.approx(1 / 3, abs=1e-3)
+    assert stated(done, "over_lengths")["dull"]["value"] == pytest.approx(0.5, abs=1e-3)
+    assert stated(done, "over_lengths")["keen"]["value"] == 1
+
+
+def test_a_temperature_sweep(design: Design) -> None:
+    rows = [{"id": f"s{n}", "question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(40)]
+    asked: dict[tuple[str, str], int] = {}
+
+    def say(model: str, messages: Messages) -> str:
+        text = messages[-1]["content"]
+        found = re.search(r"is (\d+) \+", text)
+        if found is None:
+            return str(len(asked))  # a server that draws
+        n = int(found[1])
+        turn = asked[model, text] = asked.get((model, text), -1) + 1
+        asked[model, text] = turn
+        return str(n + 1 if model == "calm" or chance(n, turn) < n / 40 else -1)
+
+    done = design("sweep", say, sums=rows)
+    for level in ("0.3", "0.7", "1"):
+        where = f"temperature={level}"
+        scores = done.rows(
+            """SELECT cell.model, item, score FROM sample JOIN cell ON cell.id = sample.cell
+               WHERE cell.configuration = ? ORDER BY item, replicate""",
+            [where],
+        )
+        for model in ("calm", "wild"):
+            table = np.array([score for name, _, score in scores if name == model], float).reshape(40, 5)
+            within = table.var(axis=1, ddof=1).mean()
+            between = table.mean(axis=1).var(ddof=1) - within / 5
+            assert value(stated(done, "spread_within", where), model) == np.sqrt(within)
+            assert value(stated(done, "spread_between", where), model) == np.sqrt(max(between, 0))
+    assert stated(done, "spread_within", "temperature=1")["wild"]["value"] > 0.2
+
+
+def test_an_arena(design: Design) -> None:
+    import choix
+
+    models = ("ant", "bee", "cat")
+    rows = [{"id": f"a{n}", "ask": f"Ask {n}."} for n in range(40)]
+    skill = {"ant": 0.8, "bee": 0.5, "cat": 0.3}
+
+    def quality(model: str, n: int) -> float:
+        return skill[model] + chance(model, n) - 0.5
+
+    def say(model: str, messages: Messages) -> str:
+        text = messages[-1]["content"]
+        if model != "judge":
+            return f"{model} says: Ask {numbered(messages, 'Ask')} is fine."
+        shown = re.findall(r"(ant|bee|cat) says: Ask (\d+)", text)
+        if len(shown) < 2:
+            return '{"label": "tie"}'
+        (one, n), (other, _) = shown[-2:]
+        better = quality(one, int(n)) > quality(other, int(n))
+        return json.dumps({"label": "A" if better else "B"})
+
+    done = design("arena", say, asks=rows)
+    games = []
+    for n in range(40):
+        for one in models:
+            for other in models:
+                if one != other:
+                    won = quality(one, n) > quality(other, n)
+                    games.append((models.index(one if won else other), models.index(other if won else one)))
+    likeliest = choix.opt_pairwise(3, games)
+    found = [cell["value"] for cell in stated(done, "strength").values()]
+    assert found == pytest.approx(likeliest - likeliest.mean(), abs=1e-5)
+
+
+def test_translations(design: Design) -> None:
+    import sacrebleu
+
+    words = [
+        "the",
+        "a",
+        "cat",
+        "dog",
+        "sees",
+        "runs",
+        "over",
+        "under",
+        "tree",
+        "house",
+        "red",
+        "big",
+        "old",
+        "very",
+        "often",
+    ]
+
+    def line(n: int) -> str:
+        return " ".join(words[int(chance(n, k) * len(words))] for k in range(9))
+
+    def translated(model: str, n: int) -> str:
+        every = {"close": 7, "free": 3}[model]
+        return " ".join("thing" if k % every == n % every else word for k, word in enumerate(line(n).split()))
+
+    rows = [{"id": f"l{n}", "german": f"Zeile {n}.", "english": line(n)} for n in range(40)]
+    done = design(
+        "translate", lambda model, messages: translated(model, numbered(messages, "Zeile")), lines=rows
+    )
+    references = [[line(n) for n in range(40)]]
+    for model in ("close", "free"):
+        texts = [translated(model, n) for n in range(40)]
+        chrf, bleu = sacrebleu.corpus_chrf(texts, references), sacrebleu.corpus_bleu(texts, references)
+        assert value(stated(done, "chrf"), model) == chrf.score / 100
+        assert value(stated(done, "bleu"), model) == bleu.score / 100

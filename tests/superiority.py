@@ -25,7 +25,7 @@ class Superiority(ContrastKind):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies beyond the margin, the predicted way. Refuted: it does not."""
         assert margin is not None
         if side == "greater":
@@ -113,7 +113,7 @@ MISTAKES = {
         (
             "        assert margin is not None\n",
             "        from gridc.compiler.hypotheses.difference import Difference\n\n"
-            "        return Difference.weigh(evidence, side, margin)\n",
+            "        return Difference.p_values(evidence, side, margin)\n",
         ),
     ),
     "its margin lies on the other side of 0": (

@@ -26,7 +26,7 @@ def shown_points(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def floor(measured: Floor | None) -> str:
+def noise_floor_line(measured: Floor | None) -> str:
     """A noise floor in a line, what was not measured as such."""
     if measured is None:
         return "not measured"
@@ -85,7 +85,7 @@ def _environment() -> Environment:
         "shown_points": shown_points,
         "md": markdown,
         "model_at": model_at,
-        "floor": floor,
+        "floor": noise_floor_line,
         "unbroken": unbroken,
         "needed": quantities.needed_cell,
         "in_configurations": in_configurations,

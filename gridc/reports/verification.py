@@ -25,7 +25,7 @@ from gridc.compiler.lowering.judging import JudgingState
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import other_versions
-from gridc.reports.files import FIGURES, NAMES, drawings, texts
+from gridc.reports.files import FIGURES, NAMES, drawings, file_texts
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find, noted_of_items
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
@@ -46,8 +46,8 @@ from gridc.runtime.store.events import (
     RunStarted,
     Stamped,
     Witnessed,
+    bodies_of,
     first_break,
-    recorded,
     to_the_second,
 )
 from gridc.runtime.store.items import PLANNED, named_digest
@@ -271,13 +271,13 @@ def _sound(store: Store) -> list[Diagnostic]:
     if found:
         return found
     events = store.events()
-    whole = not recorded(events, Merged) and len({run.stamp for run in recorded(events, Stamped)}) < 2
+    whole = not bodies_of(events, Merged) and len({run.stamp for run in bodies_of(events, Stamped)}) < 2
     return [Diagnostic("GC704", problem) for problem in (*store.lost_rows(), *store.contradictions(whole))]
 
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
     """The digest of the study that was last run under the lock: its stamp, unless it departs from it."""
-    runs = [start.stamp for start in recorded(events, Stamped) if start.registered == lock.stamp]
+    runs = [start.stamp for start in bodies_of(events, Stamped) if start.registered == lock.stamp]
     stamp = runs[-1] if runs else lock.stamp
     store.require(stamp)
     return stamp
@@ -299,7 +299,7 @@ def of_lock(
     lock: Lock, store: Store, stamp: str, events: Sequence[Event], where: str
 ) -> Iterator[Diagnostic]:
     """The lock against the one that the study was written into the store under."""
-    begun = [(start.lock, start.registered, start.created) for start in recorded(events, Stamped, stamp)]
+    begun = [(start.lock, start.registered, start.created) for start in bodies_of(events, Stamped, stamp)]
     if begun != [(digest_bytes(lock.text().encode()), lock.stamp, lock.created)]:
         yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
     (row,) = store.rows_of("study", stamp)
@@ -314,7 +314,7 @@ def of_history(
     """Every study in the store is one that was stamped or run under this lock or one that it replaced (of a
     bundle, `alone`, this one), and its stamp is the digest of what was stamped; no event is about another."""
     known = {stamp, *(earlier.stamp for earlier in lock.chain)}
-    known |= {started.stamp for started in recorded(events, Stamped) if started.registered in known}
+    known |= {started.stamp for started in bodies_of(events, Stamped) if started.registered in known}
     for other in store.stamps():
         if other not in ({stamp} if alone else known):
             message = f"the store holds another study (stamp {other[:12]}), of which nothing here is a check"
@@ -584,7 +584,7 @@ def of_reports(
         if any(known[finding] for finding in (AUDITS, GUESSES, JUDGING, SANITISED)):
             passed.append("what judges and people said of responses")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
-    expected = texts(findings)
+    expected = file_texts(findings)
     writer, others = looks[-1].gridc, dict[str, bytes]()
     for path in here:
         checked.add(path.name)
@@ -685,7 +685,7 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
     """The race of `certify --until-decided`: what its file says is what was recorded, and running it again
     on the stored answers comes to the same."""
     path = folder / "witness.json"
-    noted = [record.as_json() for record in recorded(events, Witnessed, plan.study_digest)]
+    noted = [record.as_json() for record in bodies_of(events, Witnessed, plan.study_digest)]
     if os.path.lexists(path):
         data = _bytes(path, MOST_JSON)
         if not noted or data is None or _json_differences(data, json.dumps(noted[-1])):

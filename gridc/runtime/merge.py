@@ -17,8 +17,8 @@ from gridc.runtime.store.events import (
     ModelLoaded,
     Observed,
     Sealed,
+    bodies_of,
     first_break,
-    recorded,
 )
 from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
@@ -58,11 +58,11 @@ def merge(
 
 def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowledged: bool) -> None:
     """Record on what they differ, once."""
-    loads = store.recorded(ModelLoaded, plan.study_digest)
+    loads = store.bodies_of(ModelLoaded, plan.study_digest)
     for path in others:
         with Store.open(path) as other:
-            loads += other.recorded(ModelLoaded, plan.study_digest)
-    noted = {event.detail for event in store.recorded(Observed, plan.study_digest)}
+            loads += other.bodies_of(ModelLoaded, plan.study_digest)
+    noted = {event.detail for event in store.bodies_of(Observed, plan.study_digest)}
     for name, identity in plan.study.asked_models.items():
         for precision in sorted({load.precision for load in loads if load.identity == identity.digest}):
             key = identity.digest, precision
@@ -119,7 +119,7 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
     store.copy_attempts(path)
     if not taken:
         return
-    kept = [{"kind": body.kind, **body.as_json()} for kind in TAKEN for body in recorded(events, kind)]
+    kept = [{"kind": body.kind, **body.as_json()} for kind in TAKEN for body in bodies_of(events, kind)]
     sealed = [
         event.at
         for event in events

@@ -352,7 +352,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
 def note_deviations(store: Writer, stamp: str, departures: Reconciliation) -> None:
     """Record how the study departs from its stamp, when that is not what was recorded last."""
     log = departures.manifest()
-    noted = store.recorded(events.Deviated, stamp)
+    noted = store.bodies_of(events.Deviated, stamp)
     if (noted[-1].log if noted else []) != log:
         store.record(events.Deviated(stamp=stamp, log=log))
 

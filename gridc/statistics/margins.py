@@ -317,7 +317,7 @@ def within(units: CaseTable, level: int, reference: int, margin: float, largest:
     return max(sides)
 
 
-def beyond(units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0) -> float:
+def outside(units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0) -> float:
     """p of: the difference is as far from 0 as the margin or further, on either side: twice the smaller,
     because both can be wrong at once where the margin is small."""
     sides = above(units, level, reference, margin, largest), below(units, level, reference, -margin, largest)

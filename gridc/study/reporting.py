@@ -323,7 +323,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         }
         if recorded:
             noted["recorded"] = recorded
-        texts = documents.texts(findings)
+        texts = documents.file_texts(findings)
         noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **noted))
     written = documents.write_texts(texts, path.parent)
@@ -360,7 +360,7 @@ def report_all(
     document = studies.studies_report([one.report.findings for one in written])
     folder = to or written[0].store.parent.parent
     folder.mkdir(parents=True, exist_ok=True)
-    files = documents.write_texts(studies.texts(document), folder)
+    files = documents.write_texts(studies.file_texts(document), folder)
     return StudiesReport(document, written, tuple(files))
 
 

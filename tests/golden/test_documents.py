@@ -9,7 +9,7 @@ import pytest
 
 from gridc import __version__
 from gridc.reports import verification
-from gridc.reports.files import texts as write
+from gridc.reports.files import file_texts as write
 from gridc.study import open as open_study
 
 BEFORE = Path(__file__).with_name("before")

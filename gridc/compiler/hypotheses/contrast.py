@@ -32,7 +32,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
 
     @staticmethod
     @abstractmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """p of what is predicted, and of what refutes it; the margin is a proportion."""
 
     @property
@@ -113,7 +113,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
     def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
         margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
         sided = self.takes_side and hypothesis.side != "two-sided"
-        rule = Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        rule = Rule(self.p_values, hypothesis.side, level, margin, sided, self.first)
         stated = hypothesis.margin
         if stated is None:
             return rule
@@ -123,7 +123,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
         rule = self.rule(hypothesis, level)
         return DecidingTest(self.claim, hypothesis.side, level, rule.margin, largest=rule.largest)
 
-    def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         if hypothesis.margin is not None:
             return "no difference is as large as the margin: make it smaller"
         what = "give it a margin below which a difference counts as none: margin = { pp = "

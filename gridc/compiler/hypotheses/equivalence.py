@@ -26,10 +26,10 @@ class Equivalence(ContrastKind):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies within the margin (two one-sided tests). Refuted: outside."""
         assert margin is not None
-        return evidence.every(margins.within, margin), evidence.some(margins.beyond, margin)
+        return evidence.every(margins.within, margin), evidence.some(margins.outside, margin)
 
     def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         yield from without_margin(hypothesis)

@@ -27,7 +27,7 @@ class Noninferiority(ContrastKind):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies above minus the margin, where greater is better. Refuted: below."""
         assert margin is not None
         if side == "greater":

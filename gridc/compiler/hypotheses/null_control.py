@@ -20,7 +20,7 @@ class NullControl(ContrastKind):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Refuted: the test finds a difference. Supported: it lies within the margin."""
         return 1.0 if margin is None else evidence.every(margins.within, margin), evidence.p
 

@@ -95,7 +95,7 @@ class TestedKind(HypothesisKind[T]):
         """What the test compares, where these levels are run."""
 
     @abstractmethod
-    def unreachable(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         """The way out where no outcome of any number of items reaches a verdict."""
 
     @property
@@ -246,7 +246,7 @@ class TestedKind(HypothesisKind[T]):
 
     def way_out(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         if verdict not in self.reached(hypothesis, replace(design, parts=None)):
-            return self.unreachable(hypothesis, design, verdict)
+            return self.unreachable_help(hypothesis, design, verdict)
         wider = self.margin(hypothesis) is not None and verdict == "supported"
         return f"{more(design)}{' or widen the margin' if wider else ''}"
 

@@ -90,7 +90,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
             name, n = f"change/{score.cell.key}", score.scored + reference.scored
             yield _change_row(name, about, change.itt, assumed, change.rows, n)
-            yield needed_row(name, f"from the {about}", change.itt.needed(), change.rows, n)
+            yield needed_row(name, f"from the {about}", change.itt.number_needed(), change.rows, n)
             if change.pp is not None:
                 text = f"{about}, unreadable answers left out"
                 yield _change_row(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)

@@ -87,7 +87,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         (draft / "results").mkdir()
         with Store.open(results / "store.sqlite") as store:
             store.require(Plan(study).study_digest)
-            environment = [load.as_json() for load in store.recorded(ModelLoaded)]
+            environment = [load.as_json() for load in store.bodies_of(ModelLoaded)]
             ended = max((event.at for event in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite", Plan(study).study_digest)
         files = {
@@ -285,7 +285,7 @@ def _derived(
     compiled: Compiled, lock: Lock, store: Store, events: Sequence[Event], folder: Path
 ) -> Iterator[Diagnostic]:
     """The documents that follow from the others, made again for the version of gridc that they name."""
-    loaded = [load.as_json() for load in store.recorded(ModelLoaded)]
+    loaded = [load.as_json() for load in store.bodies_of(ModelLoaded)]
     environment = json.loads((folder / ENVIRONMENT).read_text("utf-8"))
     if environment != {"gridc": str(environment["gridc"]), "loaded": loaded}:
         yield Diagnostic("GC701", f"{ENVIRONMENT} is not what the events say was loaded", str(folder))

@@ -307,7 +307,7 @@ class _Member(NamedTuple):
     identical: sign_flips.IdenticalModels
 
 
-def weigh(
+def claim_evidence(
     regions: Sequence[Region],
     outcomes: Mapping[str, Outcomes],
     alpha: float = ALPHA,

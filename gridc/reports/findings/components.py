@@ -155,7 +155,7 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
             (tuple(names[facet] for facet in convention), coefficient(variances, convention).coefficient)
             for convention in conventions
         ),
-        tuple((i, j, coefficient(variances, fixed, (i, j)).coefficient) for i, j in _future(facets)),
+        tuple((i, j, coefficient(variances, fixed, (i, j)).coefficient) for i, j in _planned_sizes(facets)),
         seen.rows,
     )
 
@@ -195,7 +195,7 @@ def _table(seen: Observations, models: Sequence[str], first: str, second: str) -
     return sums / counts
 
 
-def _future(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
+def _planned_sizes(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
     """Numbers of levels of each random facet; a fixed one keeps those that were run."""
     one, other = (
         (facet.levels,) if facet.fixed else tuple(sorted({*FUTURE, facet.levels})) for facet in facets

@@ -142,7 +142,7 @@ def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:
     """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
     names = {identity.digest: name for name, identity in record.plan.study.models.items()}
     distinct = {}
-    for load in record.store.recorded(ModelLoaded):
+    for load in record.store.bodies_of(ModelLoaded):
         if load.identity in names:
             ran = load.ran | {"model": names[load.identity]}
             distinct[digest(ran)] = ran

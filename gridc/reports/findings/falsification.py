@@ -15,7 +15,7 @@ from typing import Any
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
-from gridc.reports.findings.certification import weigh
+from gridc.reports.findings.certification import claim_evidence
 from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
@@ -134,7 +134,7 @@ def _decide(
         for benchmark in spec.benchmark
         if any(cell.benchmark == benchmark.id for cell in cells)
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [],
         outcomes,
         spec.analysis.alpha or ALPHA,

@@ -18,7 +18,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
-from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, weigh
+from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
 from gridc.reports.findings.conduct import count_endings
 from gridc.reports.findings.hypotheses import decisions, regions_of
@@ -272,7 +272,7 @@ def weighed_findings(
         )
         for name, cell_scores in cells.items()
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [region for name, regions in scopes.items() for region in _regions(name, regions)],
         outcomes,
         spec.analysis.alpha or ALPHA,

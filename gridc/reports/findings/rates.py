@@ -84,7 +84,7 @@ class RateFinding:
     formula: str
     values: Mapping[tuple[str, str], RateValue]
 
-    def over(self, model: str) -> tuple[Fraction, Fraction] | None:
+    def range_of(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
         values = [rate_value.value for (name, _), rate_value in self.values.items() if name == model]
         known = [value for value in values if value is not None]

@@ -6,7 +6,7 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.estimate import shared_words
 from gridc.reports.findings.conduct import MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.reports.rendering import floor
+from gridc.reports.rendering import noise_floor_line
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
 from gridc.reports.words import model_at
 from gridc.schema.effects import EXACT
@@ -208,7 +208,7 @@ def floors(findings: Findings) -> Iterator[Statement]:
         if model.floor is not None and not (model.floor.still and model.precision in QUIET):
             named = model_at(model.model, model.precision)
             how = QUIET.get(model.precision, QUIET[EXACT])
-            text = f"Noise floor of {named}: {how} {floor(model.floor)}."
+            text = f"Noise floor of {named}: {how} {noise_floor_line(model.floor)}."
             yield Statement(text, "limit", (model.model,))
     for precision, how in QUIET.items():
         still = [

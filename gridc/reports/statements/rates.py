@@ -59,7 +59,7 @@ def of_anchor(findings: Findings) -> Iterator[Statement]:
 
 def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
     here = rate.values.get((model.model, model.anchor.cell.configuration))
-    ends = rate.over(model.model)
+    ends = rate.range_of(model.model)
     if here is None or ends is None:
         return None
     defined = (name for (name, _), cell in rate.values.items() if cell.value is not None)

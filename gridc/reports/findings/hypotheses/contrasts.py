@@ -435,4 +435,4 @@ def _needed(
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    return ScoreDifference(Fraction(good * change.difference), ends).needed(stated.rounding)
+    return ScoreDifference(Fraction(good * change.difference), ends).number_needed(stated.rounding)

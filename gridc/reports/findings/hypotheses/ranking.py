@@ -10,7 +10,7 @@ import numpy as np
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import counted, p_value
-from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, weigh
+from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, claim_evidence
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
@@ -172,7 +172,7 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
         for name, held in plan.study.items.items()
         if any(cell.benchmark == name for cell in cells)
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [],
         outcomes_by_benchmark,
         measured.spec.analysis.alpha or ALPHA,

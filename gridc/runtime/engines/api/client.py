@@ -96,7 +96,7 @@ class ResponseSink:
 
 
 @contextmanager
-def recorded() -> Iterator[Exchange]:
+def recording() -> Iterator[Exchange]:
     """Note what the attempt inside sends."""
     exchange = Exchange()
     token = _EXCHANGE.set(exchange)

@@ -207,7 +207,7 @@ def body_of(
     return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
 
 
-def noted(body: Mapping[str, Any]) -> dict[str, Any]:
+def with_token_digest(body: Mapping[str, Any]) -> dict[str, Any]:
     """A body whose prompt is tokens, as it is stored: how many they are, and their digest as the local engine
     notes it."""
     tokens: Sequence[int] = body["prompt"]

@@ -148,11 +148,11 @@ def _narrow(config: Any) -> None:
             vars(config)[name] = min(value, NARROW)
         elif name == "n_inner" and value is None:
             vars(config)[name] = NARROW
-        elif name.endswith("token_id") and _beyond(value):
+        elif name.endswith("token_id") and _outside_vocabulary(value):
             vars(config)[name] = None
 
 
-def _beyond(tokens: Any) -> bool:
+def _outside_vocabulary(tokens: Any) -> bool:
     every = tokens if isinstance(tokens, list) else [tokens]
     return any(isinstance(token, int) and token >= WORDS for token in every)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
 def deviations(study: OpenStudy, as_json: bool, write: bool) -> None:
-    """Compare the study with its stamp, path by path, and with the log that explains the difference."""
+    """List how the study differs from its stamp, path by path, and what the log says of each difference."""
     result = study.deviations(write)
     if as_json:
         print_json(result.as_json())

@@ -543,7 +543,7 @@ def _outcome_words(outcome: Outcome) -> str:
 
 def _outcome(plan: Plan, cell: Cell, item: Item, answers: list[Any], ruling: Ruling | None) -> Outcome:
     """Raises `StoreError` (GC605) where a stored answer is of no form that gridc writes, and
-    `UnavailableError` (GC668) where a function that scores fails."""
+    `UnavailableError` (GC668) where a scoring function fails."""
     try:
         with functions_scoring():
             return plan.score(cell, item, answers, ruling)

@@ -154,7 +154,7 @@ def _named(identity: str, names: Mapping[str, str]) -> dict[str, str]:
 
 
 ENVIRONMENTS = "environments"
-"""What can be acknowledged: that answers come from environments that differ."""
+"""What can be acknowledged: that answers come from different environments."""
 
 LOST_BATCHES = "lost-batches"
 """What can be acknowledged: that calls of a batch which may have been paid, and cannot be found, are asked

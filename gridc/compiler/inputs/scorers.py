@@ -110,7 +110,7 @@ def require_consent(file: ScorerFile | None) -> None:
 
 @contextmanager
 def functions_scoring() -> Iterator[None]:
-    """Where a function that scores fails, raise `UnavailableError` (GC668): an error is never a score."""
+    """Where a scoring function fails, raise `UnavailableError` (GC668): an error is never a score."""
     try:
         yield
     except ScorerError as error:

@@ -1,11 +1,11 @@
-"""Points: what a reading, a function that scores, and the replicates of an item earn. Pure.
+"""Points: what a reading, a scoring function, and the replicates of an item earn. Pure.
 
 A reading is an option of the item, one of the behaviours, or one of a judge's labels; its labels are the
 option's text and the roles that the item gives it, or its name. The first rule is that every reading earns
 exactly one score: a reading with no label that the scores name, or with two whose scores differ, is an error
 before any call (GC334).
 
-A function that scores runs elsewhere (`inputs.scorers`) and is handed in: here is what it is given, and what
+A scoring function runs elsewhere (`inputs.scorers`) and is handed in: here is what it is given, and what
 is made of what it returns.
 
 The scores of an item's replicates become one score of the item: a whole number of a common unit, so that sums
@@ -85,7 +85,7 @@ SINGLE = "score"
 
 @dataclass(frozen=True, slots=True)
 class ScorerFile:
-    """A file with functions that score."""
+    """A file with scoring functions."""
 
     name: str
     text: str
@@ -110,7 +110,7 @@ class ScorerFile:
 
 
 class ScorerError(Exception):
-    """A function that scores fails on an item, or gives what is no score. `item` is empty where it fails
+    """A scoring function fails on an item, or gives what is no score. `item` is empty where it fails
     before it has one; `way_out` says what would be right."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """What would leave the machine, to whom and under which name; and the person's consent to it.
 
 A spec may be a stranger's. It names a server and the environment variable whose value goes there as a key, so
-it could send any secret anywhere; and it may name a file of its own with functions that score. `leaving` says
+it could send any secret anywhere; and it may name a file of its own with scoring functions. `leaving` says
 what a study would send, and looks at nothing but its spec. Consent is the person's: to one server (by scheme,
 host and port) and one variable, or to the digest of one file, given on the terminal and then kept in their
 own configuration folder, or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.

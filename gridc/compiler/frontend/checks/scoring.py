@@ -1,4 +1,4 @@
-"""Checks of scoring: labels and scores, judges, functions that score, and scaffolds.
+"""Checks of scoring: labels and scores, judges, scoring functions, and scaffolds.
 
 Whatever a response can be read to earns a score, and a score is of something that can be read. Each judge has
 a name of its own, every response that is judged has a judge, and what a judge compares exists.

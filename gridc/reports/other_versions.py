@@ -1,4 +1,5 @@
-"""The reports that another version of gridc wrote, against those that this one writes of the same store.
+"""Reports that another version of gridc wrote, compared with those that this version writes from the same
+store.
 
 In the JSON documents every value is compared but gridc's own sentences (`PROSE`) and what later versions
 find by another method (`CHANGED`). A text is compared passage by passage (a row, a line, a paragraph): its

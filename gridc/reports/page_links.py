@@ -1,4 +1,4 @@
-"""Where `gridc view` shows what: the addresses of its pages, as paths on its server.
+"""The addresses of the pages of `gridc view`, as paths on its server.
 
 All state is in the address, so that a link shows somebody else the same page. A path begins with `/` and has
 every identifier in its query; keys without a value are left out, so that one page has one address. The report

@@ -1,4 +1,4 @@
-"""Documents as text: templates filled, tables in Markdown and LaTeX, and what a notebook shows."""
+"""Documents as text: filled templates, tables in Markdown and LaTeX, and notebook output."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""What reports and chain say of a lock's and of the results' ties, against the evidence there is now.
+"""What reports and event chain say about the ties of lock and results, compared with the evidence there is
+now.
 
 An event can be written by whoever holds the store, so none is believed: evidence is checked again, under the
 roots, signers and records that the verifier names.

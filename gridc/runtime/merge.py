@@ -1,4 +1,4 @@
-"""Stores of one study that were filled apart: take the answers of the others into one."""
+"""Stores of one study that were filled separately: merge their answers into one."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether the difference of two rates lies beyond a bound: tests at a margin, exact for items.
+"""Whether the difference of two rates exceeds a bound: tests at a margin, exact for single items.
 
 Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact
 unconditional test decides, unless there are too many units to count.

@@ -1,4 +1,5 @@
-"""What decides a hypothesis about an effect: from tests to p-values of support and refutation, to a verdict.
+"""How a hypothesis about an effect is decided: from tests to p-values for support and refutation, to a
+verdict.
 
 A report decides measured answers by these functions, and a plan asks them what some outcome would be
 (`outcome_p_values`), so that both say the same. Answers lie in patterns (part, block, level): a part is a

@@ -134,7 +134,7 @@ class FindingsReport:
 
     @property
     def urgent(self) -> tuple[str, ...]:
-        """What has to be known before any number is read."""
+        """What a reader has to know before any number."""
         return tuple(statement.brief for statement in urgent(self.findings))
 
     @property

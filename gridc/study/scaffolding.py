@@ -1,4 +1,4 @@
-"""What scaffolds did with tasks: of a study's own run, and of sub-calls that a file holds."""
+"""What scaffolds did with tasks: in a study's own run, and in sub-calls from a file."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What an item is asked at a place of the grid, before or after it is asked."""
+"""The prompt of an item in a configuration, before or after the run."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

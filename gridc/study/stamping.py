@@ -1,4 +1,4 @@
-"""The stamp of a study, and how the study departs from it."""
+"""The stamp of a study, and the study's deviations from it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Lists of samples, page by page, by the filters, order and place of an address.
+"""Lists of samples, page by page, by the filters, order and position in an address.
 
 A value that is not one of a filter's own is refused (GC615) and not passed over, so that no link shows more
 than it says.

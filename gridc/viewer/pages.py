@@ -1,4 +1,4 @@
-"""From an address to a page: a study, a cell, an item, a sample, two responses side by side. What a page
+"""The page for each address: a study, a cell, an item, a sample, two responses side by side. What a page
 shows follows from its address and the stores alone.
 """
 
@@ -257,8 +257,8 @@ def sample_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("beside")
 def beside_page(view: View) -> dict[str, Any]:
-    """The responses of two cells to one item, side by side: of one store, or of two where the address names
-    the study of the `other`."""
+    """The responses of two cells to one item, side by side: in one store, or in two if the address names a
+    study of the `other`."""
     second = view.second() if view.request.query.get("other") else view
     cells = view.cell("left"), second.study.cell(view.asked("right"))
     if cells[0].benchmark != cells[1].benchmark:

@@ -1,4 +1,4 @@
-"""Whether everything that a spec names is where it says, and every template is one."""
+"""Whether everything that a spec names exists where it says, and every template is valid."""
 
 import ast
 import re

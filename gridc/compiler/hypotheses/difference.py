@@ -1,4 +1,4 @@
-"""The outcome moves, the predicted way where a side is predicted."""
+"""The outcome changes, in the predicted direction if one is stated."""
 
 from collections.abc import Sequence
 

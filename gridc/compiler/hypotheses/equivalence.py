@@ -1,4 +1,4 @@
-"""The outcome moves by less than the margin."""
+"""The outcome changes by less than the margin."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Kinds that a test of the levels of an axis decides.
+"""Kinds of hypothesis that are decided by a test of the levels of an axis.
 
 A plan asks the functions that a report decides by (`statistics.verdicts`) what some outcome would be, and
 both ask `untested` which verdicts nothing reaches, so that both say the same.

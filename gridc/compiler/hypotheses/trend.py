@@ -1,4 +1,4 @@
-"""The outcome moves one way along ordered levels."""
+"""The outcome changes in one direction along ordered levels."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise

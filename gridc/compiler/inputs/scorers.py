@@ -1,5 +1,5 @@
-"""Functions that score: files beside the spec and plug-ins, called in a child process, with the time
-and memory that each call may take.
+"""Scoring functions: files beside the spec and plug-ins, called in a child process, with limits on the time
+and memory of each call.
 
 A file of a spec may be a stranger's program. It runs only where the person consented to its digest, and the
 limits of the child are against mistakes: they are no sandbox (docs/threat-model.md).

@@ -1,4 +1,5 @@
-"""Points: what a reading, a scoring function, and the replicates of an item earn. Pure.
+"""Points: what an answer earns once it is read or scored, and what the replicates of an item earn together.
+Pure.
 
 A reading is an option of the item, one of the behaviours, or one of a judge's labels; its labels are the
 option's text and the roles that the item gives it, or its name. The first rule is that every reading earns

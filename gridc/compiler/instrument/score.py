@@ -1,4 +1,4 @@
-"""From the answers of a sample's calls to its outcome. Pure, so scoring again never repeats a call.
+"""A sample's outcome, from the answers to its calls. Pure, so scoring again never repeats a call.
 
 The run, `gridc verify`, the oracles and every later re-scoring use these same functions.
 """

@@ -1,4 +1,4 @@
-"""What would leave the machine, to whom and under which name; and the person's consent to it.
+"""What would be sent from this machine, to whom and under which name; and the user's consent to it.
 
 A spec may be a stranger's. It names a server and the environment variable whose value goes there as a key, so
 it could send any secret anywhere; and it may name a file of its own with scoring functions. `leaving` says

@@ -1,4 +1,4 @@
-"""Whether a prediction can be tested at all by the study that makes it.
+"""Whether the study that makes a prediction can test it at all.
 
 For each hypothesis: the outcome that would support it, the one that would refute it and the one that would
 leave it open, each with as few changes as it takes; and the power of the test that decides it. Its kind says

@@ -1,4 +1,4 @@
-"""Hazards that only a trial shows: synthetic responders answer every item of every distinct cell.
+"""Hazards that only show when synthetic responders answer every item of every distinct cell.
 
 Functions that score are tried too: on answers that the function itself says are perfect or worst, and on
 responses of which the spec says what they give.

@@ -1,4 +1,4 @@
-"""How a comparison is said: one wording for the terminal, for Markdown, and for what programs show."""
+"""A comparison in words: the same for the terminal, for Markdown, and for programs."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A table of printed figures, and which of them no whole counts give (`gridc audit grim`)."""
+"""A table of printed figures, and which of them no whole counts can give (`gridc audit grim`)."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a reader of a model card sees of a GRID card, and what else in the file passes for one.
+"""What a reader of a model card sees of a GRID card, and what else in the file could be mistaken for one.
 
 The file is rendered as GitHub and the Hub do (CommonMark with tables and raw HTML), and read as a browser
 would (the tree of the HTML standard). The section must stand in it as it does alone, inside no other element:

@@ -1,4 +1,4 @@
-"""The claims of a study, weighed: which reversals and orders its items show beyond themselves.
+"""The evidence for the claims of a study: which reversals and orders its items show beyond themselves.
 
 Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study: every
 pair x benchmark on the full envelope; every pair on every other scope that was named before the data; every

@@ -1,4 +1,4 @@
-"""Rates of their own: what responses were read to, beside the score that a benchmark makes of them.
+"""Rates that are reported besides the score: how often responses were read as each label.
 
 A refusal study's score hides which way a model errs: one that refuses everything and one that complies with
 everything can score alike. So over-refusal and unsafe compliance, bias scores and the spec's further outcomes

@@ -1,4 +1,4 @@
-"""Logs that gridc exported -> what the run itself says, of the study that goes with them and their answers.
+"""Logs that gridc exported -> what the run itself says, from the study beside the logs and their answers.
 
 What a log has no place for goes with them too: the events, and how many calls there were. The results digest
 that the run recorded at its end says whether the answers are the ones that it counted.

@@ -1,4 +1,4 @@
-"""The methodology stamp: how a study was carried out, a line for each thing that a reader asks.
+"""The methodology stamp: how a study was carried out, one line for each question of a reader.
 
 A line is derived from evidence (events of the store, its rows, the lock, a checked signature or date) and
 never from a setting: what a spec asks for and nobody did is a `no`, and what nothing shows is

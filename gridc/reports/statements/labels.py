@@ -1,4 +1,5 @@
-"""What is said of labels: what judges did and how far they agree, what they guessed, and what people say."""
+"""Sentences about labels: what judges did and how far they agree, what they guessed, and how people
+labelled."""
 
 from collections.abc import Iterator
 
@@ -174,7 +175,7 @@ def _guess_briefly(finding: GuessFinding) -> str:
 
 @of_study("people", "labels", 20)
 def people(findings: Findings) -> Iterator[Statement]:
-    """What people say of the labels that count."""
+    """How far people's labels agree with those that count."""
     for audit in findings[AUDITS]:
         for text in audit_sentences(audit):
             yield Statement(text, about=(audit.sheet, audit.benchmark))

@@ -1,4 +1,5 @@
-"""How far the runs of a study are, what happened in them, and what providers did otherwise."""
+"""How far the runs of a study are, what happened in them, and where providers departed from what was
+asked."""
 
 import json
 from collections import Counter

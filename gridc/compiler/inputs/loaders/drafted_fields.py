@@ -1,4 +1,4 @@
-"""A first field map for a file of anyone's own, from the names of its columns and what they hold.
+"""A first field map for a user's own file, from the names of its columns and what they hold.
 
 It is a draft that a person reads: what was taken for what is said, and `rows.complete_loading` checks it on
 every row.

@@ -1,4 +1,4 @@
-"""What is read of a study to decide a hypothesis, what is found, and what is said of an effect.
+"""What decides a hypothesis: what is read from a study, what is found, and how an effect is described.
 
 Hypotheses of a family share one error rate. A verdict claims something either way, and one level covers the
 claims of both directions: the chance that *some* decided verdict of a family is false is at most alpha

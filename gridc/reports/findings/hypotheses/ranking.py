@@ -1,4 +1,5 @@
-"""An order of models: in which configurations the scores agree with it, and what that says of other items."""
+"""An order of models: in which configurations the scores agree with it, and what that shows about other
+items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

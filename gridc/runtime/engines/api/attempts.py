@@ -1,4 +1,4 @@
-"""What is recorded of every request that left: one attempt each, before it is sent and when it is over."""
+"""What is recorded about every request: one attempt each, before it is sent and when it is over."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The one way out of gridc to a model: what leaves and what comes back goes through here.
+"""The only connection from gridc to models behind an address: every request and response goes through here.
 
 A client asks one host and sends one key, whatever variables or files a library in between reads, and no
 header but those that are named here. Redirects are not followed, because a key would go with them; a body is

@@ -1,4 +1,5 @@
-"""Which way a model is computed, by proof: each path is held against the model itself, or a twin of it.
+"""How a model is computed, decided by proof: each path is compared with the model itself, or with a twin of
+it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every

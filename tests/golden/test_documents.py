@@ -29,7 +29,7 @@ def documents(folder: Path, patch: pytest.MonkeyPatch) -> dict[str, dict[str, st
             made[name] = {file: sha256(text.encode()).hexdigest() for file, text in sorted(texts.items())}
             return texts
 
-        patch.setattr(verification, "texts", noted)
+        patch.setattr(verification, "file_texts", noted)
         open_study(folder / name).verify()
     return made
 

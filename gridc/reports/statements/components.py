@@ -111,7 +111,7 @@ def _ran(curve: CurveFinding) -> str:
     elif ran.bound < ran.stated:
         text += " (the others need new data or new scores)"
     if curve.elsewhere:
-        text += f"; {curve.elsewhere:,} of these leave out an arm and are not about it"
+        text += f"; {curve.elsewhere:,} of these leave out one of the two arms and cannot compare them"
     return f"{text}."
 
 

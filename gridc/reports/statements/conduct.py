@@ -225,5 +225,5 @@ def floors(findings: Findings) -> Iterator[Statement]:
     unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
     if unknown:
         compared = findings.hypotheses or any(benchmark.full.pairs for benchmark in findings.benchmarks)
-        verdicts = " Whether a verdict on them lies within it is not known." if compared else ""
+        verdicts = " Whether a verdict on them is within the noise is not known." if compared else ""
         yield Statement(f"Noise floor not measured: {', '.join(unknown)}.{verdicts}", "limit")

@@ -155,10 +155,10 @@ def _no_claim(among: str, assumed: str, alpha: str) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one."""
     return Statement(
         f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
-        f"{among}: assuming {assumed}, these items do not show either of any pair, beyond them.",
+        f"{among}: assuming {assumed}, these items show neither for any pair, beyond themselves.",
         "limit",
-        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items do not show of "
-        "any pair that it changes places, or keeps its order, on new items.",
+        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items show for no "
+        "pair whether it would change places or keep its order on new items.",
     )
 
 
@@ -268,7 +268,7 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
         return " ".join(parts) or "Descriptive."
     if not (counts.plus and counts.minus):
         return (
-            "Descriptive: on these items; for others no order is certified "
+            "Descriptive, only for these items: for new ones no order is certified "
             f"({p_in_text(exact.order.adjusted)}) or supported ({p_in_text(flips.order.adjusted)})."
         )
     return (

@@ -54,7 +54,7 @@ class Superiority(ContrastKind):
         room = smallest(test, layout, assumed)
         return None if room is None else (test.margin or 0.0) + room
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         if effect is not None:
             return None
         help = f"--effect {hypothesis.id}=20, above its margin"

@@ -102,7 +102,7 @@ def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
             click.echo(terminal.bullet(statement))
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
-        for line in words.head(row):
+        for line in words.benchmark_lines(row):
             click.echo(terminal.visible(line))
         _table(words.SCORES, words.scores(row))
         if row.order:

@@ -43,13 +43,13 @@ def _lines(found: "StudyDiff") -> list[str]:
 
 
 def _differences(found: "Iterable[PathDifference]") -> list[str]:
-    from gridc.study.comparing import brief
+    from gridc.study.comparing import shortened_json
 
     lines = []
     for difference in found:
         loose = "" if difference.stamped else "   (outside the stamp)"
         where = ", ".join(place for place in difference.places if place)
-        change = f"{brief(difference.a)} -> {brief(difference.b)}"
+        change = f"{shortened_json(difference.a)} -> {shortened_json(difference.b)}"
         lines.append(f"{difference.path}: {change}{loose}{where and f'   ({where})'}")
     return lines
 

@@ -62,9 +62,9 @@ def show(
     gridc show --item 17 --where template=T1 --diff template=T4
                                                         how do two configurations differ?
 
-    Shown are its messages, the part that all items share (what a cache computes once), candidates, stop
-    rules, what synthetic responders would come to, and the stored answer with the span that was read. No call
-    is made.
+    It shows the messages, the part that all items share (which a cache computes once), candidates, stop
+    rules, how synthetic responders would score, and the stored answer with the span that was read. No call is
+    made.
     """
     named = [f"{name}={value}" for name, value in (("model", model), ("benchmark", benchmark)) if value]
     showing = study.show(item, (*named, *where), diff, every, replicate, tokens)

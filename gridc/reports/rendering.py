@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from gridc.compiler.instrument.readers import ERROR
 from gridc.numbers import FORMS, figures, percent
 from gridc.reports import quantities
-from gridc.reports.words import better, model_at
+from gridc.reports.words import better_score_words, model_at
 from gridc.schema.certificate import Certificate, Floor, PairedRow
 
 
@@ -77,7 +77,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals |= FORMS | {
-        "better": better,
+        "better": better_score_words,
         "refusal_error": ERROR,
         "needed_note": quantities.NUMBER_NEEDED,
     }

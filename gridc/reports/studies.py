@@ -164,7 +164,7 @@ def _paired(a: _Named, b: _Named) -> Iterator[PairedStudies]:
     pairing = pair_stores(*sides)
     stated = a.findings.plan.study.spec.benchmark
     directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in stated}
-    report = paired.report(pairing, a.name, b.name, directions=directions) if pairing.deltas else None
+    report = paired.paired_row(pairing, a.name, b.name, directions=directions) if pairing.deltas else None
     yield PairedStudies(
         a=a.name,
         b=b.name,

@@ -151,7 +151,7 @@ def compared(
         else:
             rankings += 1
             for shape, content in after.items():
-                moved[shape] += moves(before["loglikelihoods"], content["loglikelihoods"])
+                moved[shape] += likelihood_moves(before["loglikelihoods"], content["loglikelihoods"])
         for key, item, steps in store.samples_with(stamp, name):
             if cells[key].setting.scaffolding is not None and steps[-1] != name:
                 continue  # what a scaffold would have asked next is not known
@@ -204,7 +204,7 @@ def sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
         yield f"{model}: {noise.spread.words}"
 
 
-def moves(before: list[float | None], after: list[float | None]) -> list[float]:
+def likelihood_moves(before: list[float | None], after: list[float | None]) -> list[float]:
     """How far each log-likelihood moved. Impossible candidates have none to move."""
     pairs = zip(before, after, strict=True)
     return [abs(left - right) for left, right in pairs if left is not None and right is not None]

@@ -252,7 +252,7 @@ class DetectableLoss:
     margin: float | None
 
 
-def sight(
+def detectable(
     sizes: Sequence[int],
     margin: float | None,
     alpha: float,

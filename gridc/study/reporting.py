@@ -32,7 +32,7 @@ from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
-from gridc.reports.ties import claimed, claimed_of_results, record, ties_of_results
+from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON
 from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
@@ -471,7 +471,7 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     cards = documents.read_deck(path.parent)
     with Store.open(path) as store:
         claims = store.events(), Plan(compiled.study).study_digest
-        ties, results_ties = claimed(*claims), claimed_of_results(*claims)
+        ties, results_ties = claimed_of_lock(*claims), claimed_of_results(*claims)
         stored = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
     if cards != stored:
         help = "`gridc report` writes them again from the store"

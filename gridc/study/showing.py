@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.grid.configurations import where
+from gridc.compiler.grid.configurations import grid_place
 from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
@@ -130,7 +130,7 @@ def cells_in(plan: Plan, chosen: Selector) -> list[Cell]:
 
 
 def _place(cell: Cell) -> dict[str, str]:
-    return where(cell.levels, cell.tier, cell.benchmark, cell.model)
+    return grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
 
 
 class Finder:

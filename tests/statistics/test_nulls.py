@@ -109,7 +109,7 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
     for run in range(runs):
         shown = random.choice(values, p=chances, size=units)
         differences = np.stack([shown, shown])
-        tests = exact_tests.bets(differences, span, 8)
+        tests = exact_tests.betting_tests(differences, span, 8)
         certified += (
             min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
         )
@@ -207,7 +207,7 @@ def test_templates_whose_items_resemble_each_other(items: int) -> None:
         differences = outcomes[0] - outcomes[1]
         by_template = differences.sum(axis=-1)
         by_family = differences.reshape(configurations, templates * size // 4, 4).sum(axis=-1)
-        tests = exact_tests.bets(by_template, size, size)
+        tests = exact_tests.betting_tests(by_template, size, size)
         certified = 2 * min(exact_tests.somewhere(p, "betting", 12) for p in (tests.plus, tests.minus))
         every = np.vstack(
             [np.eye(configurations, dtype=np.int64), np.ones((1, configurations), dtype=np.int64)]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
+    margin_words,
     no_effect_to_find,
-    within,
     within_words,
     without_margin,
 )
@@ -41,11 +41,11 @@ class Equivalence(ContrastKind):
     def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         return self.at_margin_words(hypothesis, design, "both sides of")
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         return None if effect is None else no_effect_to_find(hypothesis)
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
-        return within(hypothesis)
+        return margin_words(hypothesis)
 
     def claimed(self, hypothesis: ContrastHypothesis) -> str:
         return within_words(hypothesis)

@@ -49,7 +49,7 @@ class Interaction(TestedKind[InteractionHypothesis]):
             problem = f"`{hypothesis.id}` says that `{hypothesis.axis}` interacts with itself"
             yield Misfit("GC105", "by", problem, "`by` is `model`, `benchmark` or another axis")
 
-    def undivided(self, hypothesis: InteractionHypothesis) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: InteractionHypothesis) -> Mapping[str, Problem]:
         by = hypothesis.by
         problem = f"an interaction with `{by}` has no verdict for each {by}"
         return {by: Problem(problem, "leave `each` out, or choose another `by`")}

@@ -1,4 +1,5 @@
-"""What is asked, as digests that one question has wherever it is asked: in any package, in any framing.
+"""Digests of what is asked: a question has the same digest wherever it is asked, in any package and any
+framing.
 
 A question is its text (with the context it is about), its choices in any order, and the texts that answer it.
 Each is taken as Unicode NFC with plain line ends, without white space around it, and nothing else is made

@@ -63,7 +63,7 @@ def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None 
     return next(value for value in earned.values() if value is not None)
 
 
-def best(scores: Scores, item: Item) -> frozenset[int]:
+def best_options(scores: Scores, item: Item) -> frozenset[int]:
     """The options that earn most; empty where all earn the same. Raises `Unscored`."""
     earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
@@ -122,7 +122,7 @@ class ScorerError(Exception):
         super().__init__(f"`{scorer.function}` {problem}{about}")
 
 
-def nobody(scorer: Scorer, item: Item, response: str, replies: Replies) -> Any:
+def call_no_scorer(scorer: Scorer, item: Item, response: str, replies: Replies) -> Any:
     """No function can be called here."""
     raise ScorerError(scorer, item.id, "cannot be called here")
 

@@ -13,7 +13,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.scorers import functions_scoring
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import SINGLE, Replies, best, points, reading
+from gridc.compiler.instrument.points import SINGLE, Replies, best_options, points, reading
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
@@ -235,7 +235,7 @@ def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSamp
     """The sample with the option right that earns most by the spec's own scores: what a responder says must
     be read as what it says, whatever it earns. Where options earn alike there is nothing to tell apart."""
     item = sample.item
-    if scores is None or not item.options or not (tops := best(scores, item)):
+    if scores is None or not item.options or not (tops := best_options(scores, item)):
         return sample
     return replace(sample, item=replace(item, gold=min(tops)))
 

@@ -108,7 +108,7 @@ class PairEvidence:
         if self.outcomes.discordant_or_not:
             tests = exact_tests.mcnemar(self._of(designated=True))
         else:
-            tests = exact_tests.bets(self.differences, self.span, self.outcomes.items_per_unit)
+            tests = exact_tests.betting_tests(self.differences, self.span, self.outcomes.items_per_unit)
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
     @cached_property

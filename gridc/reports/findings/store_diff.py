@@ -108,7 +108,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             _missing_cells(others, cells),
             cell_differences(cells, others, _units(left, one) | _units(right, other)),
             tuple(by_level(pairing.deltas)),
-            paired.report(pairing, "a", "b", directions=_directions(contents[0])),
+            paired.paired_row(pairing, "a", "b", directions=_directions(contents[0])),
         )
 
 

@@ -164,7 +164,7 @@ REPEATED: Mapping[str, str] = {
 
 
 @of_study("within_noise", "limits", 20, urgent=True)
-def within(findings: Findings) -> Iterator[Statement]:
+def within_noise(findings: Findings) -> Iterator[Statement]:
     """Verdicts that the shape of a batch alone could undo."""
     inside = [
         f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"

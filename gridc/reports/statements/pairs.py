@@ -35,7 +35,7 @@ def strongest(findings: Findings) -> Iterator[Statement]:
 
 
 @of_study("other_pairs", "leading", 80)
-def others(findings: Findings) -> Iterator[Statement]:
+def other_pairs(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
     compared = _compared(findings)
     for benchmark, pair in compared:
@@ -246,7 +246,7 @@ def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
 
 
 def _better(direction: Direction) -> str:
-    """Which of two scores is the better one, where it is not the higher."""
+    """Says which of two scores is better, where it is not the higher one."""
     if direction.target is None:
         return f" {LOWER}" if direction.lower else ""
     return (
@@ -457,7 +457,7 @@ def falsifications(findings: Findings) -> Iterator[Statement]:
 
 
 @of_benchmark("few_units", "limits", 60)
-def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+def few_units(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where units are too few or too unequal for anything to be supported."""
     if benchmark.full.pairs and benchmark.units < benchmark.items and not enough_cases(benchmark.effective):
         yield Statement(

@@ -247,7 +247,7 @@ def _label_help(name: str, words: Sequence[str]) -> str:
     return f"--field expected={shlex.quote(name)} {labels}, where each ... is refuse or comply"
 
 
-def says_what_earns(records: Records, names: Sequence[str]) -> bool:
+def names_gold_column(records: Records, names: Sequence[str]) -> bool:
     """Whether a column has one of the names of those that say which responses earn a point."""
     return _named(records.names, names) is not None
 

@@ -12,7 +12,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import counted, p_value
 from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, claim_evidence
-from gridc.reports.findings.hypotheses.decision import Decision, beyond
+from gridc.reports.findings.hypotheses.decision import Decision, beyond_words
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.scores import CellScore, gather, score_of
@@ -123,7 +123,7 @@ class RankingDecision(Decision[RankingHypothesis]):
         if strength == "descriptive":
             return "These items, models and configurations only."
         many = "" if strength == "certified" else ", many of them"
-        return beyond(finding, f"independent units{many}")
+        return beyond_words(finding, f"independent units{many}")
 
 
 DECISION = RankingDecision()

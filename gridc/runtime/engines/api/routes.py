@@ -142,11 +142,14 @@ class DirectRoute:
             scores = read(document)
         except NotProvedError as error:
             raise RequestError("unreadable", str(error), 200) from None
-        counts, _ = wire.counted(document.get("usage"))
+        counts, _ = wire.counted_tokens(document.get("usage"))
         tokens: Sequence[int] = body["prompt"]
         usd = None if self._price is None else self._price.usd(len(tokens), 1)
         sent = {"endpoint": f"{self.base}/completions", "body": wire.with_token_digest(body), "dropped": []}
-        name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
+        name, fingerprint = (
+            wire.checked_name(document.get("model")),
+            wire.checked_name(document.get("system_fingerprint")),
+        )
         cost = CallCost(len(tokens) + 1, usd)
         return RequestResult(
             {"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200

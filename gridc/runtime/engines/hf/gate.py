@@ -324,7 +324,7 @@ def routes(
         reached = route.limit
 
 
-def remade(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
+def proved_path_from_json(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
     """A route of this model as it was proved before (`ProvedPath.as_json`). Raises `UnsupportedAttention`."""
     form, trial = PathForm(**kept["form"]), PathTrial(**kept["trial"])
     proof = kept["proof"] and PathTrial(**kept["proof"])

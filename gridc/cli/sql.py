@@ -130,12 +130,12 @@ def _statements(talking: bool) -> Iterator[str]:
 
 def _print(selected: "QueryRows", style: str) -> None:
     if style == "csv":
-        from gridc.study.sql import harmless
+        from gridc.study.sql import escape_formulas
 
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([harmless(name) for name in selected.columns])
+        writer.writerow([escape_formulas(name) for name in selected.columns])
         for row in selected.rows:
-            writer.writerow([harmless(value) if isinstance(value, str) else value for value in row])
+            writer.writerow([escape_formulas(value) if isinstance(value, str) else value for value in row])
     elif style == "json":
         _print_records(selected)
     else:

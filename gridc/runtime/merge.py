@@ -99,7 +99,9 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
         both = sorted(call for call in mine.keys() & theirs.keys() if mine[call] != theirs[call])
         if both:
             where = store.whereabouts(stamp, both[0])
-            message = f"{len(both)} calls have another answer than in the store, the first: {where}"
+            message = (
+                f"{len(both)} calls have an answer that differs from the one in the store, the first: {where}"
+            )
             raise StoreError([Diagnostic("GC618", message, str(path))])
         finish = other.conclusion(stamp)
         known = finish is not None and finish.answered is not None  # else it cannot be told what came since

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
@@ -84,7 +84,7 @@ def _asked_again(
     mates = drawn(plan, store, stage.identity, stage.precision, width, "mates")
     others = [name for name in mates if name not in chosen][: max(width - len(chosen), 0)]
     alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
-    engine.crowd()
+    engine.use_full_concurrency()
     seed = plan.study.spec.sampling.seed
     together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
     among = yield from repeated(stage.engine, store, [together])
@@ -137,7 +137,7 @@ def compared(
     rankings = 0
 
     def earned(key: str, item: str, answers: Sequence[Any]) -> tuple[Any, Any]:
-        with functions_scoring():
+        with scorer_errors_coded():
             outcome = plan.score(cells[key], items(key)[item], answers)
         return outcome.choice, outcome.score
 

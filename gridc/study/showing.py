@@ -395,8 +395,8 @@ def _other(plan: Plan, cell: Cell, against: Sequence[str]) -> Cell:
     place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
     for dimension, names in changed.items():
         if isinstance(names, Not | str) or dimension == "tier" or len(names) != 1:
-            help = "--diff template=T4 names one level of each axis that differs"
-            raise UsageError([Diagnostic("GC000", "two configurations are compared", help=help)])
+            help = "for each axis that differs, name one level: --diff template=T4"
+            raise UsageError([Diagnostic("GC000", "exactly two configurations can be compared", help=help)])
         place[dimension] = names[0]
     texts = [f"{dimension}={name}" for dimension, name in place.items()]
     return cells_in(plan, selector_of(texts))[0]

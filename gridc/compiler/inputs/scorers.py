@@ -105,11 +105,11 @@ def require_consent(file: ScorerFile | None) -> None:
     """Raise `UsageError` (GC643) where a file may not run."""
     if file is not None:
         help = f"if you have read it and mean it: GRIDC_ALLOW={file.pair} in the environment"
-        raise UsageError([Diagnostic("GC643", f"nobody has consented: {file}", help=help)])
+        raise UsageError([Diagnostic("GC643", f"nobody has consented to run {file}", help=help)])
 
 
 @contextmanager
-def functions_scoring() -> Iterator[None]:
+def scorer_errors_coded() -> Iterator[None]:
     """Where a scoring function fails, raise `UnavailableError` (GC668): an error is never a score."""
     try:
         yield

@@ -227,7 +227,7 @@ def obtain(wanted: Iterable[Consentable], study: Path, allow: Iterable[str], ask
         options = " ".join(f"--allow {item.pair}" for item in refused)
         help = f"if you mean it: {options} (or {VARIABLE}={','.join(item.pair for item in refused)})"
         raise UsageError(
-            [Diagnostic("GC643", f"nobody has consented: {item}", help=help) for item in refused]
+            [Diagnostic("GC643", f"nobody has consented to {item}", help=help) for item in refused]
         )
     return consents
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import SINGLE, Replies, best_options, points, reading
@@ -37,7 +37,7 @@ def try_scorer(plan: Plan, cell: Cell) -> Iterator[ScorerProblem]:
     """Every trial of a function on the items of a cell. Raises `UnavailableError` (GC668) where it fails, and
     `UsageError` (GC643) where it may not run here."""
     trial = _ScorerTrial(plan, cell)
-    with functions_scoring():
+    with scorer_errors_coded():
         yield from trial.responders()
         yield from trial.blank()
         yield from trial.examples()

@@ -20,7 +20,7 @@ METHOD = (
 )
 
 
-def method(comparison: RunComparison) -> list[str]:
+def method_words(comparison: RunComparison) -> list[str]:
     """How it is decided."""
     return [sentence.format(alpha=comparison.alpha) for sentence in METHOD]
 

@@ -283,7 +283,8 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     if ordered is not None and ordered != tuple(run):
         ways = " or ".join(f"--field options={shlex.quote(','.join(order))}" for order in (ordered, run))
         return UnclearColumns(
-            f"the options stand in another order than their names: {', '.join(f'`{name}`' for name in run)}",
+            f"the option columns are not in the order of their names: "
+            f"{', '.join(f'`{name}`' for name in run)}",
             f"{ways}: the first is what A, or the lowest number, of the right one names",
         )
     return tuple(run)

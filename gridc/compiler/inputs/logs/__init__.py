@@ -156,7 +156,7 @@ def read_logs(
             raise _no_log(place, strays[before:])
     if not logs.runs:
         help = "name its folder, so that what belongs to it is read with it"
-        raise log_error("GC671", "no run is in this file by itself", paths[0], help=help)
+        raise log_error("GC671", "this file alone holds no run", paths[0], help=help)
     logs.notes += _listed(strays)
     _join_unnamed(logs, columns or TableColumns())
     _drop_forms(logs)

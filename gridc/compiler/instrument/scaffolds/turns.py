@@ -246,7 +246,7 @@ def _difference(number: int, before: Turn, now: Turn) -> str:
     where = f"its call {number + 1}"
     if before.messages == now.messages:
         return f"{where} is the step `{now.step}` where it was `{before.step}` before"
-    return f"{where} (`{now.step}`) has another text than before, on the same answers"
+    return f"{where} (`{now.step}`) has a different text from before, on the same answers"
 
 
 def _step_of(answer: str, turns: tuple[Turn, ...], texts: tuple[str, ...]) -> str:

@@ -187,7 +187,7 @@ class PaidEngine(Protocol):
         """Whether the same call must have the same answer: nothing is drawn, or a seed is known to draw the
         same again."""
 
-    def crowd(self) -> None:
+    def use_full_concurrency(self) -> None:
         """Open as many requests at once as may be from now on."""
 
     def close(self) -> None:

@@ -134,7 +134,7 @@ class ApiEngine:
     def batch_width(self) -> int | None:
         return self._settings.concurrency if self._server in TAKE_TOKENS else None
 
-    def crowd(self) -> None:
+    def use_full_concurrency(self) -> None:
         self.pace.as_many_as_possible()
 
     @cached_property

@@ -31,7 +31,7 @@ from gridc.reports.comparison import decision
 from gridc.reports.comparison.decision import Gate, ItemScores, TestedGate, paired_units, tests
 from gridc.schema.comparison import UNREADABLE, ReleaseVerdict, StateCounts
 from gridc.statistics.arrays import Floats
-from gridc.statistics.paired_runs import PairedUnits, sight
+from gridc.statistics.paired_runs import PairedUnits, detectable
 
 ITEMS = (12, 30, 100, 300, 1_000, 5_000)
 ALPHA, MARGIN, CHANGING = 0.05, 0.03, 0.1
@@ -44,7 +44,7 @@ Rule = Callable[[int, int, int], ReleaseVerdict]
 def decided(units: PairedUnits, margin: float, a: StateCounts, b: StateCounts) -> ReleaseVerdict:
     """The verdict of `compare` on one benchmark at a margin in points, where the answers ended so."""
     gate = Gate(margin, True, decision.UNNAMED)
-    row = TestedGate(*tests(units, margin), gate, decision.unshown(UNREADABLE, a, b))
+    row = TestedGate(*tests(units, margin), gate, decision.why_not_passing(UNREADABLE, a, b))
     (p,) = decision.corrected([row])
     return decision.verdict(True, [decision.regression(p, row, ALPHA, ALPHA)])
 
@@ -99,7 +99,7 @@ def row(items: int) -> str:
     cells = [f"{items:,}"]
     for verdict, loss in PLANTED.values():
         cells += [_short(shares(rule, items, loss)[verdict]) for rule in (gridc, nel)]
-    seen = sight([1] * items, MARGIN, ALPHA, ALPHA, CHANGING, 0.0).loss
+    seen = detectable([1] * items, MARGIN, ALPHA, ALPHA, CHANGING, 0.0).loss
     cells += (
         ["none", ""] if seen is None else [f"{100 * seen:.1f}", _short(shares(gridc, items, seen)["NO-GO"])]
     )

@@ -1,4 +1,4 @@
-"""Work on strangers' files in a process of its own, with limits of CPU time and memory.
+"""Work on strangers' files in a separate process, with limits on CPU time and memory.
 
 A tokenizer or a configuration can make its parser loop, fill the memory or abort, inside code that holds the
 interpreter, where no exception and no clock of this process reaches it. So such files are parsed by a child,

@@ -1,4 +1,4 @@
-"""Reading a file that may be a stranger's, and writing one so that nobody ever sees half of it."""
+"""Reading a file that may be a stranger's, and writing one so that nobody ever sees a half-written file."""
 
 import csv
 import errno

@@ -1,4 +1,4 @@
-"""Numbers as gridc prints them, in the terminal and in every document: each kind in one form."""
+"""How gridc prints numbers, in the terminal and in every document: one form for each kind."""
 
 from collections.abc import Callable, Sequence
 from math import exp

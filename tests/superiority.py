@@ -25,7 +25,7 @@ class Superiority(ContrastKind):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies beyond the margin, the predicted way. Refuted: it does not."""
         assert margin is not None
         if side == "greater":
@@ -54,7 +54,7 @@ class Superiority(ContrastKind):
         room = smallest(test, layout, assumed)
         return None if room is None else (test.margin or 0.0) + room
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         if effect is not None:
             return None
         help = f"--effect {hypothesis.id}=20, above its margin"
@@ -113,7 +113,7 @@ MISTAKES = {
         (
             "        assert margin is not None\n",
             "        from gridc.compiler.hypotheses.difference import Difference\n\n"
-            "        return Difference.weigh(evidence, side, margin)\n",
+            "        return Difference.p_values(evidence, side, margin)\n",
         ),
     ),
     "its margin lies on the other side of 0": (

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from gridc.compiler.instrument.scaffolds.turns import (
     AskModel,
-    FollowedFunction,
+    FunctionProcedure,
     Messages,
     Replay,
     Task,
@@ -40,7 +40,7 @@ SAMPLING = "state it in the spec, where it is stamped and holds for every call"
 
 def framework_procedure(
     function: Driven, model: Callable[[], Any], packages: tuple[str, ...]
-) -> FollowedFunction:
+) -> FunctionProcedure:
     """The procedure of a function that a framework drives. `model` makes the framework's model, once."""
     made: list[Any] = []
 
@@ -68,7 +68,7 @@ LANGCHAIN = ("langchain-core", "langgraph")
 ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 
 
-def langchain(function: Driven) -> FollowedFunction:
+def langchain(function: Driven) -> FunctionProcedure:
     """The procedure of a function `(scaffold, task, model) -> answer`, where `model` is a chat model for the
     chains, graphs and agents of LangChain and LangGraph. The answer is a text or a message that the model
     gave. A step is called after the node of the graph that asks."""
@@ -158,7 +158,7 @@ OPENAI_AGENTS = ("openai-agents",)
 TEXTS = ("input_text", "output_text", "text")
 
 
-def openai_agents(function: Driven) -> FollowedFunction:
+def openai_agents(function: Driven) -> FunctionProcedure:
     """The procedure of a function `(scaffold, task, model) -> answer`, where `model` is a `Model` for the
     agents of the SDK. The answer is a text that the model gave, such as `final_output` of a run."""
 

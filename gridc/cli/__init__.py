@@ -93,7 +93,7 @@ class Commands(click.Group):
         except GridcError as error:
             _fail(error)
         except (KeyboardInterrupt, SystemExit):
-            if signal.getsignal(signal.SIGINT) is _patience:
+            if signal.getsignal(signal.SIGINT) is _say_stopping:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
             raise
         except BrokenPipeError:
@@ -126,11 +126,11 @@ def main() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     """The first Ctrl-C stops the command; another one cannot break off what the first has begun to close."""
-    signal.signal(signal.SIGINT, _patience)
+    signal.signal(signal.SIGINT, _say_stopping)
     raise KeyboardInterrupt
 
 
-def _patience(number: int, frame: FrameType | None) -> None:
+def _say_stopping(number: int, frame: FrameType | None) -> None:
     os.write(sys.stderr.fileno(), b"stopping (Ctrl-\\ ends it at once; finished calls stay stored)\n")
 
 

@@ -23,9 +23,8 @@ def anchor(
 ) -> None:
     """Tie the lock to a time and a key, and the results too once there are some.
 
-    Existing signatures and tokens are left as they are. Without --key and --tsa nothing is made: it says
-    what ties there are, and what a registration must hold.
-    """
+    Existing signatures and tokens are left as they are. Without --key and --tsa nothing is created: the
+    command lists the ties that exist, and what a registration must contain."""
     made = study.anchor(key, tsa)
     if as_json:
         print_json(made.as_json())

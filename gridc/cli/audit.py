@@ -26,7 +26,7 @@ def audit() -> None:
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Responses to draw, as many of each cell as of any other.",
+    help="How many responses to draw, equally many from each cell.",
 )
 def sample(study: OpenStudy, as_json: bool, responses: int) -> None:
     """Draw a blinded sheet of responses: a CSV, and a page to fill in."""
@@ -45,7 +45,7 @@ def sample(study: OpenStudy, as_json: bool, responses: int) -> None:
 @of_study
 @JSON
 def read(labels: Path, study: OpenStudy, as_json: bool) -> None:
-    """Take the labels of a sheet back, and say how far they agree with the study's own."""
+    """Read the labels of a filled-in sheet, and say how far they agree with the study's own."""
     if labels.suffix == ".toml":
         raise click.UsageError(
             f"{labels} is not a sheet of labels, which comes first: audit read LABELS SPEC"
@@ -63,7 +63,7 @@ def read(labels: Path, study: OpenStudy, as_json: bool) -> None:
 @click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @JSON
 def grim(table: Path, as_json: bool) -> None:
-    """Say which printed figures no whole counts give (exit 1 if there are any).
+    """Find printed figures that no whole counts can give (exit 1 if there are any).
 
     TABLE is a CSV with columns `printed` and `n`; docs/audit.md has the forms of figures."""
     checked = studies.check_figures(table)

@@ -46,7 +46,7 @@ def attach(
 @of_study
 @FROM
 def check(readme: Path, study: OpenStudy, deck: Path | None) -> None:
-    """Say whether the attached cards are still what the study says."""
+    """Say whether the attached cards still match the study."""
     checked = study.check_card(readme, deck)
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"

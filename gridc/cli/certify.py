@@ -30,25 +30,30 @@ from gridc.study.recorded import LogBenchmarkRow, LogReport, words
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="LOGS ...",
-    help="Logs of other packages, or folders with them, in the place of a spec (docs/logs.md).",
+    help="Logs of other packages, or folders of logs, instead of a spec (docs/logs.md).",
 )
-@click.option("--reading", help="Of logs: the metric, filter or scorer that counts, where a log has it.")
+@click.option(
+    "--reading", help="With --from: the metric, filter or scorer that counts, in logs that have it."
+)
 @reads_logs
 @click.option(
     "--may-differ",
     multiple=True,
     metavar="AXIS",
-    help="Of logs: compare models that differ in this axis throughout.",
+    help="With --from: compare models although they differ in this axis throughout.",
 )
 @click.option(
     "--common-only",
     is_flag=True,
-    help="Of logs: only items that all models have count. Else an item that one lacks has failed there.",
+    help=(
+        "With --from: count only items that all models have. By default an item that a model lacks "
+        "counts as failed."
+    ),
 )
 @click.option(
     "--total",
     type=click.IntRange(min=1),
-    help="Of logs: how many items the benchmark has, where lists of what was resolved leave out the rest.",
+    help="With --from: how many items the benchmark has, where logs list only those that were resolved.",
 )
 @of_study
 @JSON
@@ -66,7 +71,8 @@ def certify(
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
 
-    With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
+    With --from, certify logs that lm-evaluation-harness, Inspect, promptfoo or others wrote; no spec is
+    needed."""
     if logs:
         out = click.get_current_context().params["out"]
         _of_logs(studies.certify(logs, reading, **how), as_json, out)
@@ -96,7 +102,7 @@ def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
             click.echo(terminal.bullet(statement))
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
-        for line in words.head(row):
+        for line in words.benchmark_lines(row):
             click.echo(terminal.visible(line))
         _table(words.SCORES, words.scores(row))
         if row.order:

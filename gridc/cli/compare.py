@@ -37,7 +37,7 @@ class MarginParameter(click.ParamType[float]):
     "baselines",
     multiple=True,
     metavar="A1 A2 ...",
-    help="Several baselines in the place of A: runs of one model with other seeds, as replicates.",
+    help="Several baselines instead of A: runs of one model with different seeds, as replicates.",
 )
 @click.option("--margin", type=MarginParameter(), metavar="5pp", help="The largest loss that is accepted.")
 @click.option("--policy", type=click.Path(path_type=Path), help="A policy (TOML): margins by benchmark.")
@@ -46,25 +46,28 @@ class MarginParameter(click.ParamType[float]):
     "may_differ",
     multiple=True,
     metavar="NAME",
-    help="What the runs may differ in, because it is what you compare: an argument by its printed name, such "
-    "as model_args.max_length, or all of prompt, request, score or code. Model, environment and seed may.",
+    help=(
+        "What the runs may differ in, because it is what you compare: an argument by its printed name, "
+        "such as model_args.max_length, or a whole aspect: prompt, request, score or code. "
+        "Model, environment and seed always may."
+    ),
 )
 @click.option(
     "--common-only",
     is_flag=True,
-    help="Compare the items that all runs have. Else an item that one run lacks has failed there.",
+    help="Compare only items that all runs have. By default an item that a run lacks counts as failed.",
 )
 @click.option(
     "--total",
     type=click.IntRange(min=1),
-    help="How many items the benchmark has, where lists of what was resolved leave out the rest.",
+    help="How many items the benchmark has, where logs list only those that were resolved.",
 )
 @click.option(
     "--reading",
     "readings",
     multiple=True,
     metavar="[BENCHMARK=]READING",
-    help="Of logs: the metric, filter or scorer that counts, where there are several.",
+    help="In logs: the metric, filter or scorer that counts, where there are several.",
 )
 @reads_logs
 @click.option(
@@ -77,7 +80,9 @@ class MarginParameter(click.ParamType[float]):
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write Markdown for a pull request.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML.")
 @click.option("--sarif", type=click.Path(path_type=Path), help="Write SARIF.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write all into this folder, and compare.json.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write all of these and compare.json into this folder."
+)
 @JSON
 def compare(
     runs: tuple[str, ...],
@@ -91,8 +96,8 @@ def compare(
     out: Path | None,
     **files: Path | None,
 ) -> None:
-    """Say whether run B is worse than run A by more than a margin, and first whether both are measured with
-    one instrument.
+    """Say whether run B is worse than run A by more than a margin, after checking that one instrument
+    measured both.
 
     A run is a results folder or its store.sqlite, followed by @STAMP for one of several studies. Exits with 0
     for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not comparable.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
 def deviations(study: OpenStudy, as_json: bool, write: bool) -> None:
-    """Compare the study with its stamp, path by path, and with the log that explains the difference."""
+    """List how the study differs from its stamp, path by path, and what the log says of each difference."""
     result = study.deviations(write)
     if as_json:
         print_json(result.as_json())
@@ -33,7 +33,7 @@ def deviations(study: OpenStudy, as_json: bool, write: bool) -> None:
 
 def _print(shown: "StampDeviations") -> None:
     """Print the deviation log, each entry with what was stamped and what is run, and what a run observed."""
-    from gridc.study.stamping import brief
+    from gridc.study.stamping import shortened_json
 
     result = shown.reconciled
     if not result.departures and not result.log.deviation:
@@ -44,7 +44,8 @@ def _print(shown: "StampDeviations") -> None:
         for departure in departures:
             click.echo(
                 visible(
-                    f"    {departure.path}: {brief(departure.registered)} -> {brief(departure.implemented)}"
+                    f"    {departure.path}: {shortened_json(departure.registered)} -> "
+                    f"{shortened_json(departure.implemented)}"
                 )
             )
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), terminal.WIDTH, "    ", "    "))

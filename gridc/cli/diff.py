@@ -24,7 +24,7 @@ SHOWN = 40
 def diff(a: str, b: str, as_json: bool) -> None:
     """Say what differs between two specs, two locks, a spec and a lock, or two stores.
 
-    A store that holds several studies is followed by @STAMP, the first letters of one. A folder stands for
+    Put @STAMP after a store that holds several studies: the first letters of a stamp. A folder stands for
     the store.sqlite or the gridcard.toml in it. Exits with 0 if nothing differs, else with 1.
     """
     found = study.diff(a, b)
@@ -43,13 +43,13 @@ def _lines(found: "StudyDiff") -> list[str]:
 
 
 def _differences(found: "Iterable[PathDifference]") -> list[str]:
-    from gridc.study.comparing import brief
+    from gridc.study.comparing import shortened_json
 
     lines = []
     for difference in found:
         loose = "" if difference.stamped else "   (outside the stamp)"
         where = ", ".join(place for place in difference.places if place)
-        change = f"{brief(difference.a)} -> {brief(difference.b)}"
+        change = f"{shortened_json(difference.a)} -> {shortened_json(difference.b)}"
         lines.append(f"{difference.path}: {change}{loose}{where and f'   ({where})'}")
     return lines
 

@@ -10,7 +10,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--find", metavar="TEXT", help="List the lines of all pages that hold a text.")
+@click.option("--find", metavar="TEXT", help="List the lines, in all pages, that contain a text.")
 def docs(name: str | None, find: str | None) -> None:
     """Read the documentation that came with this version, offline; without a NAME, list its pages."""
     from gridc.study.documentation import lines_with, pages

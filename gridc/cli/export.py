@@ -47,7 +47,11 @@ def _print_dictionary(as_json: bool) -> None:
 def _command(name: str, form: Export) -> click.Command:
     @click.command(name, help=form.help)
     @of_study
-    @click.option("--to", type=click.Path(path_type=Path), help="Where to. Default: beside the results.")
+    @click.option(
+        "--to",
+        type=click.Path(path_type=Path),
+        help="The folder or file to write. Default: beside the results.",
+    )
     def command(study: OpenStudy, to: Path | None) -> None:
         made = study.export(name, to)
         click.echo(f"{made}: {form.next_step.format(made)}")
@@ -63,7 +67,7 @@ def _table(name: str, help: str) -> click.Command:
         type=click.Path(path_type=Path),
         help="A .parquet, .csv or .arrow file. Default: Parquet, beside the results.",
     )
-    @click.option("--columns", help="Some of the columns, with commas between them.")
+    @click.option("--columns", help="Only these columns, separated by commas.")
     @click.option("--force", is_flag=True, help="Overwrite the file.")
     def command(
         study: OpenStudy,

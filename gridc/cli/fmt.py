@@ -12,9 +12,9 @@ from gridc.study import OpenStudy
 @click.command()
 @SPEC
 @JSON
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 where the spec is written otherwise.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if the spec is not formatted.")
 def fmt(spec: Path, as_json: bool, check: bool) -> None:
-    """Write a spec in one way: spaces, line breaks and long arrays. Comments, values and the stamp stay."""
+    """Format a spec: spaces, line breaks and long arrays. Comments, values and the stamp stay the same."""
     made = OpenStudy(spec).format(check)
     if as_json:
         print_json(made.as_json())

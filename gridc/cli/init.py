@@ -27,41 +27,47 @@ NEXT = {
     "--model",
     "models",
     multiple=True,
-    help="Source of a model, or its folder; repeat for each. Default: pocket models.",
+    help=(
+        "Source of a model, or its folder; repeat for each. Default: three tiny models that ship with gridc."
+    ),
 )
 @click.option(
     "--benchmark",
     "benchmarks",
     multiple=True,
-    help="[LOADER=]SOURCE of a benchmark, or a file of your own; repeat for each.",
+    help="[LOADER=]SOURCE of a benchmark, or your own file; repeat for each.",
 )
 @click.option(
     "--field",
     "fields",
     multiple=True,
     metavar="[FILE:]FIELD=COLUMN",
-    help="What a column of a file of your own is: query, options, gold, expected, references, context ...; "
-    "repeat for each. Several columns have commas between them.",
+    help=(
+        "Which column of your own file holds a field: query, options, gold, expected, references, "
+        "context ...; repeat for each. Separate several columns by commas."
+    ),
 )
 @click.option(
     "--constant",
     "constants",
     multiple=True,
     metavar="[FILE:]FIELD=TEXT",
-    help="What is the same in every row, such as expected=refuse, or options=no,yes.",
+    help="A field that is the same in every row, such as expected=refuse, or options=no,yes.",
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="[FILE:]WORD=MEANING",
-    help="What a word of the column of `expected`, or of `gold`, stands for: harmful=refuse.",
+    help="What a word in the column for `expected` or `gold` means, such as harmful=refuse.",
 )
 @click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
-@click.option("--match", type=click.Choice(MATCHES), help="How answers in free text are compared.")
-@click.option("--judge", help="Source of the model that compares them instead.")
 @click.option(
-    "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."
+    "--match", type=click.Choice(MATCHES), help="How free-text answers are compared with the right ones."
+)
+@click.option("--judge", help="Source of a model that judges free-text answers instead.")
+@click.option(
+    "--leave-out", is_flag=True, help="Leave out rows that do not follow the format, and count them."
 )
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
@@ -89,9 +95,9 @@ def init(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a first spec and, beside it, the schema that editors complete it with.
+    """Write a first spec and, beside it, its schema, which editors use to complete and check it.
 
-    Without options it is a study of the models and benchmarks that ship with gridc.
+    Without options the study uses models and benchmarks that ship with gridc.
     """
     beginning = Beginning.at(out)
     if not force:

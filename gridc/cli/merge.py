@@ -20,7 +20,7 @@ def merge(
     as_json: bool,
     acknowledge: tuple[str, ...],
 ) -> None:
-    """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
+    """Copy answers from other stores of the study, such as the shards of a run, into its store."""
     done = study.merge(others, acknowledge, terminal.note)
     if as_json:
         print_json(done.as_json())

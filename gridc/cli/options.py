@@ -93,8 +93,11 @@ ACKNOWLEDGE = click.option(
     "--acknowledge",
     type=click.Choice(["environments", "lost-batches"]),
     multiple=True,
-    help="environments: take answers from machines that differ, and record it as an observed deviation; "
-    "lost-batches: ask calls again whose batch may have been paid and cannot be found.",
+    help=(
+        "environments: accept answers from machines that differ, and record it as an observed "
+        "deviation; lost-batches: ask again the calls of a batch that may have been paid for and cannot "
+        "be found."
+    ),
 )
 ALLOW = click.option(
     "--allow",
@@ -128,30 +131,32 @@ _TASKS = click.option(
     "benchmarks",
     multiple=True,
     metavar="NAME=TASK,TASK",
-    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
+    help="In logs: these tasks ask the same items in several ways, and are one benchmark.",
 )
 _MODEL_NAMES = click.option(
     "--model",
     "names",
     multiple=True,
     metavar="NAME=MODEL,MODEL",
-    help="Of logs: these are one model, which packages call by several names.",
+    help="In logs: these names are one model, which packages name differently.",
 )
 _AXES = click.option(
     "--axis",
     "axes",
     multiple=True,
     metavar="COLUMN",
-    help="Of tables: this column is a part of the configuration.",
+    help="In tables: this column is part of the configuration.",
 )
 _IGNORE = click.option(
-    "--ignore", multiple=True, metavar="COLUMN", help="Of tables: this column is not read."
+    "--ignore", multiple=True, metavar="COLUMN", help="In tables: this column is not read."
 )
 _UNIT = click.option(
     "--unit",
     metavar="FIELD",
-    help="Of logs: the column, or the field of an item (a.b inside another), that says what it was made "
-    "from: items of one unit are one independent draw.",
+    help=(
+        "In logs: the column, or the field of an item (a.b inside another), that says what the item was "
+        "made from. Items with the same value are one independent draw."
+    ),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 @of_study
 @JSON
 @click.option("--against", "earlier", metavar="STAMP", help="Compare with a stamp or lock file.")
-@click.option("--decide", metavar="H1,H2", help="The cheapest design in which these hypotheses are decided.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="With which probability, if true.")
-@click.option("--usd", type=float, help="A design may cost so many US dollars.")
-@click.option("--tokens", type=float, help="A design may take so many tokens.")
-@click.option("--hours", type=float, help="A design may take so many hours.")
+@click.option("--decide", metavar="H1,H2", help="Find the cheapest design that can decide these hypotheses.")
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="With --decide: the probability that each is supported, if it is true.",
+)
+@click.option("--usd", type=float, help="The most US dollars that a design may cost.")
+@click.option("--tokens", type=float, help="The most tokens that a design may use.")
+@click.option("--hours", type=float, help="The most hours that a design may take.")
 @click.option(
     "--effect", "effects", multiple=True, metavar="[H1=]PP",
-    help="Percentage points to find, of all hypotheses without a margin or of one.",
+    help="The effect to find, in percentage points: of one hypothesis, or of all without a margin.",
 )  # fmt: skip
 @click.option(
     "--changing", type=Percentage(), default="20", show_default=True,
-    help="Assumed: the items in 100 whose answers differ between two levels.",
+    help="Assumed: how many items in 100 have answers that differ between two levels.",
 )  # fmt: skip
 def plan(
     study: OpenStudy,

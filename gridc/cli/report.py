@@ -18,9 +18,11 @@ from gridc.study import OpenStudy, Trust, report_all
 @click.option("--figures", is_flag=True, help="Also write every figure as an SVG file.")
 @click.option("--pdf", is_flag=True, help="Write every figure as SVG and PDF.")
 @click.option(
-    "--attribution", is_flag=True, help="Explain by axis what moves scores and verdicts (lightgbm)."
+    "--attribution", is_flag=True, help="Attribute changes of scores and verdicts to axes (needs lightgbm)."
 )
-@click.option("--checklist", is_flag=True, help="Also write what published checklists ask, with evidence.")
+@click.option(
+    "--checklist", is_flag=True, help="Also answer published checklists, with the evidence for each answer."
+)
 @believes
 def report(
     specs: tuple[Path, ...],
@@ -36,12 +38,11 @@ def report(
     signers: tuple[str, ...],
     records: tuple[Path, ...],
 ) -> None:
-    """Write certificate, GRID card, scorecard, deviation log and report page. All come from the store.
+    """Write certificate, GRID card, scorecard, deviation log and report page, all from the store.
 
-    With several SPECs each is reported into its own results folder, and one report over all of them is
-    written: which sample each claim rests on, which items they share, cells that two of them ran, and one
-    error budget. `--out` is the folder of that one then.
-    """
+    With several SPECs each study is reported into its own results folder, and one more report covers all of
+    them: which sample each claim rests on, which items the studies share, which cells two of them ran, and
+    one error budget. `--out` is then the folder of that report."""
     trust = Trust(roots, signers, records)
     if len(specs) > 1 and checklist:
         raise click.UsageError("--checklist is of one study")

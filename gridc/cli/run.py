@@ -12,30 +12,35 @@ from gridc.study import OpenStudy, RayCluster
 @of_study
 @JSON
 @click.option(
-    "--shard", metavar="K/N", help="Run only part K of N, or `slurm`: the part of this Slurm array task."
+    "--shard", metavar="K/N", help="Run only part K of N; `slurm` runs the part of this Slurm array task."
 )
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
-    help="Local models run in this process, or replicated on a Ray cluster.",
+    help="Run local models in this process, or as replicas on a Ray cluster.",
 )
 @click.option("--address", metavar="HOST:PORT", help="The Ray cluster. Default: one is started here.")
 @click.option(
-    "--workers", type=click.IntRange(1), help="Replicas on Ray. Default: one for each GPU, or else node."
+    "--workers",
+    type=click.IntRange(1),
+    help="Replicas on Ray. Default: one per GPU, or one per node without GPUs.",
 )
 @click.option(
     "--reference",
     type=click.IntRange(0),
     metavar="N",
-    help="Repeat N calls of each served or quantised model in fp32 here, and say how they differ. Default: 8 "
-    "of each served one whose `weights` are stated, on the CPU and if memory suffices; 0: none.",
+    help=(
+        "Repeat N calls of each served or quantised model in fp32 on this machine, and say how the "
+        "answers differ. Default: 8 for each served model whose `weights` are stated, on the CPU, if "
+        "memory suffices; 0: none."
+    ),
 )
 @click.option(
     "--serve",
     multiple=True,
     metavar="MODEL=COMMAND",
-    help="Start the server of a model by a command of yours, and end it with the run.",
+    help="Start a model's server with this command, and stop it when the run ends.",
 )
 @ACKNOWLEDGE
 @ALLOW

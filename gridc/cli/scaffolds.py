@@ -22,8 +22,8 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.command()
 @of_study
 @JSON
-@click.option("--calls", type=FILE, help="Trace the sub-calls of this JSONL file, not those of a study.")
-@click.option("--tasks", type=FILE, help="The tasks of these sub-calls by item, as JSONL.")
+@click.option("--calls", type=FILE, help="Trace the sub-calls in this JSONL file instead of a study's.")
+@click.option("--tasks", type=FILE, help="The task of each item in these sub-calls, as JSONL.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the steps as CSV.")
 def scaffolds(
     study: OpenStudy,

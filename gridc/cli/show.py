@@ -28,7 +28,7 @@ CONTEXT = 2
     multiple=True,
     metavar="AXIS=LEVEL",
     help="Where in the grid: axis=level, axis=level,level or axis!=level; also model, benchmark and tier. "
-    "Several with commas between them or as several options.",
+    "Separate several by commas, or repeat the option.",
 )
 @click.option(
     "--diff",
@@ -36,9 +36,11 @@ CONTEXT = 2
     metavar="AXIS=LEVEL",
     help="Compare with the configuration that has this level instead.",
 )
-@click.option("--all", "every", is_flag=True, help="Show every different prompt, not the first alone.")
+@click.option("--all", "every", is_flag=True, help="Show every different prompt, not only the first.")
 @click.option("--replicate", type=click.IntRange(0), default=0, help="Which replicate, from 0.")
-@click.option("--tokens", is_flag=True, help="Show the tokens too: loads the tokenizer of a local model.")
+@click.option(
+    "--tokens", is_flag=True, help="Also show the tokens; this loads the tokenizer of a local model."
+)
 @JSON
 def show(
     study: OpenStudy,
@@ -52,7 +54,7 @@ def show(
     tokens: bool,
     as_json: bool,
 ) -> None:
-    """Show the exact prompt that an item gets at a place of the grid, and what becomes of it.
+    """Show the exact prompt that an item gets in a configuration, and what becomes of it.
 
     \b
     gridc show                                          the first item in the first cell
@@ -60,9 +62,9 @@ def show(
     gridc show --item 17 --where template=T1 --diff template=T4
                                                         how do two configurations differ?
 
-    Shown are its messages, the part that all items share (what a cache computes once), candidates, stop
-    rules, what synthetic responders would come to, and the stored answer with the span that was read. No call
-    is made.
+    It shows the messages, the part that all items share (which a cache computes once), candidates, stop
+    rules, how synthetic responders would score, and the stored answer with the span that was read. No call is
+    made.
     """
     named = [f"{name}={value}" for name, value in (("model", model), ("benchmark", benchmark)) if value]
     showing = study.show(item, (*named, *where), diff, every, replicate, tokens)

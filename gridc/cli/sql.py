@@ -34,7 +34,7 @@ GREETING = """{path}, open for reading. Statements end with a semicolon.
 @click.argument("statement", required=False)
 @click.option("--spec", type=SpecPath(), default=Path("gridcard.toml"), help="Default: gridcard.toml.")
 @click.option(
-    "--store", help="A store by its path, without a spec; @ and the stamp of one of its studies may follow."
+    "--store", help="Path of a store, instead of a spec; @ and the stamp of one of its studies may follow."
 )
 @FOLDERS
 @OUT
@@ -58,9 +58,8 @@ def sql(
     gridc sql "select model, count(*) from samples where not parsed group by model"
     gridc sql "select item, text from samples where not parsed" --format csv > unreadable.csv
 
-    `samples` and `calls` are views with names in the place of digests; --tables lists them and the tables. In
-    a CSV a text that a spreadsheet would run as a formula gets an apostrophe in front (gridc docs tables).
-    """
+    `samples` and `calls` are views with names instead of digests; --tables lists them and the tables. In a
+    CSV, text that a spreadsheet would run as a formula is preceded by an apostrophe (gridc docs tables)."""
     from gridc.study.place import place_of
     from gridc.study.sql import queries
 
@@ -131,12 +130,12 @@ def _statements(talking: bool) -> Iterator[str]:
 
 def _print(selected: "QueryRows", style: str) -> None:
     if style == "csv":
-        from gridc.study.sql import harmless
+        from gridc.study.sql import escape_formulas
 
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([harmless(name) for name in selected.columns])
+        writer.writerow([escape_formulas(name) for name in selected.columns])
         for row in selected.rows:
-            writer.writerow([harmless(value) if isinstance(value, str) else value for value in row])
+            writer.writerow([escape_formulas(value) if isinstance(value, str) else value for value in row])
     elif style == "json":
         _print_records(selected)
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @JSON
 @click.option("--check", is_flag=True, help="Also read the data, and prove that the instrument works.")
-@click.option("--expanded", is_flag=True, help="Print the one spec, with what it extends written out.")
+@click.option("--expanded", is_flag=True, help="Print one spec, with everything it extends written out.")
 def validate(
     specs: tuple[Path, ...],
     data: Path | None,
@@ -37,11 +37,11 @@ def validate(
     check: bool,
     expanded: bool,
 ) -> None:
-    """Check specs, and that everything they name exists. Every finding of a stage is shown at its place.
+    """Check specs, and that everything they name exists. All problems of a stage are shown, each at its
+    place.
 
-    A folder stands for the gridcard.toml in it, `-` for standard input. With `--expanded` standard output
-    has the text alone, and findings are on standard error.
-    """
+    A folder stands for the gridcard.toml in it, `-` for standard input. With `--expanded`, standard output
+    has only the expanded text, and problems go to standard error."""
     if expanded:
         _expand(specs or (Path("gridcard.toml"),), data, models)
     named = specs or (Path("gridcard.toml"),)

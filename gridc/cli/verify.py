@@ -22,7 +22,7 @@ def verify(
 ) -> None:
     """Recompute everything and name what differs. SPEC may be a bundle's folder.
 
-    It reads the spec, the lock and the store; of a bundle, only what is in it.
+    It reads the spec, the lock and the store, or only what is in a bundle.
     """
     verified = study.verify(rerun, rerun_seed)
     if as_json:

@@ -15,11 +15,19 @@ PATH = click.Path(path_type=Path)
 @click.argument("path", type=PATH, default=Path(), metavar="[SPEC|STORE|BUNDLE]")
 @click.option("--with", "other", type=PATH, help="Another store, bundle or spec to compare with.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8417, show_default=True, help="0: any free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8417,
+    show_default=True,
+    help="Port to listen on; 0: any free one.",
 )
 @click.option("--export", "folder", type=PATH, help="Write the pages as files into this new folder instead.")
 @click.option(
-    "--pages", type=click.IntRange(1), default=5_000, show_default=True, help="The most pages of an export."
+    "--pages",
+    type=click.IntRange(1),
+    default=5_000,
+    show_default=True,
+    help="The largest number of pages that `--export` writes.",
 )
 @FOLDERS
 @OUT
@@ -33,12 +41,11 @@ def view(
     models: Path | None,
     out: Path | None,
 ) -> None:
-    """Look at prompts and responses in the browser: from the flip surface to the items on which two models
-    differ, to both responses side by side.
+    """Browse prompts and responses: from the flip surface to the items on which two models differ, to both
+    responses side by side.
 
-    Reads a store and changes nothing, also while a run writes it. One that holds several studies is followed
-    by @STAMP, the first letters of one. Listens on 127.0.0.1 alone, until Ctrl-C.
-    """
+    It changes nothing in the store, even while a run writes to it. Put @STAMP after a store that holds
+    several studies: the first letters of a stamp. It listens on 127.0.0.1 only, until Ctrl-C."""
     if folder is None:
         show(path, other, port, _ready, data, out, models)
         click.echo("stopped", err=True)

@@ -7,7 +7,7 @@ from gridc.compiler.frontend.read import CheckedSpec, read_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
-from gridc.compiler.preflight.consent import given
+from gridc.compiler.preflight.consent import consents_given
 from gridc.compiler.preflight.hazards import refuse_hazards, require_askable
 from gridc.schema.spec import Spec
 
@@ -45,7 +45,7 @@ def resolve_spec(
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
     study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour)
-    study.scorers.allow(given(study.scorers.files.values(), path.parent))
+    study.scorers.allow(consents_given(study.scorers.files.values(), path.parent))
     return Compiled(checked, study, lock)
 
 

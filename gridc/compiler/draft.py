@@ -16,7 +16,7 @@ from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
-from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, GOLDS, guess, says_what_earns
+from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, GOLDS, guess, names_gold_column
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed, Records, at, records
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -374,7 +374,7 @@ def _says_more(loader: str, files: Sequence[File]) -> bool:
     weighs more than its name."""
     names = (*EXPECTED, *GOLDS) if LOADER_KINDS[loader].by_file else EXPECTED
     try:
-        return any(says_what_earns(records(file), names) for file in files)
+        return any(names_gold_column(records(file), names) for file in files)
     except Malformed:
         return False
 

@@ -1,4 +1,4 @@
-"""Everything that gridc can say is wrong: codes, diagnostics, exit codes, and how they are printed.
+"""All errors that gridc can report: codes, diagnostics, exit codes, and how they are printed.
 
 What is said of a code (what it means, why gridc cares, the way out, and for some an example) stands in the
 `codes.toml` of the room that raises it; all of them together are the catalogue. They are data, so that a code

@@ -457,7 +457,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
 def _rates(benchmark: BenchmarkFinding, finding: ModelFinding) -> Iterator[CardRate]:
     for rate in benchmark.rates:
         here = rate.values.get((finding.model, finding.anchor.cell.configuration))
-        ends = rate.over(finding.model)
+        ends = rate.range_of(finding.model)
         if here is not None and ends is not None:
             yield CardRate.of(here, rate, least=ends[0], greatest=ends[1])
 

@@ -208,7 +208,7 @@ def read_deck(path: Path) -> CardDeck:
     return deck
 
 
-def texts(findings: Findings) -> dict[str, str]:
+def file_texts(findings: Findings) -> dict[str, str]:
     """Every report file's text, by name. The same findings give the same bytes."""
     made = documents(findings)
     card, log = scorecard.make_scorecard(findings), deviation_report(findings)
@@ -267,7 +267,7 @@ def _pdf_converter() -> Callable[[str], bytes]:
 
 def write(findings: Findings, folder: Path) -> list[Path]:
     """Write every report file into a folder, each in one step. The paths, the page first."""
-    return write_texts(texts(findings), folder)
+    return write_texts(file_texts(findings), folder)
 
 
 def write_texts(made: Mapping[str, str], folder: Path) -> list[Path]:

@@ -1,4 +1,5 @@
-"""The reports that another version of gridc wrote, against those that this one writes of the same store.
+"""Reports that another version of gridc wrote, compared with those that this version writes from the same
+store.
 
 In the JSON documents every value is compared but gridc's own sentences (`PROSE`) and what later versions
 find by another method (`CHANGED`). A text is compared passage by passage (a row, a line, a paragraph): its
@@ -18,7 +19,7 @@ from math import isclose
 from typing import Any
 
 from gridc import __version__
-from gridc.compiler.lock.deviations import ABSENT, brief
+from gridc.compiler.lock.deviations import ABSENT, shortened_json
 from gridc.schema.canonical import digest_bytes
 
 PROSE = {
@@ -245,7 +246,7 @@ class _Documents:
             if _before(self.writer, row.since) and _is_one_of(path, row.fields.get(name, ())):
                 if row.added and a is not None and a is not ABSENT:
                     return False
-                both = f"{name} {'.'.join(path)}: {brief(a, 40)}, here {brief(b, 40)}"
+                both = f"{name} {'.'.join(path)}: {shortened_json(a, 40)}, here {shortened_json(b, 40)}"
                 self.changed.setdefault(place, []).append((_distance(a, b), both))
                 self.pairs |= _printed(a, b)
                 return True

@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from gridc.compiler.frontend.unsupported import decided
+from gridc.compiler.frontend.unsupported import criteria_words
 from gridc.compiler.grid.cells import ONLY
 from gridc.numbers import hundredths, number, p_value, percent
 from gridc.reports import figures, page_links
@@ -97,7 +97,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         "page.html.jinja",
         policy=_policy(script),
         addresses=page_links,
-        decided=decided,
+        decided=criteria_words,
         bang=index_asked(spec),
         viewer=page_links.server(),
         strongest=_strongest(findings, sections),

@@ -1,4 +1,4 @@
-"""Where `gridc view` shows what: the addresses of its pages, as paths on its server.
+"""The addresses of the pages of `gridc view`, as paths on its server.
 
 All state is in the address, so that a link shows somebody else the same page. A path begins with `/` and has
 every identifier in its query; keys without a value are left out, so that one page has one address. The report
@@ -33,17 +33,19 @@ def address(page: str, values: Mapping[str, Value] | None = None) -> str:
 def study(stamp: str, store: StoreSide = "") -> str:
     """A study with the flip surfaces of its benchmarks. `stamp` is the digest of the study as it was run;
     its first letters are enough."""
-    return address("study", {"study": short(stamp), "store": store})
+    return address("study", {"study": stamp_prefix(stamp), "store": store})
 
 
 def surface(stamp: str, benchmark: str, a: str = "", b: str = "", store: StoreSide = "") -> str:
     """The flip surface of one benchmark, for one pair of models or for all."""
-    return address("surface", {"study": short(stamp), "store": store, "benchmark": benchmark, "a": a, "b": b})
+    return address(
+        "surface", {"study": stamp_prefix(stamp), "store": store, "benchmark": benchmark, "a": a, "b": b}
+    )
 
 
 def cell(stamp: str, key: str, store: StoreSide = "") -> str:
     """A cell by its key, `model/benchmark/configuration`, with its samples."""
-    return address("cell", {"study": short(stamp), "store": store, "cell": key})
+    return address("cell", {"study": stamp_prefix(stamp), "store": store, "cell": key})
 
 
 def pair(
@@ -58,19 +60,21 @@ def pair(
     """The items of a benchmark on which two models differ under one configuration. `differ` is `score`,
     `a` or `b` (which one scores higher), `choice`, or `all`."""
     where = {"benchmark": benchmark, "configuration": configuration, "a": a, "b": b}
-    return address("pair", {"study": short(stamp), "store": store, **where, "differ": differ})
+    return address("pair", {"study": stamp_prefix(stamp), "store": store, **where, "differ": differ})
 
 
 def item(stamp: str, benchmark: str, item: str, store: StoreSide = "") -> str:
     """One item under all configurations and models."""
-    return address("item", {"study": short(stamp), "store": store, "benchmark": benchmark, "item": item})
+    return address(
+        "item", {"study": stamp_prefix(stamp), "store": store, "benchmark": benchmark, "item": item}
+    )
 
 
 def sample(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
     """One item asked once in a cell: prompt, response, calls."""
     return address(
         "sample",
-        {"study": short(stamp), "store": store, "cell": key, "item": item, "replicate": replicate},
+        {"study": stamp_prefix(stamp), "store": store, "cell": key, "item": item, "replicate": replicate},
     )
 
 
@@ -78,20 +82,20 @@ def side_by_side(
     stamp: str, left: str, right: str, item: str, replicate: int = 0, store: StoreSide = ""
 ) -> str:
     """The responses of two cells (by key) to one item, side by side."""
-    where = {"study": short(stamp), "store": store, "left": left, "right": right, "item": item}
+    where = {"study": stamp_prefix(stamp), "store": store, "left": left, "right": right, "item": item}
     return address("beside", {**where, "replicate": replicate})
 
 
 def samples(stamp: str, store: StoreSide = "", **filters: Value) -> str:
     """The samples of a study that pass filters; docs/viewer.md lists them."""
-    return address("samples", {"study": short(stamp), "store": store, **filters})
+    return address("samples", {"study": stamp_prefix(stamp), "store": store, **filters})
 
 
 def curves(stamp: str, curve: str = "", store: StoreSide = "") -> str:
     """The specification curves of a study: the one of this name, or the first."""
-    return address("curves", {"study": short(stamp), "store": store, "curve": curve})
+    return address("curves", {"study": stamp_prefix(stamp), "store": store, "curve": curve})
 
 
-def short(stamp: str) -> str:
+def stamp_prefix(stamp: str) -> str:
     """As much of a stamp as an address needs."""
     return stamp[:12]

@@ -1,4 +1,4 @@
-"""Documents as text: templates filled, tables in Markdown and LaTeX, and what a notebook shows."""
+"""Documents as text: filled templates, tables in Markdown and LaTeX, and notebook output."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from gridc.compiler.instrument.readers import ERROR
 from gridc.numbers import FORMS, figures, percent
 from gridc.reports import quantities
-from gridc.reports.words import better, model_at
+from gridc.reports.words import better_score_words, model_at
 from gridc.schema.certificate import Certificate, Floor, PairedRow
 
 
@@ -26,7 +26,7 @@ def shown_points(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def floor(measured: Floor | None) -> str:
+def noise_floor_line(measured: Floor | None) -> str:
     """A noise floor in a line, what was not measured as such."""
     if measured is None:
         return "not measured"
@@ -77,7 +77,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals |= FORMS | {
-        "better": better,
+        "better": better_score_words,
         "refusal_error": ERROR,
         "needed_note": quantities.NUMBER_NEEDED,
     }
@@ -86,7 +86,7 @@ def _environment() -> Environment:
         "shown_points": shown_points,
         "md": markdown,
         "model_at": model_at,
-        "floor": floor,
+        "floor": noise_floor_line,
         "unbroken": unbroken,
         "needed": quantities.needed_cell,
         "in_configurations": in_configurations,

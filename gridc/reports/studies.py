@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 from gridc import __version__
-from gridc.compiler.hypotheses import kind_of, sharing
+from gridc.compiler.hypotheses import kind_of, sharing_level
 from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
 from gridc.compiler.lock.deviations import differences
 from gridc.numbers import counted, hundredths, p_value, points
@@ -164,7 +164,7 @@ def _paired(a: _Named, b: _Named) -> Iterator[PairedStudies]:
     pairing = pair_stores(*sides)
     stated = a.findings.plan.study.spec.benchmark
     directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in stated}
-    report = paired.report(pairing, a.name, b.name, directions=directions) if pairing.deltas else None
+    report = paired.paired_row(pairing, a.name, b.name, directions=directions) if pairing.deltas else None
     yield PairedStudies(
         a=a.name,
         b=b.name,
@@ -216,7 +216,7 @@ def _levels(one: _Named) -> Iterator[BudgetLine]:
     lines: dict[tuple[str, str], BudgetLine] = {}
     for finding in _decided(one):
         rate = rate_of(spec, finding.hypothesis)
-        several = len(sharing(spec, finding.hypothesis)) > 1
+        several = len(sharing_level(spec, finding.hypothesis)) > 1
         group = ("hypothesis", finding.id)
         if rate.family is not None and rate.family in families:
             group = ("family", rate.family)
@@ -486,7 +486,7 @@ def as_json(report: StudiesTogether) -> str:
     return json.dumps(report.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
-def texts(report: StudiesTogether) -> dict[str, str]:
+def file_texts(report: StudiesTogether) -> dict[str, str]:
     """Every file's text, by name. The same findings give the same bytes."""
     return {
         "studies.html": as_html(report),

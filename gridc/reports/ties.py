@@ -1,4 +1,5 @@
-"""What reports and chain say of a lock's and of the results' ties, against the evidence there is now.
+"""What reports and event chain say about the ties of lock and results, compared with the evidence there is
+now.
 
 An event can be written by whoever holds the store, so none is believed: evidence is checked again, under the
 roots, signers and records that the verifier names.
@@ -65,7 +66,7 @@ def check_ties(
     back = steps_back(events)
     if back:
         lines.append(f"the clock was set back at event {back[0]}: dates in this store show no order")
-    claims = [(claim, of_lock, lock_path) for claim in claimed(events, stamp)]
+    claims = [(claim, of_lock, lock_path) for claim in claimed_of_lock(events, stamp)]
     claims += [(claim, of_results, results / FINISH) for claim in claimed_of_results(events, stamp)]
     for claim, shown, path in claims:
         refuted, line = _against(claim, shown, path)
@@ -83,7 +84,7 @@ def record(anchor: Anchor) -> AnchorRecord:
     )  # fmt: skip
 
 
-def claimed(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
+def claimed_of_lock(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
     """The ties of the lock that the last report stated; none where there is no report."""
     look = _last_look(events, stamp)
     return () if look is None else tuple(_read(anchor) for anchor in look.anchors or [look.anchor])

@@ -18,20 +18,26 @@ from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
-from gridc.compiler.lock.deviations import behaviour_differences, brief, differences, log_path, reconcile
+from gridc.compiler.lock.deviations import (
+    behaviour_differences,
+    differences,
+    log_path,
+    reconcile,
+    shortened_json,
+)
 from gridc.compiler.lock.lock import Lock, holds_fingerprints
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import JudgingState
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import other_versions
-from gridc.reports.files import FIGURES, NAMES, drawings, texts
+from gridc.reports.files import FIGURES, NAMES, drawings, file_texts
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find, noted_of_items
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
-from gridc.reports.ties import FINISH, check_ties, claimed, claimed_of_results
+from gridc.reports.ties import FINISH, check_ties, claimed_of_lock, claimed_of_results
 from gridc.reports.verified_samples import of_blinding, of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.blinding import judging_state
@@ -46,8 +52,8 @@ from gridc.runtime.store.events import (
     RunStarted,
     Stamped,
     Witnessed,
+    bodies_of,
     first_break,
-    recorded,
     to_the_second,
 )
 from gridc.runtime.store.items import PLANNED, named_digest
@@ -84,7 +90,7 @@ def verify(
         events = store.events()
         stamp = _as_run(lock, store, events)
         progress, conclusion = store.progress(stamp), store.conclusion(stamp)
-        inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
+        inputs = list(unreadable_as_finding("the study", _inputs(compiled, lock, store, stamp, events)))
         diagnostics = [*inputs, *of_history(lock, store, events, stamp)]
         diagnostics += of_events(events)
         records, outcomes = CallRecords(columns_of_calls(store, conclusion)), CellResults()
@@ -93,8 +99,8 @@ def verify(
         diagnostics += shown.findings
         plan = Plan(compiled.study)
         if not inputs:
-            diagnostics += guarded("the plan", of_plan(plan, store, conclusion))
-            diagnostics += guarded("the costs", of_costs(plan, lock, store))
+            diagnostics += unreadable_as_finding("the plan", of_plan(plan, store, conclusion))
+            diagnostics += unreadable_as_finding("the costs", of_costs(plan, lock, store))
             if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
                 message = (
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
@@ -102,16 +108,16 @@ def verify(
                 diagnostics.append(Diagnostic("GC706", message))
             judgements = judging_state(plan, store)
             if judgements is not None:
-                diagnostics += guarded("the judgements", of_judgements(plan, store, judgements))
-            diagnostics += guarded("the blinding", of_blinding(plan, store, events))
+                diagnostics += unreadable_as_finding("the judgements", of_judgements(plan, store, judgements))
+            diagnostics += unreadable_as_finding("the blinding", of_blinding(plan, store, events))
             samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
-            diagnostics += _read_by(lock, list(guarded("the samples", samples)))
+            diagnostics += _read_by(lock, list(unreadable_as_finding("the samples", samples)))
         results = store.results_digest(stamp, outcomes)
         if conclusion is None:
             diagnostics += of_no_conclusion(events, stamp)
         else:
             ends = of_digests(store, conclusion, progress.complete, results, records)
-            diagnostics += guarded("the digests", ends)
+            diagnostics += unreadable_as_finding("the digests", ends)
         del records  # 160 MB of five million calls
         diagnostics = [*sound(), *diagnostics]
     passed: list[str] = []
@@ -119,8 +125,8 @@ def verify(
     uncovered: list[str] = []
     if not diagnostics:
         reports = of_reports(compiled, lock, store, folder, events, results, passed, checked, uncovered)
-        diagnostics += guarded("the reports", reports)
-        diagnostics += guarded("the race", of_witness(plan, store, folder, events))
+        diagnostics += unreadable_as_finding("the reports", reports)
+        diagnostics += unreadable_as_finding("the race", of_witness(plan, store, folder, events))
     if diagnostics:
         raise VerificationError(diagnostics)
     unscored = unscored_here(plan)
@@ -137,7 +143,7 @@ def verify(
             *unscored,
             recorded_at_the_end(store, progress, conclusion),
             *reports_checked(passed, uncovered),
-            behaves(lock, compiled.study.stamped()),
+            same_behaviour(lock, compiled.study.stamped()),
             *other_studies(store, stamp),
             *unchecked(folder, checked),
             *shown.lines,
@@ -187,7 +193,7 @@ def stamped_words(lock: Lock, ran: str) -> str:
     return "were run, and depart from the stamp as the deviation log says"
 
 
-def behaves(lock: Lock, ran: Mapping[str, Any]) -> str:
+def same_behaviour(lock: Lock, ran: Mapping[str, Any]) -> str:
     """Whether gridc's own code is what it was when the study ran, as far as the stamp covers that."""
     from gridc.compiler.instrument.versions import PARTS
 
@@ -224,7 +230,7 @@ def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinishe
     return f"{text} but what the run recorded none of: {', '.join(left_out)}" if left_out else text
 
 
-def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
+def unreadable_as_finding(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
     """The findings of a check. Where a stored value is of no form that gridc writes, that is one too."""
     try:
         yield from check
@@ -271,13 +277,13 @@ def _sound(store: Store) -> list[Diagnostic]:
     if found:
         return found
     events = store.events()
-    whole = not recorded(events, Merged) and len({run.stamp for run in recorded(events, Stamped)}) < 2
+    whole = not bodies_of(events, Merged) and len({run.stamp for run in bodies_of(events, Stamped)}) < 2
     return [Diagnostic("GC704", problem) for problem in (*store.lost_rows(), *store.contradictions(whole))]
 
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
     """The digest of the study that was last run under the lock: its stamp, unless it departs from it."""
-    runs = [start.stamp for start in recorded(events, Stamped) if start.registered == lock.stamp]
+    runs = [start.stamp for start in bodies_of(events, Stamped) if start.registered == lock.stamp]
     stamp = runs[-1] if runs else lock.stamp
     store.require(stamp)
     return stamp
@@ -290,7 +296,9 @@ def _inputs(
     yield from of_lock(lock, store, stamp, events, where)
     content = store.study(stamp)
     for path, ran, current in differences(content, compiled.study.stamped()):
-        message = f"`{path}` is not what was run ({brief(ran, 24)}, now {brief(current, 24)})"
+        message = (
+            f"`{path}` is not what was run ({shortened_json(ran, 24)}, now {shortened_json(current, 24)})"
+        )
         yield Diagnostic("GC701", message, where)
     yield from reconcile(lock, compiled.study, log_path(compiled.source.path)).findings
 
@@ -299,7 +307,7 @@ def of_lock(
     lock: Lock, store: Store, stamp: str, events: Sequence[Event], where: str
 ) -> Iterator[Diagnostic]:
     """The lock against the one that the study was written into the store under."""
-    begun = [(start.lock, start.registered, start.created) for start in recorded(events, Stamped, stamp)]
+    begun = [(start.lock, start.registered, start.created) for start in bodies_of(events, Stamped, stamp)]
     if begun != [(digest_bytes(lock.text().encode()), lock.stamp, lock.created)]:
         yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
     (row,) = store.rows_of("study", stamp)
@@ -314,7 +322,7 @@ def of_history(
     """Every study in the store is one that was stamped or run under this lock or one that it replaced (of a
     bundle, `alone`, this one), and its stamp is the digest of what was stamped; no event is about another."""
     known = {stamp, *(earlier.stamp for earlier in lock.chain)}
-    known |= {started.stamp for started in recorded(events, Stamped) if started.registered in known}
+    known |= {started.stamp for started in bodies_of(events, Stamped) if started.registered in known}
     for other in store.stamps():
         if other not in ({stamp} if alone else known):
             message = f"the store holds another study (stamp {other[:12]}), of which nothing here is a check"
@@ -404,7 +412,7 @@ def of_plan(
             for column in found.keys() - {"id"}:  # the number of a cell, by which other tables name it
                 said = found[column]
                 if said != expected.get(column) and (said is not None or column in columns):
-                    is_now, stated = brief(said, 24), brief(expected.get(column), 24)
+                    is_now, stated = shortened_json(said, 24), shortened_json(expected.get(column), 24)
                     message = (
                         f"{where}: `{column}` is {is_now} in the table `{table}`, and {stated} by the study"
                     )
@@ -575,7 +583,7 @@ def of_reports(
         yield Diagnostic("GC707", message, str([*here, *figures][0]), help=REPORT_AGAIN)
         return
     earlier = {digest for look in looks for digest in look.files.values()}
-    tied = claimed(events, plan.study_digest)
+    tied = claimed_of_lock(events, plan.study_digest)
     results_tied = claimed_of_results(events, plan.study_digest)
     if without_items:
         known |= noted_of_items(looks[-1])
@@ -584,7 +592,7 @@ def of_reports(
         if any(known[finding] for finding in (AUDITS, GUESSES, JUDGING, SANITISED)):
             passed.append("what judges and people said of responses")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
-    expected = texts(findings)
+    expected = file_texts(findings)
     writer, others = looks[-1].gridc, dict[str, bytes]()
     for path in here:
         checked.add(path.name)
@@ -685,7 +693,7 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
     """The race of `certify --until-decided`: what its file says is what was recorded, and running it again
     on the stored answers comes to the same."""
     path = folder / "witness.json"
-    noted = [record.as_json() for record in recorded(events, Witnessed, plan.study_digest)]
+    noted = [record.as_json() for record in bodies_of(events, Witnessed, plan.study_digest)]
     if os.path.lexists(path):
         data = _bytes(path, MOST_JSON)
         if not noted or data is None or _json_differences(data, json.dumps(noted[-1])):

@@ -190,7 +190,7 @@ def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagno
         stated = {(opened.nonce, opened.seal) for opened in opening if opened.about == about}
         if len(made.responses) != event.body.responses:
             yield Diagnostic(
-                "GC711", f"{about}: the sealed map has another number of responses than the seal"
+                "GC711", f"{about}: the sealed map and the seal have different numbers of responses"
             )
         if made.seal != event.body.seal or stated - {(nonce, made.seal)}:
             yield Diagnostic("GC711", f"{about}: the map that the store opens is not the one that was sealed")
@@ -230,9 +230,11 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
     locked = {event.body.about for event in chain if isinstance(event.body, Locked)}
     for about in abouts:
         if about not in locked and about != JUDGING and store.labels(plan.study_digest, about):
-            yield Diagnostic("GC713", f"{about}: there are labels, and no event locks them")
+            yield Diagnostic("GC713", f"{about}: there are labels, but no event locks them")
     if is_blinded(plan) and store.judged_scores(plan.study_digest) and not _opened(chain):
-        yield Diagnostic("GC713", "responses are scored by their labels, and no event opens the map")
+        yield Diagnostic(
+            "GC713", "responses are scored by their labels, but no event records that the map was opened"
+        )
 
 
 def _opened(chain: Sequence[Event]) -> bool:

@@ -38,7 +38,7 @@ def model_at(model: str, precision: str) -> str:
     return f"{model} {precision}" if precision == SERVED else f"{model} at {precision}"
 
 
-def better(lower: bool, target: float | Fraction | None = None) -> str:
+def better_score_words(lower: bool, target: float | Fraction | None = None) -> str:
     """Which score of a benchmark is the better one, where it is not the higher: `lower is better`, `nearest
     to 0.5 is better`."""
     if target is not None:

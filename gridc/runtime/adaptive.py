@@ -8,7 +8,7 @@ from typing import Any, Self
 from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import require_files
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.lock.deviations import Reconciliation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import PlannedSample
@@ -90,7 +90,7 @@ class ChosenSamples:
             self._store, stamp, [sample for sample in samples if sample[1].scaffolded is not None]
         ):
             self._answer(wave.values())
-        with functions_scoring():
+        with scorer_errors_coded():
             return {
                 (cell.key, sample.item.id): self.plan.score(cell, sample.item, self._answers(sample)).score
                 for cell, sample in samples

@@ -1,5 +1,5 @@
-"""The witness-first certificate of a study: `statistics.betting`'s race on every benchmark, and what it came
-to.
+"""The witness-first certificate of a study: the race of `statistics.betting` on every benchmark, and its
+results.
 
 The race is a function of the plan, the seed of the stamp and the outcomes of replicate 0. So it can be run
 with a model behind it, or again from a finished store, and the two agree: that is how it is verified.

@@ -194,7 +194,7 @@ def order_seed(plan: Plan) -> int:
 
 def opened(store: Store, stamp: str, about: str = JUDGING) -> bool:
     """Whether the map has been opened: nothing that knows the conditions may read judgements before."""
-    return any(opening.about == about for opening in store.recorded(Unblinded, stamp))
+    return any(opening.about == about for opening in store.bodies_of(Unblinded, stamp))
 
 
 UNREADABLE = "unreadable"
@@ -280,7 +280,7 @@ def _stratified(
 
 def sheets(plan: Plan, store: Store) -> Iterator[Sheet]:
     """Every sheet that was drawn, again. Raises `StoreError` (GC614) where one is not the sealed one."""
-    for sealed in store.recorded(Sealed, plan.study_digest):
+    for sealed in store.bodies_of(Sealed, plan.study_digest):
         if re.fullmatch(r"audit-\d{1,6}", sealed.about):
             nonce = store.nonce(plan.study_digest, sealed.about) or ""
             sheet = draw_sheet(plan, store, sealed.about, nonce, sealed.responses)

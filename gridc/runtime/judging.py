@@ -50,7 +50,7 @@ def begin_blinding(plan: Plan, store: Writer) -> BlindedResponses:
         )
         return blinded
     blinded = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
-    (sealed,) = [record for record in store.recorded(Sealed, stamp) if record.about == JUDGING]
+    (sealed,) = [record for record in store.bodies_of(Sealed, stamp) if record.about == JUDGING]
     if sealed.seal != blinded.seal:
         message = "the map that was sealed before the first judgement is not that of the responses now"
         raise StoreError([Diagnostic("GC614", message)])
@@ -61,16 +61,16 @@ def lock_labels(store: Writer, stamp: str, judgements: str, count: int, about: s
     """Say in the chain which judgements are the final ones: their digest (`Store.judgements_digest`) and
     number. Doing it again changes nothing."""
     body = Locked(stamp=stamp, about=about, judgements=judgements, count=count)
-    if body not in store.recorded(Locked, stamp):
+    if body not in store.bodies_of(Locked, stamp):
         store.record(body)
 
 
 def unblind(store: Writer, blinded: BlindedResponses, stamp: str) -> None:
     """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
-    if not any(record.about == blinded.about for record in store.recorded(Locked, stamp)):
+    if not any(record.about == blinded.about for record in store.bodies_of(Locked, stamp)):
         raise RuntimeError("the judgements are not locked")
     body = Unblinded(stamp=stamp, about=blinded.about, seal=blinded.seal, nonce=blinded.nonce)
-    if body not in store.recorded(Unblinded, stamp):
+    if body not in store.bodies_of(Unblinded, stamp):
         store.record(body)
 
 
@@ -83,7 +83,7 @@ def begin_sheet(plan: Plan, store: Writer, most: int) -> Sheet:
     if not store.progress(stamp).complete:
         message = "the run is incomplete, so not every response can be drawn"
         raise IncompleteError([Diagnostic("GC660", message, help="`gridc run` resumes it")])
-    drawn = {record.about for record in store.recorded(Sealed, stamp)}
+    drawn = {record.about for record in store.bodies_of(Sealed, stamp)}
     about = next(name for name in map(about_sheet, itertools.count(1)) if name not in drawn)
     sheet = draw_sheet(plan, store, about, fresh_secret(), most)
     if not sheet.rows:

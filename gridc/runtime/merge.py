@@ -1,4 +1,4 @@
-"""Stores of one study that were filled apart: take the answers of the others into one."""
+"""Stores of one study that were filled separately: merge their answers into one."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -17,8 +17,8 @@ from gridc.runtime.store.events import (
     ModelLoaded,
     Observed,
     Sealed,
+    bodies_of,
     first_break,
-    recorded,
 )
 from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
@@ -58,11 +58,11 @@ def merge(
 
 def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowledged: bool) -> None:
     """Record on what they differ, once."""
-    loads = store.recorded(ModelLoaded, plan.study_digest)
+    loads = store.bodies_of(ModelLoaded, plan.study_digest)
     for path in others:
         with Store.open(path) as other:
-            loads += other.recorded(ModelLoaded, plan.study_digest)
-    noted = {event.detail for event in store.recorded(Observed, plan.study_digest)}
+            loads += other.bodies_of(ModelLoaded, plan.study_digest)
+    noted = {event.detail for event in store.bodies_of(Observed, plan.study_digest)}
     for name, identity in plan.study.asked_models.items():
         for precision in sorted({load.precision for load in loads if load.identity == identity.digest}):
             key = identity.digest, precision
@@ -99,7 +99,9 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
         both = sorted(call for call in mine.keys() & theirs.keys() if mine[call] != theirs[call])
         if both:
             where = store.whereabouts(stamp, both[0])
-            message = f"{len(both)} calls have another answer than in the store, the first: {where}"
+            message = (
+                f"{len(both)} calls have an answer that differs from the one in the store, the first: {where}"
+            )
             raise StoreError([Diagnostic("GC618", message, str(path))])
         finish = other.conclusion(stamp)
         known = finish is not None and finish.answered is not None  # else it cannot be told what came since
@@ -119,7 +121,7 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
     store.copy_attempts(path)
     if not taken:
         return
-    kept = [{"kind": body.kind, **body.as_json()} for kind in TAKEN for body in recorded(events, kind)]
+    kept = [{"kind": body.kind, **body.as_json()} for kind in TAKEN for body in bodies_of(events, kind)]
     sealed = [
         event.at
         for event in events

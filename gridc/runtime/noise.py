@@ -1,4 +1,4 @@
-"""How far answers move when calls are made again: in another batch shape, or in fp32 here.
+"""How far answers change when calls are repeated: in a different batch shape, or in fp32 on this machine.
 
 The noise floor is how much answers move when the same calls are made in another batch shape. In reduced
 precision the shape of a batch moves logits, so a difference between two scores that is not larger than what
@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
@@ -84,7 +84,7 @@ def _asked_again(
     mates = drawn(plan, store, stage.identity, stage.precision, width, "mates")
     others = [name for name in mates if name not in chosen][: max(width - len(chosen), 0)]
     alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
-    engine.crowd()
+    engine.use_full_concurrency()
     seed = plan.study.spec.sampling.seed
     together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
     among = yield from repeated(stage.engine, store, [together])
@@ -137,7 +137,7 @@ def compared(
     rankings = 0
 
     def earned(key: str, item: str, answers: Sequence[Any]) -> tuple[Any, Any]:
-        with functions_scoring():
+        with scorer_errors_coded():
             outcome = plan.score(cells[key], items(key)[item], answers)
         return outcome.choice, outcome.score
 
@@ -151,7 +151,7 @@ def compared(
         else:
             rankings += 1
             for shape, content in after.items():
-                moved[shape] += moves(before["loglikelihoods"], content["loglikelihoods"])
+                moved[shape] += likelihood_moves(before["loglikelihoods"], content["loglikelihoods"])
         for key, item, steps in store.samples_with(stamp, name):
             if cells[key].setting.scaffolding is not None and steps[-1] != name:
                 continue  # what a scaffold would have asked next is not known
@@ -204,7 +204,7 @@ def sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
         yield f"{model}: {noise.spread.words}"
 
 
-def moves(before: list[float | None], after: list[float | None]) -> list[float]:
+def likelihood_moves(before: list[float | None], after: list[float | None]) -> list[float]:
     """How far each log-likelihood moved. Impossible candidates have none to move."""
     pairs = zip(before, after, strict=True)
     return [abs(left - right) for left, right in pairs if left is not None and right is not None]

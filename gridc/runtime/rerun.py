@@ -26,7 +26,7 @@ from gridc.runtime.stages import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import EXACT
 from gridc.schema.models import engine_kind
-from gridc.statistics.exact_tests import detection, exceeds, least_detected, least_exceeding
+from gridc.statistics.exact_tests import detection, excess_p, least_detected, least_exceeding
 from gridc.statistics.reproducibility import first
 
 FACTOR, LEAST = 10, 1e-5
@@ -291,7 +291,7 @@ def _compare(
         )
         counts = sum(not _counts_agree(alone[call].content, together[call], exact) for call in stored)
         for calls, by_shape in ((changed, floor), (noted, counts)):
-            if exceeds(len(calls), by_shape, len(stored)) < FLOOR_ALPHA:
+            if excess_p(len(calls), by_shape, len(stored)) < FLOOR_ALPHA:
                 misfits += calls
     answers = [together[call].content for call in stored]
     most = max(moved) if any("loglikelihoods" in answer for answer in answers) else None

@@ -17,7 +17,7 @@ from gridc.compiler.inputs.addresses import reach_of
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.inputs.resolve import require_files
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import Outcome, Ruling, score
@@ -352,7 +352,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
 def note_deviations(store: Writer, stamp: str, departures: Reconciliation) -> None:
     """Record how the study departs from its stamp, when that is not what was recorded last."""
     log = departures.manifest()
-    noted = store.recorded(events.Deviated, stamp)
+    noted = store.bodies_of(events.Deviated, stamp)
     if (noted[-1].log if noted else []) != log:
         store.record(events.Deviated(stamp=stamp, log=log))
 
@@ -524,7 +524,7 @@ def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
     once = [_outcome(plan, cell, items[item], answers, None) for item, _, answers in some]
     again = plan.study.scorers.again
     for (item, _, answers), outcome in zip(reversed(some), reversed(once), strict=True):
-        with functions_scoring():
+        with scorer_errors_coded():
             twice = score(cell.setting, items[item], answers, scorers=again)
         if twice != outcome:
             name = cell.setting.scorer and cell.setting.scorer.function
@@ -543,9 +543,9 @@ def _outcome_words(outcome: Outcome) -> str:
 
 def _outcome(plan: Plan, cell: Cell, item: Item, answers: list[Any], ruling: Ruling | None) -> Outcome:
     """Raises `StoreError` (GC605) where a stored answer is of no form that gridc writes, and
-    `UnavailableError` (GC668) where a function that scores fails."""
+    `UnavailableError` (GC668) where a scoring function fails."""
     try:
-        with functions_scoring():
+        with scorer_errors_coded():
             return plan.score(cell, item, answers, ruling)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         message = f"{cell.key}, item {item.id}: a stored answer cannot be scored ({type(error).__name__})"

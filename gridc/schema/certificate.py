@@ -1,4 +1,4 @@
-"""The certificate: what a study says of the order of its models and the spread of their scores.
+"""The certificate: what a study says about the order of its models and the spread of their scores.
 
 It holds the counts of every cell, so that N+, N-, N0 and all that follows from them can be checked by any
 program that can count; `gridc verify` also checks the counts themselves against the store.

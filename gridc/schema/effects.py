@@ -282,7 +282,7 @@ class Match(Table):
 
 
 FILE = "python:"
-"""What stands before the name of a file with functions that score."""
+"""What stands before the name of a file with scoring functions."""
 
 
 class ScorerExample(Table):

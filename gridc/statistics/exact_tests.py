@@ -52,11 +52,11 @@ def least_exceeding(floor: int, of: int, alpha: float) -> int:
     low, high = floor, of + 1  # as many as the floor are never more often changed
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if exceeds(middle, floor, of) < alpha else (middle, high)
+        low, high = (low, middle) if excess_p(middle, floor, of) < alpha else (middle, high)
     return high
 
 
-def exceeds(changed: int, floor: int, of: int) -> float:
+def excess_p(changed: int, floor: int, of: int) -> float:
     """One-sided exact p (Fisher) that `changed` of so many are no more often changed than `floor` of as
     many, which are what the method alone does."""
     from scipy.stats import fisher_exact
@@ -112,7 +112,7 @@ def mcnemar(differences: Whole) -> PairTests:
     return PairTests("mcnemar", ahead, behind, plus, minus)
 
 
-def bets(differences: Whole, span: int, items: float) -> PairTests:
+def betting_tests(differences: Whole, span: int, items: float) -> PairTests:
     """Betting tests of differences in units of 1 / `span`, shape (configurations, units), whose units have
     `items` items on average. Raises `ValueError` where a difference is larger than 1."""
     staked = betting.stakes(items)

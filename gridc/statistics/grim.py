@@ -1,4 +1,4 @@
-"""Whether a printed figure can be a rate of whole counts, from the figure and its denominator alone.
+"""Whether a printed figure can be a ratio of whole counts, given only the figure and its denominator.
 
 A share of n items is k / n for a whole k, so of n = 295 no share is printed as 63.6 %. The check is the GRIM
 test (Brown and Heathers, Social Psychological and Personality Science 8, 2017), here also for differences of

@@ -1,4 +1,4 @@
-"""Whether the difference of two rates lies beyond a bound: tests at a margin, exact for items.
+"""Whether the difference of two rates exceeds a bound: tests at a margin, exact for single items.
 
 Where every unit is one item that is answered once under each arm and earns 0 or 1 points, the exact
 unconditional test decides, unless there are too many units to count.
@@ -317,7 +317,7 @@ def within(units: CaseTable, level: int, reference: int, margin: float, largest:
     return max(sides)
 
 
-def beyond(units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0) -> float:
+def outside(units: CaseTable, level: int, reference: int, margin: float, largest: float = 1.0) -> float:
     """p of: the difference is as far from 0 as the margin or further, on either side: twice the smaller,
     because both can be wrong at once where the margin is small."""
     sides = above(units, level, reference, margin, largest), below(units, level, reference, -margin, largest)

@@ -1,4 +1,4 @@
-"""Through what, and on which items, an arm acts: exposure, mediated effects, difficulty.
+"""How, and on which items, an arm has its effect: exposure, mediated effects, difficulty.
 
 Difficulty: whether an arm changes hard items otherwise than easy ones, with difficulty measured on other
 models. An item's pass rate under the reference and its change from there are coupled: the same answers are in

@@ -26,7 +26,7 @@ from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum, power, smallest
-from gridc.statistics.margins import beyond
+from gridc.statistics.margins import outside
 from gridc.statistics.verdicts import POWER
 
 GridPoint = Mapping[str, str]
@@ -148,7 +148,7 @@ def unit_test(before: Whole, after: Whole, units: Whole) -> float:
     sums = np.column_stack([np.bincount(of_item, side, len(sizes)).astype(np.float64) for side in points])
     rows = np.column_stack([sizes, sizes]).astype(np.float64)
     table = CaseTable(rows, sums, np.ones(len(sizes), np.int64))
-    return beyond(table, 1, 0, 0.0)
+    return outside(table, 1, 0, 0.0)
 
 
 def _match(
@@ -252,7 +252,7 @@ class DetectableLoss:
     margin: float | None
 
 
-def sight(
+def detectable(
     sizes: Sequence[int],
     margin: float | None,
     alpha: float,

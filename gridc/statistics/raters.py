@@ -59,7 +59,11 @@ def kappa(
         for limit in (
             _clopper_pearson(int(np.trace(table)), n, 1 - level)
             if units is None or independent == n
-            else limits(agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level)
+            else limits(
+                agreement,
+                _effective_responses(first, second, units, level) if independent > 1 else 1.0,
+                1 - level,
+            )
         )
     )
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
@@ -67,7 +71,9 @@ def kappa(
     return Kappa(n, agreement, value, error, low, high, independent)
 
 
-def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable], level: float) -> float:
+def _effective_responses(
+    first: Sequence[str], second: Sequence[str], units: Sequence[Hashable], level: float
+) -> float:
     """How many independent responses show as much of kappa as these of several units: their variance of
     kappa at this agreement over its jackknife variance, less what Student's t adds for few units. Where no
     unit matters, one for each unit: no spread in the sample is no evidence of none."""

@@ -1,4 +1,4 @@
-"""The same on every machine: numbers without last digits, seeded draws, verdicts. No numpy.
+"""Results that are the same on every machine: rounded numbers, seeded draws, verdicts. No numpy.
 
 Processors add up in different orders and round differently, so the last digits of a computed number are
 theirs. What is printed, sorted, chosen or compared is a number that has lost them: the same everywhere.

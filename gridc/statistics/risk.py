@@ -1,5 +1,5 @@
-"""Differences and ratios of the rates of two arms that share their cases, their limits joined with the
-test's; numbers needed, and recovery.
+"""Differences and ratios of the rates of two arms on the same cases, with limits that agree with the test;
+numbers needed, and recovery.
 
 Intervals of a difference or a ratio of rates are, without a model, those of two shares (`unit_intervals`):
 limits of both rates, combined by their correlation over units; of a difference that few units carry, or of

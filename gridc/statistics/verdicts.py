@@ -1,4 +1,5 @@
-"""What decides a hypothesis about an effect: from tests to p-values of support and refutation, to a verdict.
+"""How a hypothesis about an effect is decided: from tests to p-values for support and refutation, to a
+verdict.
 
 A report decides measured answers by these functions, and a plan asks them what some outcome would be
 (`outcome_p_values`), so that both say the same. Answers lie in patterns (part, block, level): a part is a
@@ -140,21 +141,21 @@ class Evidence:
         return min(1.0, len(self.levels) * min(ps))
 
 
-Weigh = Callable[[Evidence, Alternative, float | None], tuple[float, float]]
+PValues = Callable[[Evidence, Alternative, float | None], tuple[float, float]]
 """p of what is predicted and of what refutes it, by the predicted side and the margin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """When an outcome supports or refutes a prediction about mean paired differences: each where its p, by
-    `weigh`, is `alpha` or less, and where both are the one that comes `first`.
+    `p_of`, is `alpha` or less, and where both are the one that comes `first`.
 
     `margin` is a proportion, not percentage points. `sided` says whether rises and falls of the same size
     decide differently. At the margin no unit is taken to change by more than `largest`; with `of_items` items
     are the units there.
     """
 
-    weigh: Weigh
+    p_of: PValues
     side: Alternative
     alpha: float
     margin: float | None
@@ -164,7 +165,7 @@ class Rule:
     of_items: bool = False
 
     def p_values(self, evidence: Evidence) -> tuple[float, float]:
-        return self.weigh(replace(evidence, largest=self.largest), self.side, self.margin)
+        return self.p_of(replace(evidence, largest=self.largest), self.side, self.margin)
 
     def verdict(self, support: float, refute: float) -> Verdict:
         return verdict(support, refute, self.alpha, self.first)

@@ -1,4 +1,4 @@
-"""Hand out responses to people, and take their labels back."""
+"""Hand out responses to people, and read their labels back."""
 
 from dataclasses import dataclass
 from pathlib import Path

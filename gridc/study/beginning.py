@@ -11,7 +11,7 @@ from typing import assert_never, get_args
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.unsupported import unsaid
+from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -151,7 +151,7 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
             names = ", ".join(sorted(checked.references.absent))
             return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
-        return (), [*study.notes(), *unsaid(study.spec), *_earning(study)]
+        return (), [*study.notes(), *unstated(study.spec), *_earning(study)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:

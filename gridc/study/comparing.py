@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.lock.deviations import PathDifference, brief, compare, read_document
+from gridc.compiler.lock.deviations import PathDifference, compare, read_document, shortened_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
 from gridc.reports.rendering import in_configurations
@@ -12,7 +12,15 @@ from gridc.schema.certificate import PairedRow
 from gridc.statistics.paired_runs import LevelSummary
 from gridc.study.place import operand
 
-__all__ = ["CellDifference", "LevelSummary", "PathDifference", "StoreDiff", "StudyDiff", "brief", "diff"]
+__all__ = [
+    "CellDifference",
+    "LevelSummary",
+    "PathDifference",
+    "StoreDiff",
+    "StudyDiff",
+    "diff",
+    "shortened_json",
+]
 
 
 @dataclass(frozen=True, slots=True)

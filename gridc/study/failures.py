@@ -1,5 +1,5 @@
 """What the operating system and SQLite refuse, as coded errors: no other exception that a file or a machine
-can cause leaves the API. What is left is a mistake of gridc's own, which the command line tells as that."""
+can cause leaves the API. Any other exception is a bug in gridc, and the command line reports it as one."""
 
 import errno
 import resource

@@ -20,7 +20,7 @@ from gridc.reports.comparison.run import ComparedRun, LogSelection, logged_run, 
 from gridc.schema.comparison import Aspect, ComparedBenchmark, FlippedItem, Policy, RunComparison
 from gridc.study import LogOptions
 from gridc.study.place import operand
-from gridc.study.recorded import by_alias, is_of_logs, recorded_logs, require_countable
+from gridc.study.recorded import by_alias, is_log_path, recorded_logs, require_countable
 
 __all__ = [
     "ComparedBenchmark",
@@ -174,7 +174,7 @@ def compare(
 def _run(text: str, selection: LogSelection) -> ComparedRun:
     """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package, or what
     `gridc certify --out` wrote of them."""
-    if is_of_logs(Path(text)):
+    if is_log_path(Path(text)):
         return logged_run([Path(text)], text, selection)
     path, stamp = operand(text)
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Where a study lies and runs: its spec, its data, its results, and the cluster of its local models."""
+"""Where a study is stored and run: its spec, its data, its results, and the cluster for its local models."""
 
 import os
 from dataclasses import dataclass

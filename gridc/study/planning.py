@@ -122,7 +122,9 @@ def design(
             raise UsageError([Diagnostic("GC000", f"{name} cannot be {value:.6g}", help=help)])
     for currency, limit in limits.items():
         if not 0 < limit < float("inf"):
-            raise UsageError([Diagnostic("GC000", f"{currency} cannot be {limit:g}", help="it is above 0")])
+            raise UsageError(
+                [Diagnostic("GC000", f"{currency} cannot be {limit:g}", help="it must be above 0")]
+            )
     if not decide:
         raise UsageError([Diagnostic("GC324", "no hypothesis is named", help="name those to be decided")])
     request = DesignRequest(tuple(dict.fromkeys(decide)), power, limits, effects, changing)

@@ -17,7 +17,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
 from gridc.reports.recorded import words
-from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded_benchmarks
 from gridc.reports.recorded.document import certificate
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
 from gridc.runtime.store.store import Store
@@ -135,7 +135,7 @@ def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
                 )
 
 
-def is_of_logs(path: Path) -> bool:
+def is_log_path(path: Path) -> bool:
     """Whether what a person names in the place of a run is a log of another package, or a folder of them: a
     store and a spec are looked for first."""
     asked = any((path / name).is_file() for name in ("store.sqlite", "gridcard.toml"))
@@ -201,7 +201,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
             if name not in known:
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
-    parts = recorded(read, reading, may_differ, common_only, total)
+    parts = recorded_benchmarks(read, reading, may_differ, common_only, total)
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run)

@@ -35,7 +35,7 @@ from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
-from gridc.reports.ties import claimed, claimed_of_results, record, ties_of_results
+from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON
 from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
@@ -160,7 +160,7 @@ class FindingsReport:
 
     @property
     def urgent(self) -> tuple[str, ...]:
-        """What has to be known before any number is read."""
+        """What a reader has to know before any number."""
         return tuple(statement.brief for statement in urgent(self.findings))
 
     @property
@@ -349,7 +349,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         }
         if recorded:
             noted["recorded"] = recorded
-        texts = documents.texts(findings)
+        texts = documents.file_texts(findings)
         noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **noted))
     written = documents.write_texts(texts, path.parent)
@@ -386,7 +386,7 @@ def report_all(
     document = studies.studies_report([one.report.findings for one in written])
     folder = to or written[0].store.parent.parent
     folder.mkdir(parents=True, exist_ok=True)
-    files = documents.write_texts(studies.texts(document), folder)
+    files = documents.write_texts(studies.file_texts(document), folder)
     return StudiesReport(document, written, tuple(files))
 
 
@@ -497,7 +497,7 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     cards = documents.read_deck(path.parent)
     with Store.open(path) as store:
         claims = store.events(), Plan(compiled.study).study_digest
-        ties, results_ties = claimed(*claims), claimed_of_results(*claims)
+        ties, results_ties = claimed_of_lock(*claims), claimed_of_results(*claims)
         stored = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
     if cards != stored:
         help = "`gridc report` writes them again from the store"

@@ -78,7 +78,10 @@ def _resumed(place: Place, compiled: Compiled, allow: Collection[str], ask: Ask)
     if complete:
         scorers = compiled.checked.references.scorers.values()
         obtained = consent.obtain(scorers, place.spec.parent, allow, ask)  # its answers are scored again
-        return {**consent.given(consent.leaving(compiled.spec), place.spec.parent, allow), **obtained}
+        return {
+            **consent.consents_given(consent.outgoing_data(compiled.spec), place.spec.parent, allow),
+            **obtained,
+        }
     return _required(place, compiled, allow, ask)
 
 
@@ -86,7 +89,7 @@ def _required(place: Place, study: CheckedSpec | Compiled, allow: Collection[str
     consent.require_known(study.spec, study.source)
     consent.require_keys(study.spec, study.source)
     references = study.references if isinstance(study, CheckedSpec) else study.checked.references
-    wanted: tuple[Consentable, ...] = (*consent.leaving(study.spec), *references.scorers.values())
+    wanted: tuple[Consentable, ...] = (*consent.outgoing_data(study.spec), *references.scorers.values())
     return consent.obtain(wanted, place.spec.parent, allow, ask)
 
 
@@ -154,7 +157,7 @@ def _named(identity: str, names: Mapping[str, str]) -> dict[str, str]:
 
 
 ENVIRONMENTS = "environments"
-"""What can be acknowledged: that answers come from environments that differ."""
+"""What can be acknowledged: that answers come from different environments."""
 
 LOST_BATCHES = "lost-batches"
 """What can be acknowledged: that calls of a batch which may have been paid, and cannot be found, are asked

@@ -1,4 +1,4 @@
-"""What scaffolds did with tasks: of a study's own run, and of sub-calls that a file holds."""
+"""What scaffolds did with tasks: in a study's own run, and in sub-calls from a file."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from gridc.compiler.instrument.propagation import (
 )
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.exchange.table_files import harmless
+from gridc.reports.exchange.table_files import escape_formulas
 from gridc.reports.findings.scaffolds import CAVEAT, Engagement, Leakage, scaffold_findings
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
@@ -58,7 +58,7 @@ class Propagation:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in map(table_row, self.steps):
-            writer.writerow([harmless(value) if isinstance(value, str) else value for value in row])
+            writer.writerow([escape_formulas(value) if isinstance(value, str) else value for value in row])
         return text.getvalue()
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an item is asked at a place of the grid, before or after it is asked."""
+"""The prompt of an item in a configuration, before or after the run."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.grid.configurations import where
+from gridc.compiler.grid.configurations import grid_place
 from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
@@ -130,7 +130,7 @@ def cells_in(plan: Plan, chosen: Selector) -> list[Cell]:
 
 
 def _place(cell: Cell) -> dict[str, str]:
-    return where(cell.levels, cell.tier, cell.benchmark, cell.model)
+    return grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
 
 
 class Finder:
@@ -395,8 +395,8 @@ def _other(plan: Plan, cell: Cell, against: Sequence[str]) -> Cell:
     place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
     for dimension, names in changed.items():
         if isinstance(names, Not | str) or dimension == "tier" or len(names) != 1:
-            help = "--diff template=T4 names one level of each axis that differs"
-            raise UsageError([Diagnostic("GC000", "two configurations are compared", help=help)])
+            help = "for each axis that differs, name one level: --diff template=T4"
+            raise UsageError([Diagnostic("GC000", "exactly two configurations can be compared", help=help)])
         place[dimension] = names[0]
     texts = [f"{dimension}={name}" for dimension, name in place.items()]
     return cells_in(plan, selector_of(texts))[0]

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridc.compiler.lock.lock import stamp_of
-from gridc.reports.exchange.table_files import harmless
+from gridc.reports.exchange.table_files import escape_formulas
 from gridc.runtime.store.queries import Queries, QueryRows, Relation
 from gridc.study.place import Place, operand
 
-__all__ = ["Queries", "QueryResult", "QueryRows", "Relation", "harmless", "queries", "sql"]
+__all__ = ["Queries", "QueryResult", "QueryRows", "Relation", "escape_formulas", "queries", "sql"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The stamp of a study, and how the study departs from it."""
+"""The stamp of a study, and the study's deviations from it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import unsaid
+from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.lock.anchor import (
     Anchor,
     anchors,
@@ -17,7 +17,13 @@ from gridc.compiler.lock.anchor import (
     ties,
     time_stamp,
 )
-from gridc.compiler.lock.deviations import Reconciliation, brief, reconcile, require_current, require_same
+from gridc.compiler.lock.deviations import (
+    Reconciliation,
+    reconcile,
+    require_current,
+    require_same,
+    shortened_json,
+)
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
 from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
@@ -34,10 +40,10 @@ __all__ = [
     "StampCheck",
     "StampDeviations",
     "StampReport",
-    "brief",
     "check_stamp",
     "deviations",
     "make_stamp",
+    "shortened_json",
     "stamp",
 ]
 
@@ -122,7 +128,7 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     notes = [
         *sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
-        *unsaid(compiled.spec),
+        *unstated(compiled.spec),
         *compiled.study.notes(),
         *_tokenized(compiled, watch),
     ]

@@ -36,7 +36,7 @@ class ValidSpec:
     notes: tuple[str, ...]
 
 
-def recall(place: Place) -> ValidSpec | None:
+def kept_verdict(place: Place) -> ValidSpec | None:
     """The verdict on a spec that is known to be valid; None when no verdict holds."""
     path = _place(place)
     try:
@@ -49,7 +49,7 @@ def recall(place: Place) -> ValidSpec | None:
     return verdict
 
 
-def keep(place: Place, checked: "CheckedSpec", verdict: ValidSpec) -> None:
+def keep_verdict(place: Place, checked: "CheckedSpec", verdict: ValidSpec) -> None:
     """Keep the verdict on a valid spec."""
     path = _place(place)
     if path is None or checked.plugins:
@@ -187,26 +187,26 @@ def validate_all(
 
 def _read(place: Place) -> ValidSpec:
     """The verdict on a spec whose data are not read."""
-    verdict = recall(place)
+    verdict = kept_verdict(place)
     if verdict is None:
         from gridc.compiler.frontend.checks.inference import require_estimator
         from gridc.compiler.frontend.read import read_spec
-        from gridc.compiler.frontend.unsupported import unsaid
+        from gridc.compiler.frontend.unsupported import unstated
         from gridc.compiler.preflight.providers import require_taken
 
         checked = read_spec(place.spec, place.data, place.models)
         require_estimator(checked.spec, checked.source)
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
-        notes = tuple(unsaid(checked.spec))
+        notes = tuple(unstated(checked.spec))
         verdict = ValidSpec(absent, notes)
-        keep(place, checked, verdict)
+        keep_verdict(place, checked, verdict)
     return verdict
 
 
 def _proved(place: Place, progress: "Watch") -> ValidationReport:
     """The verdict after everything was tried that can be before a call."""
-    from gridc.compiler.frontend.unsupported import unsaid
+    from gridc.compiler.frontend.unsupported import unstated
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.consent import missing_keys, sentences
@@ -224,7 +224,7 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     notes = [
         *sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
-        *unsaid(compiled.spec),
+        *unstated(compiled.spec),
         *notes,
     ]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

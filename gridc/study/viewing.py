@@ -18,7 +18,7 @@ from gridc.reports.findings.scores import item_outcomes
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, operand
-from gridc.study.recorded import certify, is_of_logs
+from gridc.study.recorded import certify, is_log_path
 from gridc.viewer import server
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
@@ -65,7 +65,7 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
 
 def _of_logs(path: Path, opened: ExitStack) -> Path | None:
     """A store of logs that are given in the place of one; None where they are none."""
-    if not is_of_logs(path):
+    if not is_log_path(path):
         return None
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="gridc-logs-")))
     certify([path]).record(folder / f"{path.name}.sqlite")

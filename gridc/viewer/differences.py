@@ -39,7 +39,7 @@ class CellPair:
 
 
 def page(view: View) -> dict[str, Any]:
-    """All cells that both stores have; with `cell` in the address, the items of one."""
+    """All cells that both stores have; with `cell` in the address, the items of that cell."""
     second = view.second()
     if view.side:
         raise absent("a comparison begins with the first store")

@@ -1,4 +1,4 @@
-"""Lists of samples, page by page, by the filters, order and place of an address.
+"""Lists of samples, page by page, by the filters, order and position in an address.
 
 A value that is not one of a filter's own is refused (GC615) and not passed over, so that no link shows more
 than it says.
@@ -249,13 +249,13 @@ def listed(
     rows = tuple(sample_row(moment, found_sample) for found_sample in steps)
     ends = (rows[0].place, rows[-1].place) if rows else (place, place)
     onward = full or reached is not None
-    further = _facing(ends[0] if back else ends[1], back) if full else reached
-    came = _facing(ends[1] if back else ends[0], not back) if place is not None else None
+    further = _with_direction(ends[0] if back else ends[1], back) if full else reached
+    came = _with_direction(ends[1] if back else ends[0], not back) if place is not None else None
     before, after = (further if onward else None, came) if back else (came, further if onward else None)
     return ListPage(rows, before, after, reached is not None)
 
 
-def _facing(place: ListPosition | None, back: bool) -> ListPosition | None:
+def _with_direction(place: ListPosition | None, back: bool) -> ListPosition | None:
     return None if place is None else ListPosition(place.cell, place.item, place.replicate, back)
 
 

@@ -1,4 +1,4 @@
-"""From an address to a page: a study, a cell, an item, a sample, two responses side by side. What a page
+"""The page for each address: a study, a cell, an item, a sample, two responses side by side. What a page
 shows follows from its address and the stores alone.
 """
 
@@ -247,8 +247,8 @@ def sample_page(view: View) -> dict[str, Any]:
         "cell": cell,
         "sample": sample(view.moment, cell, item, replicate),
         "about": view.items.item(cell.benchmark, item),
-        "switches": switches(view.study, cell, asking(view.moment, item)),
-        "siblings": list(filter(asking(view.moment, item), view.study.siblings(cell))),
+        "switches": switches(view.study, cell, asks_item(view.moment, item)),
+        "siblings": list(filter(asks_item(view.moment, item), view.study.siblings(cell))),
         "replicates": _outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
@@ -257,8 +257,8 @@ def sample_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("beside")
 def beside_page(view: View) -> dict[str, Any]:
-    """The responses of two cells to one item, side by side: of one store, or of two where the address names
-    the study of the `other`."""
+    """The responses of two cells to one item, side by side: in one store, or in two if the address names a
+    study of the `other`."""
     second = view.second() if view.request.query.get("other") else view
     cells = view.cell("left"), second.study.cell(view.asked("right"))
     if cells[0].benchmark != cells[1].benchmark:
@@ -280,7 +280,9 @@ def beside_page(view: View) -> dict[str, Any]:
         "before": before[-1].item if before else None,
         "after": after[0].item if after else None,
         "other": second.study.stamp if second is not view else "",
-        "switches": () if second is not view else switches(view.study, cells[1], asking(view.moment, item)),
+        "switches": ()
+        if second is not view
+        else switches(view.study, cells[1], asks_item(view.moment, item)),
         "about": view.items.item(cells[0].benchmark, item),
     }
 
@@ -351,7 +353,7 @@ def switches(
     ]
 
 
-def asking(moment: Moment, item: str) -> Callable[[StoredCell], bool]:
+def asks_item(moment: Moment, item: str) -> Callable[[StoredCell], bool]:
     """Whether a cell asks an item: not all of a benchmark do, in logs and where an axis chooses items."""
     statement = "SELECT 1 FROM sample WHERE cell = ? AND item = ? LIMIT 1"
     return lambda cell: moment.row(statement, [cell.id, item]) is not None

@@ -1,4 +1,5 @@
-"""One sample with all that is known of it: what was shown, what came back, what was read, every call."""
+"""One sample with everything that is known about it: what was shown, what came back, what was read, every
+call."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

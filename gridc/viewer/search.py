@@ -1,4 +1,4 @@
-"""Words in prompts and responses: a full-text index (SQLite FTS5) in a file of its own.
+"""Search for words in prompts and responses: a full-text index (SQLite FTS5) in a separate file.
 
 The index is made the first time that somebody searches, in the user's cache folder, and never in a store. It
 holds words and where they stand, no texts; what a page shows comes from the store. Calls that had no answer

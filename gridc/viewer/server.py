@@ -1,4 +1,4 @@
-"""The viewer's pages: served to this machine's browsers alone, or written as files.
+"""The viewer's pages: served only to browsers on this machine, or written as files.
 
 The server only reads. A page elsewhere on the web can send requests here, and can give a name of its own the
 address 127.0.0.1 (DNS rebinding). So a request must name this server in its Host header, and one that a

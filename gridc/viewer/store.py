@@ -1,4 +1,4 @@
-"""A store as the viewer reads it: each page at one moment, its studies, cells and items.
+"""A store as the viewer reads it: each page from one snapshot, its studies, cells and items.
 
 Surfaces, filters and totals are made of the counts of every cell. These go once over all samples when a study
 is first looked at, and again when a run has written to the store, but not on every page.

@@ -1,4 +1,4 @@
-"""What every page is made from: a store, what was asked, the study, and the templates.
+"""What every page is made from: a store, the request, the study, and the templates.
 
 Texts of models, items and specs are escaped in the templates, with a picture (such as U+240A for a line end)
 in place of each character that a page would obey.

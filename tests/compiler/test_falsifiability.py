@@ -204,8 +204,8 @@ def test_what_no_test_is_of_is_promised_no_verdict(roomy: Make) -> None:
     spec = roomy(FORTY, TESTED, contrast("difference", 'side = "less"')).study.spec
     stated = next(hypothesis for hypothesis in spec.hypothesis if hypothesis.id == "H")
     of_bias = stated.model_copy(update={"outcome": "bias_ambiguous"})
-    assert set(kind_of(of_bias).untested(of_bias, spec)) == {"supported", "refuted"}
-    assert not kind_of(stated).untested(stated, spec)
+    assert set(kind_of(of_bias).unreachable_verdicts(of_bias, spec)) == {"supported", "refuted"}
+    assert not kind_of(stated).unreachable_verdicts(stated, spec)
 
 
 @pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])

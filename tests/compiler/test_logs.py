@@ -20,7 +20,7 @@ from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import FileError
 from gridc.outcomes import STATES
-from gridc.reports.recorded.cells import recorded
+from gridc.reports.recorded.cells import recorded_benchmarks
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
 
@@ -75,7 +75,9 @@ def test_a_limited_run_of_lm_eval_is_said(tmp_path: Path) -> None:
     document = json.loads(results.read_text())
     document["n-samples"]["arith_mc"]["original"] = 100
     results.write_text(json.dumps(document))
-    told = [warning for part in recorded(read_logs([tmp_path]), None, ()) for warning in part.warnings]
+    told = [
+        warning for part in recorded_benchmarks(read_logs([tmp_path]), None, ()) for warning in part.warnings
+    ]
     (said,) = (warning for warning in told if "documents" in warning)
     assert said.endswith(": arith_mc has 100 documents, of which 12 were asked")
 
@@ -181,7 +183,7 @@ def test_promptfoo_does_not_count_what_was_under_way_when_it_was_interrupted(tmp
     assert sum(len(run.columns["success"].score) for run in logs.runs) == 40
     said = "its statistics count 39 results, and the file has 40: it was interrupted, and may not be finished"
     assert {(run.run.remark, run.run.finished) for run in logs.runs} == {(said, None)}
-    warnings = [warning for one in recorded(logs, None, ()) for warning in one.warnings]
+    warnings = [warning for one in recorded_benchmarks(logs, None, ()) for warning in one.warnings]
     assert f"alpha: log.json: {said}" in warnings
     document["results"]["stats"]["failures"] += 2
     (tmp_path / "log.json").write_text(json.dumps(document))

@@ -208,10 +208,10 @@ def test_every_word_of_elsewhere_has_a_help_that_says_keys_of_the_language() -> 
 
 
 def test_what_a_spec_states_and_nothing_uses_is_noted(tmp_path: Path) -> None:
-    from gridc.compiler.frontend.unsupported import unsaid
+    from gridc.compiler.frontend.unsupported import unstated
 
     def notes(text: str) -> str:
-        return json.dumps([*unsaid(read_spec(written(text, tmp_path)).spec)])
+        return json.dumps([*unstated(read_spec(written(text, tmp_path)).spec)])
 
     assert "labels nothing" in notes(CONTAINS + JUDGE + 'labels = ["good", "bad"]\n')
     assert "whole responses" in notes(MATCH + 'match = { as = "text" }\n')

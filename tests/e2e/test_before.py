@@ -15,7 +15,7 @@ from gridc.compiler.instrument import versions
 from gridc.compiler.lock.deviations import compare, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError, VerificationError
-from gridc.reports.verification import behaves
+from gridc.reports.verification import same_behaviour
 from gridc.schema.canonical import digest_bytes
 from gridc.study import open as open_study
 from gridc.study.place import place_of
@@ -233,7 +233,7 @@ def test_a_lock_that_holds_fingerprints_says_that_they_are_not_compared(
         open_study(spec).check_stamp()
     assert {each.code for each in caught.value.diagnostics} == {"GC409"}
     assert all("whether it does the same is not known" in each.message for each in caught.value.diagnostics)
-    assert "not compared" in behaves(lock, lock.content)
+    assert "not compared" in same_behaviour(lock, lock.content)
     superseded, _ = make_stamp(place_of(spec).compiled(), supersede=True)
     assert superseded.format == "gridc-lock/4"
     assert open_study(spec).check_stamp().current

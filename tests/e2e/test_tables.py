@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import gridc
 from gridc.cli import main
 from gridc.diagnostics.errors import StoreError, UsageError
-from gridc.reports.exchange.table_files import harmless, original
+from gridc.reports.exchange.table_files import escape_formulas, original
 from gridc.runtime.store.queries import VIEWS
 from gridc.study import OpenStudy
 from gridc.study.exports import TABLES
@@ -121,7 +121,7 @@ TEXTS = st.text(st.sampled_from("='+-@\uff1d\uff20\t\r\n'a1 ;\""), max_size=8)
 @example("-1")
 @example("")
 def test_no_text_begins_like_a_formula_and_none_is_lost(text: str) -> None:
-    cell = harmless(text)
+    cell = escape_formulas(text)
     assert not re.match("[=+\\-@\uff1d\uff0b\uff0d\uff20\t\r\n]", cell)
     assert original(cell) == text
 
@@ -132,7 +132,7 @@ def test_no_text_begins_like_a_formula_and_none_is_lost(text: str) -> None:
 @example("Paris\n=1+1")
 def test_no_cell_is_a_formula_whatever_separates_cells(separator: str, text: str) -> None:
     file = io.StringIO(newline="")
-    csv.writer(file, quoting=csv.QUOTE_ALL).writerow(["item", harmless(text), "end"])
+    csv.writer(file, quoting=csv.QUOTE_ALL).writerow(["item", escape_formulas(text), "end"])
     rows = csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=separator)
     cells = [cell for row in rows for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d", "\uff20"))]
@@ -140,7 +140,7 @@ def test_no_cell_is_a_formula_whatever_separates_cells(separator: str, text: str
 
 @given(TEXTS, TEXTS)
 def test_two_texts_stay_two_cells(a: str, b: str) -> None:
-    assert (harmless(a) == harmless(b)) == (a == b)
+    assert (escape_formulas(a) == escape_formulas(b)) == (a == b)
 
 
 def test_a_formula_that_a_model_wrote_is_text(study: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gridc import __version__
 from gridc.reports import verification
-from gridc.reports.files import texts as write
+from gridc.reports.files import file_texts as write
 from gridc.study import open as open_study
 
 BEFORE = Path(__file__).with_name("before")
@@ -29,7 +29,7 @@ def documents(folder: Path, patch: pytest.MonkeyPatch) -> dict[str, dict[str, st
             made[name] = {file: sha256(text.encode()).hexdigest() for file, text in sorted(texts.items())}
             return texts
 
-        patch.setattr(verification, "texts", noted)
+        patch.setattr(verification, "file_texts", noted)
         open_study(folder / name).verify()
     return made
 

@@ -260,7 +260,7 @@ def documented(compiled: Compiled) -> Any:
     """What a report says."""
     lock, path = run_of(compiled)
     with Store.open(path) as store:
-        return files.texts(find(compiled, lock, store))
+        return files.file_texts(find(compiled, lock, store))
 
 
 def sealed(compiled: Compiled) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
-from gridc.reports.files import drawings, texts
+from gridc.reports.files import drawings, file_texts
 from gridc.reports.findings.findings import find
 from gridc.reports.rendering import certificate_html, findings_html
 from gridc.reports.statements import sentences
@@ -55,7 +55,7 @@ def documents(spec: Path) -> dict[str, str]:
     certificate = certify(findings)
     leading, limits = sentences(findings, "leading"), sentences(findings, "limits")
     return {
-        **texts(findings),
+        **file_texts(findings),
         **drawings(findings),
         "sentences": "\n".join([*leading, *sentences(findings, "variance"), *limits]),
         "certificate in a notebook": certificate_html(certificate),

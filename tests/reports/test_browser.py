@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridc.reports.card import as_markdown
-from gridc.reports.files import documents, texts
+from gridc.reports.files import documents, file_texts
 from tests.reports.builders import findings_of, reversing, spec_of
 
 CHROMIUM = shutil.which("chromium")
@@ -80,7 +80,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     models = {"ant": HOSTILE, "a-model-with-a-long-name": None, "cat": None, "dog": None}
     spec = spec_of(models, title=f"A study {HOSTILE}", roster={"inclusion": HOSTILE}, benchmark=benchmarks)
-    path.write_text(texts(findings_of(spec, reversing))["report.html"])
+    path.write_text(file_texts(findings_of(spec, reversing))["report.html"])
     return path
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gridc.reports.certificate import certify
-from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, weigh
+from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scores import Outcomes
 from gridc.schema.rows import EvidenceRow
@@ -36,7 +36,7 @@ def study(
 
 
 def weighed(found: Outcomes, final: bool = True) -> ClaimEvidence:
-    return weigh([Region("b", found.configurations, FULL)], {"b": found}, ALPHA, 0, final, 999)
+    return claim_evidence([Region("b", found.configurations, FULL)], {"b": found}, ALPHA, 0, final, 999)
 
 
 def only(found: Outcomes, final: bool = True) -> EvidenceRow:
@@ -138,7 +138,7 @@ def test_a_scope_chosen_after_the_data_holds_what_the_envelope_names() -> None:
         Region("b", ("c1", "c3"), CHOSEN),
         Region("b", ("c0", "c1"), CHOSEN),
     ]
-    pairs = weigh(regions, {"b": outcomes}, ALPHA, 0, True, 999).pairs
+    pairs = claim_evidence(regions, {"b": outcomes}, ALPHA, 0, True, 999).pairs
     named, mixed = pairs["b", ("c0", "c2"), "a", "b"], pairs["b", ("c1", "c3"), "a", "b"]
     same = pairs["b", ("c0", "c1"), "a", "b"]
     assert (named.configurations, named.certified.reversal.members) == (2, 1)
@@ -156,7 +156,7 @@ def test_one_configuration_that_is_not_named_spoils_a_chosen_order() -> None:
     outcomes[0, 1, :9] = 1
     found = study(outcomes)
     regions = [Region("b", found.configurations, FULL), Region("b", ("c0", "c1"), CHOSEN)]
-    row = weigh(regions, {"b": found}, ALPHA, 0, True, 999).pairs["b", ("c0", "c1"), "a", "b"]
+    row = claim_evidence(regions, {"b": found}, ALPHA, 0, True, 999).pairs["b", ("c0", "c1"), "a", "b"]
     assert row.certified.claim is None
     assert row.certified.order.p == pytest.approx(2 * 39 / 2**9, rel=1e-6)
     assert row.certified.named_plus == ("c0",)
@@ -170,7 +170,7 @@ def test_names_hold_over_the_study_and_rho_waits_for_the_reversal() -> None:
     idle = study(np.zeros((2, 2, 60), dtype=np.int64))
     alone = only(study(outcomes))
     crowd = {region.benchmark: idle for region in regions} | {"b": study(outcomes)}
-    among = weigh(regions, crowd, ALPHA, 0, True, 999).pairs["b", ("c0", "c1"), "a", "b"]
+    among = claim_evidence(regions, crowd, ALPHA, 0, True, 999).pairs["b", ("c0", "c1"), "a", "b"]
     assert (alone.certified.named_plus, alone.rho_low) == (("c0",), 0.5)
     assert among.certified.named_among == 100
     assert (among.certified.named_plus, among.certified.claim) == ((), "reversal")

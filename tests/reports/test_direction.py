@@ -11,7 +11,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.paired import report
+from gridc.reports.findings.paired import paired_row
 from gridc.reports.page import as_html, lay_out
 from gridc.reports.scorecard.document import as_html as scorecard_html
 from gridc.reports.scorecard.document import make_scorecard
@@ -185,7 +185,7 @@ def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:
         for model, scores in {"x": ("1/2", "1/4"), "y": ("1/4", "1/2")}.items()
         for level, score in zip(("a", "b"), scores, strict=True)
     ]
-    reordered = report(
+    reordered = paired_row(
         pair_levels(scored, "p", "a", "b"), "a", "b", directions={"down": Direction(lower=True)}
     ).reordered
     told = {each.configuration.partition("/")[0]: each.left for each in reordered}
@@ -290,9 +290,9 @@ def test_a_paired_report_orders_by_distance_from_a_target() -> None:
         for level, score in zip(("a", "b"), scores, strict=True)
     ]
     moved, aims = pair_levels(scored, "p", "a", "b"), {"aim": Direction.of(0.5)}
-    (one,) = report(moved, "a", "b", directions=aims).reordered
+    (one,) = paired_row(moved, "a", "b", directions=aims).reordered
     assert (one.left, one.right, one.flips) == ((("y",), ("x",)), (("x",), ("y",)), (("x", "y"),))
-    assert not report(moved, "a", "b").reordered
+    assert not paired_row(moved, "a", "b").reordered
 
 
 @pytest.mark.parametrize(

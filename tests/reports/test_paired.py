@@ -6,7 +6,7 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
-from gridc.reports.findings.paired import report
+from gridc.reports.findings.paired import paired_row
 from gridc.reports.rendering import in_configurations
 from gridc.schema.certificate import PairedRow
 from gridc.statistics.paired_runs import Scored, pair_levels, pair_stores
@@ -35,7 +35,7 @@ def grid(table: Table) -> list[Scored]:
 
 
 def compare(table: Table) -> PairedRow:
-    return report(pair_levels(grid(table), "precision", "nf4", "bf16"), "nf4", "bf16", "precision")
+    return paired_row(pair_levels(grid(table), "precision", "nf4", "bf16"), "nf4", "bf16", "precision")
 
 
 def test_the_change_of_scores() -> None:
@@ -107,7 +107,7 @@ def test_two_stores_and_two_levels_give_the_same_table() -> None:
         ]
         for precision in ("nf4", "bf16")
     ]
-    stores = report(pair_stores(*sides), "nf4", "bf16", "precision")
+    stores = paired_row(pair_stores(*sides), "nf4", "bf16", "precision")
     assert stores == compare(TABLE)
 
 

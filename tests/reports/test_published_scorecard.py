@@ -117,7 +117,7 @@ def test_numbers_needed_are_rounded_up_where_some_were_printed_to_the_nearest(
 
     def number(arm: str, **which: str) -> tuple[str, int | None]:
         moved = pooled(rows_of(scored, arm, **which)) - pooled(rows_of(scored, "direct", **which))
-        found = ScoreDifference(moved, None).needed()
+        found = ScoreDifference(moved, None).number_needed()
         return found.kind, found.displayed
 
     assert number("react") == ("harm", 136)

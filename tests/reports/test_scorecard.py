@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gridc.compiler.lock.anchor import Anchor
 from gridc.diagnostics.errors import VerificationError
-from gridc.reports.files import deviation_report, texts
+from gridc.reports.files import deviation_report, file_texts
 from gridc.reports.findings.changes import ScoreDifference
 from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
@@ -184,7 +184,10 @@ def test_numbers_needed_keep_their_sign(
 ) -> None:
     """A gain is a number needed to benefit (the released package printed 4 to harm for +25 pp), and an
     interval with 0 in it runs through infinity."""
-    assert needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(difference), interval).needed())) == words
+    assert (
+        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(difference), interval).number_needed()))
+        == words
+    )
 
 
 def test_forged_lines_are_named(tmp_path: Path) -> None:
@@ -248,7 +251,7 @@ def test_hostile_text_stays_text() -> None:
         "impact": HOSTILE,
         "resolved": False,
     }
-    made = texts(findings_of(spec, reversing, deviations=(entry,)))
+    made = file_texts(findings_of(spec, reversing, deviations=(entry,)))
     for name in ("scorecard.html", "deviations.html"):
         assert "<script" not in made[name] and "&lt;script&gt;" in made[name]
         assert "default-src 'none'" in made[name]
@@ -291,7 +294,7 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
     report = deviation_report(seen)
     (stated,) = report.deviations
     assert [change.absent for change in stated.changes] == [(), ("registered",)]
-    made = texts(seen)
+    made = file_texts(seen)
     for name in ("deviations.md", "deviations.html", "deviations.tex"):
         for part in (
             "harness.temperature",

@@ -152,7 +152,7 @@ def test_answers_of_other_environments_are_merged_when_that_is_acknowledged(
     with Store.open(joined) as store:
         noted = store.observed(done.stamp)
         assert [sentence.partition(" is ")[0] for sentence in noted[:2]] == ["`qwen2`", "`llama`"]
-        assert {load.ran["threads"] for load in store.recorded(ModelLoaded)} == {1, 2}
+        assert {load.ran["threads"] for load in store.bodies_of(ModelLoaded)} == {1, 2}
     again = merge(Plan(compiled.study), lock, joined, parts, acknowledged=True)
     assert again.executed == 0
     with Store.open(joined) as store:
@@ -205,7 +205,7 @@ def test_keys_and_values_stay_within_the_bound(study: Study, tmp_path: Path, kv_
 
 def noise(path: Path, stamp: str) -> Iterator[dict[str, Any]]:
     with Store.open(path) as store:
-        yield from (each.as_json() for each in store.recorded(NoiseMeasured, stamp))
+        yield from (each.as_json() for each in store.bodies_of(NoiseMeasured, stamp))
 
 
 def test_the_noise_floor_of_fp32_is_nil(whole: tuple[Path, RunResult]) -> None:

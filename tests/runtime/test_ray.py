@@ -140,7 +140,7 @@ def alone(home: Home, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 def events(path: Path, kind: type[Any]) -> list[Any]:
     with Store.open(path) as store:
-        return store.recorded(kind)
+        return store.bodies_of(kind)
 
 
 def test_two_workers_and_a_kill_come_to_the_digest_of_one_process(

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.runtime import rerun
 from gridc.runtime.engines.protocol import Answer, Generated, Ranked
 from gridc.runtime.rerun import Draw
-from gridc.statistics.exact_tests import detection, exceeds, least_detected, least_exceeding
+from gridc.statistics.exact_tests import detection, excess_p, least_detected, least_exceeding
 from gridc.statistics.reproducibility import ranked
 
 
@@ -234,7 +234,7 @@ def test_in_reduced_precision_honest_rankings_are_not_accused() -> None:
 @pytest.mark.parametrize(("floor", "of"), [(0, 5), (0, 80), (3, 80), (80, 80), (2, 12)])
 def test_the_least_that_exceeds_a_floor_is_the_least(floor: int, of: int) -> None:
     least = least_exceeding(floor, of, 0.001)
-    exceeding = [changed for changed in range(of + 1) if exceeds(changed, floor, of) < 0.001]
+    exceeding = [changed for changed in range(of + 1) if excess_p(changed, floor, of) < 0.001]
     assert least == (exceeding[0] if exceeding else of + 1)
 
 
@@ -251,8 +251,8 @@ def test_calls_at_a_near_tie_are_counted_whether_they_changed_or_not() -> None:
 
 
 def test_the_test_of_a_floor_is_fishers() -> None:
-    assert exceeds(0, 0, 10) == 1
-    assert exceeds(10, 0, 10) == pytest.approx(1 / 184756)  # 1 / C(20, 10)
+    assert excess_p(0, 0, 10) == 1
+    assert excess_p(10, 0, 10) == pytest.approx(1 / 184756)  # 1 / C(20, 10)
 
 
 def test_the_page_states_the_rates_of_the_formula() -> None:

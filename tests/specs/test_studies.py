@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import gridc
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid.configurations import combinations
 from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
@@ -149,7 +149,7 @@ def test_a_criterion_is_computed_where_its_hypotheses_are() -> None:
     for name, computed in (("languages", 2), ("personas", 2), ("format_spread", 2), ("attacks", 1),
                            ("scaffold_sensitivity", 3)):  # fmt: skip
         spec = plan(name).study.spec
-        assert sum(undecidable(spec, test) is None for test in spec.falsification) == computed
+        assert sum(why_undecidable(spec, test) is None for test in spec.falsification) == computed
 
 
 def test_every_table_and_figure_of_both_papers_has_a_row_that_says_what_gives_it() -> None:

@@ -58,7 +58,7 @@ def test_p_values_are_inverse_and_neither_overflow_nor_vanish() -> None:
 
 
 def test_both_directions_are_tested() -> None:
-    found = exact_tests.bets(np.array([[4, 4, 4, 4, 2, 0]]), 4, 4)
+    found = exact_tests.betting_tests(np.array([[4, 4, 4, 4, 2, 0]]), 4, 4)
     assert (found.kind, found.ahead[0], found.behind[0]) == ("betting", 5, 0)
     assert found.plus[0] == pytest.approx(1 / e_value([1, 1, 1, 1, 0.5, 0]))
     assert found.minus[0] == pytest.approx(1 / e_value([-1, -1, -1, -1, -0.5, 0]))
@@ -93,7 +93,7 @@ def test_the_smallest_gap_is_where_units_moved_together_reach_the_level(
 
 
 def test_units_that_are_ahead_are_counted_whatever_their_difference() -> None:
-    found = exact_tests.bets(np.array([[1, 2, 3, -1, 0]]), 4, 4)
+    found = exact_tests.betting_tests(np.array([[1, 2, 3, -1, 0]]), 4, 4)
     assert (found.ahead[0], found.behind[0]) == (3, 1)
 
 

@@ -41,7 +41,7 @@ def test_a_unit_that_changed_by_more_refuses_both_sides() -> None:
         table = units(20, [*still, change])
         assert margins.within(table, 1, 0, 0.1, 0.3) <= 0.05
         assert margins.limits(table, 1, 0, 0.05, 0.3) is not None
-        for test in (margins.above, margins.below, margins.within, margins.beyond):
+        for test in (margins.above, margins.below, margins.within, margins.outside):
             assert test(units(20, [*still, change + (1 if change > 0 else -1)]), 1, 0, 0.1, 0.3) == 1.0
         assert (
             margins.limits(units(20, [*still, change + (1 if change > 0 else -1)]), 1, 0, 0.05, 0.3) is None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, weigh
+from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, claim_evidence
 from gridc.reports.findings.hypotheses.ranking import ranking_p_values
 from gridc.reports.findings.scores import Outcomes
 from gridc.statistics import exact_tests, sign_flips
@@ -109,7 +109,7 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
     for run in range(runs):
         shown = random.choice(values, p=chances, size=units)
         differences = np.stack([shown, shown])
-        tests = exact_tests.bets(differences, span, 8)
+        tests = exact_tests.betting_tests(differences, span, 8)
         certified += (
             min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
         )
@@ -207,7 +207,7 @@ def test_templates_whose_items_resemble_each_other(items: int) -> None:
         differences = outcomes[0] - outcomes[1]
         by_template = differences.sum(axis=-1)
         by_family = differences.reshape(configurations, templates * size // 4, 4).sum(axis=-1)
-        tests = exact_tests.bets(by_template, size, size)
+        tests = exact_tests.betting_tests(by_template, size, size)
         certified = 2 * min(exact_tests.somewhere(p, "betting", 12) for p in (tests.plus, tests.minus))
         every = np.vstack(
             [np.eye(configurations, dtype=np.int64), np.ones((1, configurations), dtype=np.int64)]
@@ -245,7 +245,7 @@ def test_a_scope_of_the_most_extreme_configurations(members: int) -> None:
         extreme = np.argsort((outcomes[0] - outcomes[1]).sum(axis=1), kind="stable")[:members]
         chosen = tuple(found.configurations[each] for each in sorted(extreme.tolist()))
         regions = [Region("b", found.configurations, FULL), Region("b", chosen, CHOSEN)]
-        row = weigh(regions, {"b": found}, ALPHA, 0, True, 199).pairs["b", chosen, "a", "b"]
+        row = claim_evidence(regions, {"b": found}, ALPHA, 0, True, 199).pairs["b", chosen, "a", "b"]
         certified += row.certified.claim is not None
         flipped += row.supported.claim is not None
     at_most_alpha(f"the {members} most extreme of 48: a claim certified", certified, runs)
@@ -253,13 +253,13 @@ def test_a_scope_of_the_most_extreme_configurations(members: int) -> None:
 
 
 def test_a_study_of_equal_models() -> None:
-    """Through all of `weigh`: six models, so 15 pairs, two scopes, every family of claims and every name."""
+    """Six models, so 15 pairs, two scopes, all families of claims and all names, through `claim_evidence`."""
     runs, random, world = 200, np.random.default_rng(4), World(np.full((6, 12), 0.6))
     names = tuple(f"c{n}" for n in range(12))
     regions = [Region("b", names, FULL), Region("b", names[:6], "other scopes")]
     wrong = dict.fromkeys(("certified", "supported", "certified name", "supported name", "ordering"), 0)
     for _ in range(runs):
-        found = weigh(regions, {"b": study(world.outcomes(120, random))}, ALPHA, 0, True, 599)
+        found = claim_evidence(regions, {"b": study(world.outcomes(120, random))}, ALPHA, 0, True, 599)
         full = [row for row in found.pairs.values() if row.family == FULL]
         for strength in ("certified", "supported"):
             rows = [getattr(row, strength) for row in full]
@@ -286,7 +286,7 @@ def test_a_ranking_follows_the_direction_of_the_score(
     for null, gap in (("equal", 0.0), ("b scores higher", 0.15)):
         world = World(np.array([[0.6] * 12, [0.6 + gap] * 12]))
         for _ in range(runs):
-            found = weigh(
+            found = claim_evidence(
                 [full],
                 {"b": study(world.outcomes(200, random))},
                 ALPHA,

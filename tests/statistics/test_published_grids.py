@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.reports.findings.paired import report
+from gridc.reports.findings.paired import paired_row
 from gridc.statistics.envelope import (
     PairCounts,
     concordance,
@@ -378,7 +378,7 @@ def test_appendix_o() -> None:
         for model, benchmark, template, scoring, nf4, bf16 in GRIDS["precision"]
         for side, value in (("nf4", nf4), ("bf16", bf16))
     ]
-    found = report(pair_levels(cells, "precision", "nf4", "bf16"), "nf4", "bf16")
+    found = paired_row(pair_levels(cells, "precision", "nf4", "bf16"), "nf4", "bf16")
     summary, expected = found.overall, TABLES["appO_top5"]["summary"]
     assert summary is not None
     assert (summary.cells, summary.over_5, summary.over_10) == (

@@ -11,7 +11,14 @@ from scipy.stats import multinomial
 
 from benchmarks.gate import gridc, nel, shares, units
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.paired_runs import PairedUnits, change_limits, p_not_worse, p_worse, sight, units_needed
+from gridc.statistics.paired_runs import (
+    PairedUnits,
+    change_limits,
+    detectable,
+    p_not_worse,
+    p_worse,
+    units_needed,
+)
 
 ALPHA, MARGIN = 0.05, 0.03
 Rule = Callable[[int, int, int], bool]
@@ -98,7 +105,7 @@ def drawn(
     [(np.ones(60, np.int64), 0.05), (np.ones(500, np.int64), 0.03), (np.full(60, 4), 0.05)],
 )
 def test_a_planted_loss_is_found_as_often_as_was_promised(sizes: Whole, margin: float) -> None:
-    promised = sight(sizes.tolist(), margin, ALPHA, ALPHA / 2, 0.1, 0.1)
+    promised = detectable(sizes.tolist(), margin, ALPHA, ALPHA / 2, 0.1, 0.1)
     assert promised.loss is not None and promised.margin is not None
     random, studies = np.random.default_rng(31), 400
     losing = drawn(random, sizes, promised.loss, 0.1, 0.1, studies)
@@ -121,7 +128,7 @@ def test_as_many_units_as_are_said_to_be_needed_do_show_the_margin() -> None:
 def test_nothing_is_needed_of_what_no_number_shows() -> None:
     assert units_needed([1] * 10, 0.0, ALPHA, 0.1, 0.1) is None
     assert units_needed([], 0.05, ALPHA, 0.1, 0.1) is None
-    assert sight([5], 0.05, ALPHA, ALPHA, 0.1, 0.1).loss is None
+    assert detectable([5], 0.05, ALPHA, ALPHA, 0.1, 0.1).loss is None
 
 
 def test_no_flip_in_15_is_not_no_change() -> None:

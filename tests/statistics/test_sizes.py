@@ -229,7 +229,7 @@ def test_margins_where_nearly_all_units_are_alike(units: int, size: int) -> None
         table = CaseTable(rows, sums, np.ones(units, dtype=np.int64))
         found["non-inferiority"].append(margins.above(table, 1, 0, -margin) <= ALPHA)
         found["equivalence"].append(margins.within(table, 1, 0, margin) <= ALPHA)
-        worse = margins.beyond(table, 1, 0, margin + 1e-9)
+        worse = margins.outside(table, 1, 0, margin + 1e-9)
         found["as large as the margin"].append(worse <= ALPHA)
         if run < 300:
             drawn = resampled_rates(arm_sums(*flat(sums), 2, size), 999, run)
@@ -275,7 +275,7 @@ def test_differences_margins_ratios_and_numbers_needed(units: int, slack: float)
         table = CaseTable(sums.rows.astype(float), sums.sums, sums.cases)
         found["equivalence at the margin"].append(margins.within(table, 1, 0, 0.1) <= ALPHA)
         found["non-inferiority at the margin"].append(margins.above(table, 1, 0, -0.1) <= ALPHA)
-        found["outside the margin"].append(margins.beyond(table, 1, 0, 0.1) <= ALPHA)
+        found["outside the margin"].append(margins.outside(table, 1, 0, 0.1) <= ALPHA)
         with np.errstate(divide="ignore"):
             logs = np.log(rates[:, 1]) - np.log(rates[:, 0])
         ratio = percentile_interval(logs, units, 0.95) if np.isfinite(logs).all() else None

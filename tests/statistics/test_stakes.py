@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridc.statistics.exact_tests import bets
+from gridc.statistics.exact_tests import betting_tests
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "certificates.md"
 
@@ -42,4 +42,4 @@ def test_the_document_states_the_stakes(sizes: list[int]) -> None:
     sums = np.array([[random.integers(-(size // 2), size + 1) for size in sizes] for _ in range(3)])
     items = sum(sizes) / len(sizes)
     expected = [float(1 / wealth(row.tolist(), max(sizes), items)) for row in sums]
-    assert bets(sums, max(sizes), items).plus == pytest.approx(expected, rel=1e-9)
+    assert betting_tests(sums, max(sizes), items).plus == pytest.approx(expected, rel=1e-9)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from gridc.reports.findings.certification import FULL, Region, weigh
+from gridc.reports.findings.certification import FULL, Region, claim_evidence
 from gridc.reports.findings.curves import curve_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
@@ -294,7 +294,7 @@ def certificate(strength: str, claim: str) -> Game:
             np.repeat(np.arange(len(sizes)), sizes), repeats, right.sum(axis=0), right[0],
             np.ones((2, 4), dtype=np.bool_), np.ones((4, right.shape[-1]), dtype=np.bool_),
         )  # fmt: skip
-        weighed = weigh([region], {"b": found}, ALPHA, int(random.integers(1 << 30)), True, 199)
+        weighed = claim_evidence([region], {"b": found}, ALPHA, int(random.integers(1 << 30)), True, 199)
         row = getattr(weighed.pairs["b", names, "a", "b"], strength)
         if claim == "names":
             higher = {*names[:ahead], *(f"{axis}={axes[at][axis]}" for at in range(ahead) for axis in "xy")}

@@ -13,7 +13,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.certification import weigh
+from gridc.reports.findings.certification import claim_evidence
 from gridc.reports.findings.hypotheses import regions_of
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
@@ -190,7 +190,7 @@ class Bench:
             models = [model.id for model in self.spec.model]
             outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"].units, models)}
             scores = cell_scores(self.plan, samples.stored)
-        weighed = weigh([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
+        weighed = claim_evidence([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
         return MeasuredStudy(self.spec, samples, scores, {}, weighed, True)
 
 

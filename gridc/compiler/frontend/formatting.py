@@ -1,4 +1,4 @@
-"""A spec as one way of writing it: what it says, its comments and the author's line breaks stay.
+"""A spec in one format: its content, its comments and the author's line breaks stay.
 
 A space on both sides of `=`, none inside the brackets of arrays and headers; lines of an open bracket are two
 spaces further in; a blank line before each table that is no part of another, and never two; arrays that do

@@ -1,4 +1,4 @@
-"""Plug-ins: loaders, engines, scaffolds, measurands and functions that score, which other installed packages
+"""Plug-ins: loaders, engines, scaffolds, measurands and scoring functions, which other installed packages
 offer.
 
 A package offers them as entry points; a spec names one as `plugin:NAME`. Nothing is imported until a spec

@@ -129,7 +129,7 @@ def _misfits(
         help = f'family = "{hypothesis.id}", if its verdicts are of that family; or another id'
         message = f"`{hypothesis.id}` makes a family of its verdicts, and there is one of that name"
         yield source.diagnose("GC201", (*here, "id"), message, help)
-    for dimension, (problem, help) in kind_of(hypothesis).undivided(hypothesis).items():
+    for dimension, (problem, help) in kind_of(hypothesis).why_no_each(hypothesis).items():
         if dimension in over:
             yield source.diagnose("GC105", (*here, "each"), problem, help)
 

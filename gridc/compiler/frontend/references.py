@@ -1,4 +1,4 @@
-"""Whether everything that a spec names is where it says, and every template is one."""
+"""Whether everything that a spec names exists where it says, and every template is valid."""
 
 import ast
 import re
@@ -45,7 +45,7 @@ from gridc.schema.spec import Spec
 @dataclass(frozen=True, slots=True)
 class References:
     """What a spec names: the text of each template by its reference, by the id of a benchmark or model why
-    its files are not here, and the files with functions that score, by name."""
+    its files are not here, and the files with scoring functions, by name."""
 
     prompts: Mapping[str, str]
     absent: Mapping[str, str]
@@ -155,7 +155,7 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
 def _functions_there(
     spec: Spec, source: Source, places: ReferenceFolders, scorers: dict[str, ScorerFile]
 ) -> Iterator[Diagnostic]:
-    """Each function that scores is in its file, which is read and added to `scorers`. Nothing of it runs."""
+    """Each scoring function is in its file, which is read and added to `scorers`. Nothing of it runs."""
     for table in effect_tables(spec):
         scorer, path = getattr(table.table, "scorer", None), (*table.path, "scorer", "function")
         if scorer is None or scorer.file is None:

@@ -14,7 +14,7 @@ from gridc.schema.inference import Analysis, Choice, Falsification
 from gridc.schema.spec import Spec
 
 
-def unsaid(spec: Spec) -> Iterator[str]:
+def unstated(spec: Spec) -> Iterator[str]:
     """What only the author can say and the spec does not, for who validates or stamps."""
     if not spec.study.not_varied:
         yield (
@@ -55,7 +55,7 @@ def uncomputed(spec: Spec) -> tuple[UncomputedRow, ...]:
 def _stated(spec: Spec) -> Iterator[UncomputedRow]:
     yield from _open_choices(spec)
     for test in spec.falsification:
-        why = undecidable(spec, test)
+        why = why_undecidable(spec, test)
         if why is not None:
             yield UncomputedRow(table="falsification", id=test.id, what=f"{test.test} ({why})")
     for key, what in _analysis(spec.analysis, any(comparisons(spec, curve) for curve in spec.curve)):
@@ -78,16 +78,16 @@ def _open_choices(spec: Spec) -> Iterator[UncomputedRow]:
             yield UncomputedRow(table="curve", id=curve.id, what=what)
 
 
-def decided(test: Falsification) -> str:
+def criteria_words(test: Falsification) -> str:
     """When a test passes and fails, in the words of the spec."""
     stated = {"passes": test.passes, "in part": test.partial, "fails": test.fails}
     return "; ".join(f"{result}: {words}" for result, words in stated.items() if words)
 
 
-def undecidable(spec: Spec, test: Falsification) -> str | None:
+def why_undecidable(spec: Spec, test: Falsification) -> str | None:
     """Why no number of the report decides a falsification test; None where one does."""
     if test.criterion is None:
-        return f"for people to do; {decided(test)}"
+        return f"for people to do; {criteria_words(test)}"
     if test.criterion.fork is not None:
         fork = next(declared for declared in spec.fork if declared.id == test.criterion.fork)
         if fork.binds != "analysis.outcome" or test.criterion.level not in ("itt", "pp"):

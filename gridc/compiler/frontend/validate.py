@@ -1,4 +1,4 @@
-"""Source -> Spec: what JSON Schema and typed model say. Every finding of a stage is reported."""
+"""Source -> Spec: checks by JSON Schema and the typed models. Every finding of a stage is reported."""
 
 import json
 import re

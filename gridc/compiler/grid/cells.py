@@ -80,7 +80,10 @@ def enumerate_grid(spec: Spec) -> Iterator[Cell]:
 def exclude(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
     """Drop the cells that an exclusion covers."""
     for cell in cells:
-        if grid.excluded_by(spec, grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)) is None:
+        if (
+            grid.excluded_by(spec, grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model))
+            is None
+        ):
             yield cell
 
 
@@ -91,7 +94,7 @@ def mark_shared(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
         yield from cells
         return
     for cell in cells:
-        places = [grid.where(cell.levels, cell.tier, cell.benchmark, model.id) for model in spec.model]
+        places = [grid.grid_place(cell.levels, cell.tier, cell.benchmark, model.id) for model in spec.model]
         lost = any(exclusion.when.matches(where) for exclusion in one_by_one for where in places)
         yield replace(cell, shared=not lost)
 
@@ -99,7 +102,7 @@ def mark_shared(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
 def mark_slices(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
     """The named sub-envelopes that hold the cell's configuration."""
     for cell in cells:
-        where = grid.where(cell.levels, cell.tier, cell.benchmark)
+        where = grid.grid_place(cell.levels, cell.tier, cell.benchmark)
         yield replace(cell, slices=tuple(part.id for part in spec.slice if part.where.matches(where)))
 
 
@@ -193,7 +196,7 @@ def survey(spec: Spec) -> Survey:
             kept = 0
             principal: list[str] = []
             for model in models:
-                where = grid.where(configuration.levels, configuration.tier, benchmark.id, model)
+                where = grid.grid_place(configuration.levels, configuration.tier, benchmark.id, model)
                 hits = [
                     number for number, exclusion in enumerate(spec.exclude) if exclusion.when.matches(where)
                 ]
@@ -212,7 +215,7 @@ def survey(spec: Spec) -> Survey:
             if not kept:
                 continue
             primary += len(principal)
-            where = grid.where(configuration.levels, configuration.tier, benchmark.id)
+            where = grid.grid_place(configuration.levels, configuration.tier, benchmark.id)
             for number, stated in enumerate(spec.hypothesis if principal else ()):
                 for levels, about in _about(stated.where, compared[number], where, principal):
                     hypothesis[number].setdefault(on, Counter())[levels] += about

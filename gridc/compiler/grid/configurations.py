@@ -109,10 +109,10 @@ def _last_tier(spec: Spec, chosen: Iterable[Level]) -> str:
 
 def place(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = None) -> dict[str, str]:
     """What a selector is matched against. Without a model it is a configuration of a benchmark."""
-    return where(levels, tier(spec, levels), benchmark, model)
+    return grid_place(levels, tier(spec, levels), benchmark, model)
 
 
-def where(levels: LevelByAxis, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
+def grid_place(levels: LevelByAxis, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
     """A place of the grid whose tier is known."""
     ids = {**levels, "benchmark": benchmark, "tier": tier}
     return ids if model is None else {**ids, "model": model}

@@ -41,7 +41,7 @@ def claims_in(hypotheses: Sequence[AnyHypothesis], correction: str = "holm") -> 
     return sum(len(claim.sides) if correction == "bh" else claim.at_once for claim in claims)
 
 
-def sharing(spec: Spec, hypothesis: AnyHypothesis) -> list[AnyHypothesis]:
+def sharing_level(spec: Spec, hypothesis: AnyHypothesis) -> list[AnyHypothesis]:
     """Those that share its level although they declare no family: of some kinds all such, else itself."""
     if hypothesis.family is not None or not kind_of(hypothesis).shares_level:
         return [hypothesis]
@@ -56,4 +56,4 @@ def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
         members = [member for member in spec.hypothesis if member.family == family.id]
         alone = family.correction == "none"
         return family.alpha / claims_in([hypothesis] if alone else members, family.correction)
-    return (spec.analysis.alpha or ALPHA) / claims_in(sharing(spec, hypothesis))
+    return (spec.analysis.alpha or ALPHA) / claims_in(sharing_level(spec, hypothesis))

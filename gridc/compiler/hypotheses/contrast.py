@@ -9,7 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, PlannedTest, Problem, Reference, comparable_levels
-from gridc.compiler.hypotheses.tested import LevelComparison, TestedKind, more, outcome_reference, run_levels
+from gridc.compiler.hypotheses.tested import (
+    LevelComparison,
+    TestedKind,
+    outcome_reference,
+    run_levels,
+    what_to_draw,
+)
 from gridc.diagnostics.errors import KeyPath
 from gridc.schema.inference import MODELS, ContrastHypothesis, Margin, between
 from gridc.schema.spec import Spec
@@ -32,7 +38,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
 
     @staticmethod
     @abstractmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """p of what is predicted, and of what refutes it; the margin is a proportion."""
 
     @property
@@ -79,7 +85,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
             help = "the level that nothing was lost under, beside `reference` and `level`"
             yield Misfit("GC105", "control", f"`{name}` has `{hypothesis.control}` twice", help)
 
-    def undivided(self, hypothesis: ContrastHypothesis) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: ContrastHypothesis) -> Mapping[str, Problem]:
         if hypothesis.axis != MODELS:
             return {}
         problem = f"`{hypothesis.id}` compares models, and has no verdict for each of them"
@@ -88,7 +94,9 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
     def models(self, hypothesis: ContrastHypothesis) -> Sequence[str] | None:
         return hypothesis.every_level if hypothesis.axis == MODELS else None
 
-    def among(self, hypothesis: ContrastHypothesis, models: Collection[str]) -> ContrastHypothesis | None:
+    def restricted_to(
+        self, hypothesis: ContrastHypothesis, models: Collection[str]
+    ) -> ContrastHypothesis | None:
         compared = self.models(hypothesis) or ()
         return hypothesis if all(model in models for model in compared) else None
 
@@ -113,7 +121,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
     def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
         margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
         sided = self.takes_side and hypothesis.side != "two-sided"
-        rule = Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+        rule = Rule(self.p_values, hypothesis.side, level, margin, sided, self.first)
         stated = hypothesis.margin
         if stated is None:
             return rule
@@ -123,7 +131,7 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
         rule = self.rule(hypothesis, level)
         return DecidingTest(self.claim, hypothesis.side, level, rule.margin, largest=rule.largest)
 
-    def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         if hypothesis.margin is not None:
             return "no difference is as large as the margin: make it smaller"
         what = "give it a margin below which a difference counts as none: margin = { pp = "
@@ -132,14 +140,14 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
         for pp in MARGINS:
             if self.would_reach(hypothesis, design, verdict, margin=Margin(pp=pp)):
                 return f"{what}{pp} }} is about the least that these items show"
-        return f"{more(design)}, and {what}2 }}"
+        return f"{what_to_draw(design)}, and {what}2 }}"
 
     def at_margin_words(self, hypothesis: ContrastHypothesis, design: PlannedTest, sides: str) -> str:
         """The test of units at the margin, or at both of them."""
         levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
         answers = () if design.empty else self.at_margin_layout(hypothesis, design).by_unit.sum(axis=1)
         test = margins.method_of(answers, design.binary)
-        return f"{test}, at {sides} the margin{levels}{assumed(hypothesis)}"
+        return f"{test}, at {sides} the margin{levels}{assumption_words(hypothesis)}"
 
     def at_margin_layout(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> Layout:
         layout = self.layout(hypothesis, design)
@@ -152,10 +160,10 @@ class ContrastKind(TestedKind[ContrastHypothesis]):
         return replace(layout, strata=tuple(strata))
 
     def way_out(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
-        ways = self.unshown(hypothesis, design) if verdict == "supported" else None
+        ways = self.what_would_show_margin(hypothesis, design) if verdict == "supported" else None
         return ways or super().way_out(hypothesis, design, verdict)
 
-    def unshown(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str | None:
+    def what_would_show_margin(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str | None:
         if hypothesis.margin is None or self.finds_effects or design.empty:
             return None
         return ", or ".join(self._ways(hypothesis, hypothesis.margin, design)) or None
@@ -225,7 +233,7 @@ def _least(holds: Callable[[int], bool], low: int, most: int) -> int | None:
     return high
 
 
-def assumed(hypothesis: ContrastHypothesis) -> str:
+def assumption_words(hypothesis: ContrastHypothesis) -> str:
     """What a test at the margin takes for granted, and whom it is about."""
     margin, words = hypothesis.margin, ""
     if margin is not None and margin.largest_change is not None:
@@ -238,7 +246,7 @@ def assumed(hypothesis: ContrastHypothesis) -> str:
 def within_words(hypothesis: ContrastHypothesis) -> str:
     """A claim that the levels do not differ, by no more than the margin where there is one."""
     within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between {between(hypothesis.axis)}{assumed(hypothesis)}"
+    return f"{within} between {between(hypothesis.axis)}{assumption_words(hypothesis)}"
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:
@@ -255,7 +263,7 @@ def no_effect_to_find(hypothesis: ContrastHypothesis) -> Problem:
     return Problem(f"`{hypothesis.id}` is a test of {hypothesis.kind} and has no effect to find", help)
 
 
-def within(hypothesis: ContrastHypothesis) -> str:
+def margin_words(hypothesis: ContrastHypothesis) -> str:
     """What a design is to show."""
     assert hypothesis.margin is not None
     return f"{hypothesis.kind} within {hypothesis.margin.pp:g} pp"

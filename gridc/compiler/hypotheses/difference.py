@@ -1,4 +1,4 @@
-"""The outcome moves, the predicted way where a side is predicted."""
+"""The outcome changes, in the predicted direction if one is stated."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ class Difference(ContrastKind):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the test finds a difference on the predicted side. Refuted: it finds one on the other
         side, or a test at the margin shows that there is none as large."""
         if side == "two-sided":
@@ -50,10 +50,10 @@ class Difference(ContrastKind):
         best = f", for the best of {several} levels" if several > 1 else ""
         return by_estimator(f"one-sided test{best}", design.spec)
 
-    def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         """A difference either way is refuted by none that is large enough to matter, and one with a side by
         the other side."""
-        other = super().unreachable(hypothesis, design, verdict)
+        other = super().unreachable_help(hypothesis, design, verdict)
         sideless = hypothesis.margin is None and hypothesis.side == "two-sided"
         if not sideless or not self.would_reach(hypothesis, design, verdict, side="greater"):
             return other

@@ -1,11 +1,11 @@
-"""The outcome moves by less than the margin."""
+"""The outcome changes by less than the margin."""
 
 from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
+    margin_words,
     no_effect_to_find,
-    within,
     within_words,
     without_margin,
 )
@@ -26,10 +26,10 @@ class Equivalence(ContrastKind):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies within the margin (two one-sided tests). Refuted: outside."""
         assert margin is not None
-        return evidence.every(margins.within, margin), evidence.some(margins.beyond, margin)
+        return evidence.every(margins.within, margin), evidence.some(margins.outside, margin)
 
     def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         yield from without_margin(hypothesis)
@@ -41,11 +41,11 @@ class Equivalence(ContrastKind):
     def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         return self.at_margin_words(hypothesis, design, "both sides of")
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         return None if effect is None else no_effect_to_find(hypothesis)
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
-        return within(hypothesis)
+        return margin_words(hypothesis)
 
     def claimed(self, hypothesis: ContrastHypothesis) -> str:
         return within_words(hypothesis)

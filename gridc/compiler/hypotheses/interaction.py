@@ -26,7 +26,7 @@ from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 
-def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the joint test finds it. Nothing refutes it: no difference is too small to be one."""
     return evidence.p, 1.0
 
@@ -49,7 +49,7 @@ class Interaction(TestedKind[InteractionHypothesis]):
             problem = f"`{hypothesis.id}` says that `{hypothesis.axis}` interacts with itself"
             yield Misfit("GC105", "by", problem, "`by` is `model`, `benchmark` or another axis")
 
-    def undivided(self, hypothesis: InteractionHypothesis) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: InteractionHypothesis) -> Mapping[str, Problem]:
         by = hypothesis.by
         problem = f"an interaction with `{by}` has no verdict for each {by}"
         return {by: Problem(problem, "leave `each` out, or choose another `by`")}
@@ -81,7 +81,7 @@ class Interaction(TestedKind[InteractionHypothesis]):
         )
 
     def rule(self, hypothesis: InteractionHypothesis, level: float) -> Rule:
-        return Rule(weigh, "two-sided", level, None, sided=False, first=self.first)
+        return Rule(p_values, "two-sided", level, None, sided=False, first=self.first)
 
     def test(self, hypothesis: InteractionHypothesis, level: float) -> DecidingTest:
         return DecidingTest("crossed", "two-sided", level)
@@ -89,7 +89,9 @@ class Interaction(TestedKind[InteractionHypothesis]):
     def test_words(self, hypothesis: InteractionHypothesis, design: PlannedTest) -> str:
         return by_estimator("joint test of the interactions", design.spec)
 
-    def unreachable(self, hypothesis: InteractionHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(
+        self, hypothesis: InteractionHypothesis, design: PlannedTest, verdict: Verdict
+    ) -> str:
         by = hypothesis.by
         parts = (
             f'each = "{by}"'

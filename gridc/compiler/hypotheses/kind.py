@@ -218,7 +218,7 @@ class HypothesisKind(Protocol[H]):
         """Keys that contradict each other although each is of its type."""
 
     @abstractmethod
-    def undivided(self, hypothesis: H) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: H) -> Mapping[str, Problem]:
         """Why it has no verdict `each` of a dimension, for those of which it has none."""
 
     @property
@@ -239,7 +239,7 @@ class HypothesisKind(Protocol[H]):
         """The models that it is about, of which `where` says nothing then; None where `where` says it."""
 
     @abstractmethod
-    def among(self, hypothesis: H, models: Collection[str]) -> H | None:
+    def restricted_to(self, hypothesis: H, models: Collection[str]) -> H | None:
         """What it says of these models alone; None where that is nothing."""
 
     @abstractmethod
@@ -289,22 +289,22 @@ class HypothesisKind(Protocol[H]):
         """Whether `[analysis] estimator` names the test that decides it."""
 
     @abstractmethod
-    def untested(self, hypothesis: H, spec: Spec) -> Collection[Verdict]:
+    def unreachable_verdicts(self, hypothesis: H, spec: Spec) -> Collection[Verdict]:
         """The verdicts that nothing can reach: no test is of the outcome, or no estimator is named."""
 
     @abstractmethod
-    def undecidable(self, hypothesis: H, spec: Spec) -> str | None:
+    def why_no_test(self, hypothesis: H, spec: Spec) -> str | None:
         """Why no test decides it; None where one does."""
 
     @abstractmethod
-    def possible(self, hypothesis: H, design: PlannedTest) -> Mapping[Verdict, str]:
+    def possible_outcomes(self, hypothesis: H, design: PlannedTest) -> Mapping[Verdict, str]:
         """An outcome, in words, for each verdict that some outcome of its benchmarks reaches."""
 
     @abstractmethod
     def way_out(self, hypothesis: H, design: PlannedTest, verdict: Verdict) -> str:
         """What makes a verdict possible that no outcome reaches."""
 
-    def unshown(self, hypothesis: H, design: PlannedTest) -> str | None:
+    def what_would_show_margin(self, hypothesis: H, design: PlannedTest) -> str | None:
         """What would let its margin be shown where nothing changes; None where it is, or there is none."""
         return None
 
@@ -328,7 +328,7 @@ class HypothesisKind(Protocol[H]):
         """Whether its power is that of showing a margin where there is no difference."""
 
     @abstractmethod
-    def unplannable(self, hypothesis: H, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: H, effect: float | None) -> Problem | None:
         """Why no design can be looked for, where an effect is stated in percentage points or is not."""
 
     @abstractmethod

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
     ContrastKind,
-    assumed,
+    assumption_words,
+    margin_words,
     no_effect_to_find,
-    within,
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem, benchmarks_of
@@ -27,7 +27,7 @@ class Noninferiority(ContrastKind):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies above minus the margin, where greater is better. Refuted: below."""
         assert margin is not None
         if side == "greater":
@@ -50,17 +50,19 @@ class Noninferiority(ContrastKind):
     def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         return self.at_margin_words(hypothesis, design, "one side of")
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         return None if effect is None else no_effect_to_find(hypothesis)
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
-        return within(hypothesis)
+        return margin_words(hypothesis)
 
     def claimed(self, hypothesis: ContrastHypothesis) -> str:
         """With its side, whichever score is the better one."""
         by = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
         way = "fall" if hypothesis.side == "greater" else "rise"
-        return f", that it does not {way}{by} between {between(hypothesis.axis)}{assumed(hypothesis)}"
+        return (
+            f", that it does not {way}{by} between {between(hypothesis.axis)}{assumption_words(hypothesis)}"
+        )
 
 
 KIND = Noninferiority()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within, within_words
+from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, margin_words, within_words
 from gridc.compiler.hypotheses.kind import BOTH, Claims, PlannedTest, Problem
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
@@ -20,7 +20,7 @@ class NullControl(ContrastKind):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+    def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Refuted: the test finds a difference. Supported: it lies within the margin."""
         return 1.0 if margin is None else evidence.every(margins.within, margin), evidence.p
 
@@ -30,14 +30,14 @@ class NullControl(ContrastKind):
     def test_words(self, hypothesis: ContrastHypothesis, design: PlannedTest) -> str:
         return by_estimator(joint_words(hypothesis), design.spec)
 
-    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
         if hypothesis.margin is not None:
             return None
         help = "margin = { pp = 2 } in the spec: below it a difference counts as none"
         return Problem(f"`{hypothesis.id}` does not say how large a difference is to be found", help)
 
     def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
-        return within(hypothesis)
+        return margin_words(hypothesis)
 
     def power_at(
         self, hypothesis: ContrastHypothesis, design: PlannedTest, effect: float, assumed: Assumptions

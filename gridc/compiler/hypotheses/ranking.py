@@ -52,7 +52,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
     def misfits(self, hypothesis: RankingHypothesis, spec: Spec) -> Iterator[Misfit]:
         yield from ()
 
-    def undivided(self, hypothesis: RankingHypothesis) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: RankingHypothesis) -> Mapping[str, Problem]:
         return {"model": Problem("an order of models has no verdict for each model", 'each = "benchmark"')}
 
     def rate(self, hypothesis: RankingHypothesis) -> RateName:
@@ -64,7 +64,9 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
     def models(self, hypothesis: RankingHypothesis) -> Sequence[str]:
         return hypothesis.order
 
-    def among(self, hypothesis: RankingHypothesis, models: Collection[str]) -> RankingHypothesis | None:
+    def restricted_to(
+        self, hypothesis: RankingHypothesis, models: Collection[str]
+    ) -> RankingHypothesis | None:
         order = tuple(model for model in hypothesis.order if model in models)
         return None if len(order) < 2 else hypothesis.model_copy(update={"order": order})
 
@@ -98,15 +100,15 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
     def needs_estimator(self, hypothesis: RankingHypothesis) -> bool:
         return False
 
-    def untested(self, hypothesis: RankingHypothesis, spec: Spec) -> Collection[Verdict]:
+    def unreachable_verdicts(self, hypothesis: RankingHypothesis, spec: Spec) -> Collection[Verdict]:
         return ()
 
-    def undecidable(self, hypothesis: RankingHypothesis, spec: Spec) -> str | None:
+    def why_no_test(self, hypothesis: RankingHypothesis, spec: Spec) -> str | None:
         if spec.analysis.evidence == "descriptive":
             return "the scores on the items that are asked decide"
         return "nothing is tested of distances from a target" if _untested(hypothesis, spec) else None
 
-    def possible(self, hypothesis: RankingHypothesis, design: PlannedTest) -> Mapping[Verdict, str]:
+    def possible_outcomes(self, hypothesis: RankingHypothesis, design: PlannedTest) -> Mapping[Verdict, str]:
         """It is supported where it holds on every benchmark, and refuted by one."""
         if not design.parts:
             return orders(hypothesis, design, None if design.parts is None else ())
@@ -168,7 +170,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
         )
         return max(chance, 0.0)
 
-    def unplannable(self, hypothesis: RankingHypothesis, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: RankingHypothesis, effect: float | None) -> Problem | None:
         return unstated_effect(hypothesis, None, effect)
 
     def target(self, hypothesis: RankingHypothesis, effect: float) -> str:

@@ -1,4 +1,4 @@
-"""Kinds that a test of the levels of an axis decides.
+"""Kinds of hypothesis that are decided by a test of the levels of an axis.
 
 A plan asks the functions that a report decides by (`statistics.verdicts`) what some outcome would be, and
 both ask `untested` which verdicts nothing reaches, so that both say the same.
@@ -95,7 +95,7 @@ class TestedKind(HypothesisKind[T]):
         """What the test compares, where these levels are run."""
 
     @abstractmethod
-    def unreachable(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         """The way out where no outcome of any number of items reaches a verdict."""
 
     @property
@@ -117,7 +117,7 @@ class TestedKind(HypothesisKind[T]):
     pooled = True
     shares_level = False
 
-    def undivided(self, hypothesis: T) -> Mapping[str, Problem]:
+    def why_no_each(self, hypothesis: T) -> Mapping[str, Problem]:
         return {}
 
     def rate(self, hypothesis: T) -> RateName:
@@ -129,7 +129,7 @@ class TestedKind(HypothesisKind[T]):
     def models(self, hypothesis: T) -> Sequence[str] | None:
         return None
 
-    def among(self, hypothesis: T, models: Collection[str]) -> T | None:
+    def restricted_to(self, hypothesis: T, models: Collection[str]) -> T | None:
         return hypothesis
 
     def benchmarks(self, hypothesis: T) -> int:
@@ -144,7 +144,7 @@ class TestedKind(HypothesisKind[T]):
     def verdict(self, support: float, refute: float, alpha: float) -> Verdict:
         return verdict(support, refute, alpha, self.first)
 
-    def unplannable(self, hypothesis: T, effect: float | None) -> Problem | None:
+    def why_no_design(self, hypothesis: T, effect: float | None) -> Problem | None:
         return unstated_effect(hypothesis, self.margin(hypothesis), effect)
 
     def target(self, hypothesis: T, effect: float) -> str:
@@ -153,21 +153,21 @@ class TestedKind(HypothesisKind[T]):
     def needs_estimator(self, hypothesis: T) -> bool:
         return not self.at_margin and rate_kind(hypothesis.outcome).mean
 
-    def untested(self, hypothesis: T, spec: Spec) -> Collection[Verdict]:
+    def unreachable_verdicts(self, hypothesis: T, spec: Spec) -> Collection[Verdict]:
         if not rate_kind(hypothesis.outcome).mean:
             return BOTH_VERDICTS
         if spec.analysis.estimator in MODELS or not self.needs_estimator(hypothesis):
             return ()
         return BOTH_VERDICTS if self.margin(hypothesis) is None else (self.first,)
 
-    def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
+    def why_no_test(self, hypothesis: T, spec: Spec) -> str | None:
         if not rate_kind(hypothesis.outcome).mean:
             return f"{hypothesis.outcome} is not a mean over items"
         return DECIDES_NOTHING.get(spec.analysis.estimator) if self.needs_estimator(hypothesis) else None
 
     def power(self, hypothesis: T, design: PlannedTest) -> DesignPower:
         level = design.level
-        if why := self.undecidable(hypothesis, design.spec):
+        if why := self.why_no_test(hypothesis, design.spec):
             return DesignPower(f"none, since {why}", level)
         test, words = self._test(hypothesis, design), self.test_words(hypothesis, design)
         if design.empty:
@@ -235,7 +235,7 @@ class TestedKind(HypothesisKind[T]):
         by: int | Literal["stratum"] = "stratum" if compared.by == "benchmark" else compared.by
         return Layout(tuple(strata), len(compared.levels), by, compared.doses)
 
-    def possible(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, str]:
+    def possible_outcomes(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, str]:
         if not any(part.units for part in design.known.values()):
             return {}
         reached, sided = self.reached(hypothesis, design), self.rule(hypothesis, design.level).sided
@@ -246,9 +246,9 @@ class TestedKind(HypothesisKind[T]):
 
     def way_out(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         if verdict not in self.reached(hypothesis, replace(design, parts=None)):
-            return self.unreachable(hypothesis, design, verdict)
+            return self.unreachable_help(hypothesis, design, verdict)
         wider = self.margin(hypothesis) is not None and verdict == "supported"
-        return f"{more(design)}{' or widen the margin' if wider else ''}"
+        return f"{what_to_draw(design)}{' or widen the margin' if wider else ''}"
 
     def reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
         """An outcome for each verdict that some outcome reaches."""
@@ -306,7 +306,7 @@ def _witnesses(
     return witnesses(rule, planned, design, coefficients_of(test, layout, design))
 
 
-def more(design: PlannedTest) -> str:
+def what_to_draw(design: PlannedTest) -> str:
     """What to draw, where there is too little: items of units that are there already add next to nothing."""
     if all(size == 1 for part in design.known.values() for size in part.sizes):
         return "draw more items"

@@ -1,4 +1,4 @@
-"""The outcome moves one way along ordered levels."""
+"""The outcome changes in one direction along ordered levels."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -29,7 +29,7 @@ from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 SIDES: Mapping[str, Alternative] = {"increasing": "greater", "decreasing": "less"}
 
 
-def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the slope over the doses goes the predicted way. Refuted: it goes the other way."""
     ((up, down),) = evidence.sides
     return (up, down) if side == "greater" else (down, up)
@@ -78,7 +78,7 @@ class Trend(TestedKind[TrendHypothesis]):
         return LevelComparison(hypothesis.order, doses=tuple(doses_of(spec, hypothesis).values()))
 
     def rule(self, hypothesis: TrendHypothesis, level: float) -> Rule:
-        return Rule(weigh, SIDES[hypothesis.direction], level, None, sided=True, first=self.first)
+        return Rule(p_values, SIDES[hypothesis.direction], level, None, sided=True, first=self.first)
 
     def test(self, hypothesis: TrendHypothesis, level: float) -> DecidingTest:
         return DecidingTest("effect", SIDES[hypothesis.direction], level)
@@ -86,7 +86,7 @@ class Trend(TestedKind[TrendHypothesis]):
     def test_words(self, hypothesis: TrendHypothesis, design: PlannedTest) -> str:
         return by_estimator("one-sided test of the slope", design.spec)
 
-    def unreachable(self, hypothesis: TrendHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+    def unreachable_help(self, hypothesis: TrendHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         return "predict the differences that make it up"
 
 

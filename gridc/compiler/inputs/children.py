@@ -1,6 +1,6 @@
-"""What runs in child processes, and imports little: functions that score, and a counter of tokens.
+"""What runs in child processes, and imports little: scoring functions, and a counter of tokens.
 
-The child of a function that scores gets the text of the function's file, an item and a response as JSON, and
+The child of a scoring function gets the text of the function's file, an item and a response as JSON, and
 returns what the function returns. It reaches nothing of gridc's own except by importing it.
 """
 

@@ -1,4 +1,5 @@
-"""What is asked, as digests that one question has wherever it is asked: in any package, in any framing.
+"""Digests of what is asked: a question has the same digest wherever it is asked, in any package and any
+framing.
 
 A question is its text (with the context it is about), its choices in any order, and the texts that answer it.
 Each is taken as Unicode NFC with plain line ends, without white space around it, and nothing else is made
@@ -49,7 +50,7 @@ class Question(NamedTuple):
 
     def digests(self) -> QuestionDigests:
         text = text_digest(self.text) if self.text else None
-        return QuestionDigests(text, _together(self.choices), _together(self.target))
+        return QuestionDigests(text, _joint_digest(self.choices), _joint_digest(self.target))
 
 
 def question(texts: Iterable[str], choices: Iterable[str] = (), target: Iterable[str] = ()) -> Question:
@@ -59,7 +60,7 @@ def question(texts: Iterable[str], choices: Iterable[str] = (), target: Iterable
     )
 
 
-def _together(texts: Iterable[str]) -> bytes | None:
+def _joint_digest(texts: Iterable[str]) -> bytes | None:
     several = sorted({_normalised(text) for text in texts})
     return text_digest("\0".join(several)) if any(several) else None
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import cells
-from gridc.compiler.grid.configurations import judge_tables, stated_at, states_scores, where
+from gridc.compiler.grid.configurations import grid_place, judge_tables, stated_at, states_scores
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
@@ -64,7 +64,7 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         if scores is None or named is not None or (cell.benchmark, scores) in seen:
             continue
         seen.add((cell.benchmark, scores))
-        path = stated_at(spec, "scores", where(cell.levels, cell.tier, cell.benchmark, cell.model))
+        path = stated_at(spec, "scores", grid_place(cell.levels, cell.tier, cell.benchmark, cell.model))
         yield from _unscored(source, path or ("harness",), scores, [cell.benchmark], items)
     for number, outcome in enumerate(spec.outcomes):
         here = [name for name in outcome.benchmarks if name in items]
@@ -151,7 +151,7 @@ def groups_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         seen.add((cell.benchmark, level, str(subset)))
         problem = _misgrouped(items[cell.benchmark], level, items[cell.benchmark].asked(subset=subset))
         if problem is not None:
-            place = where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            place = grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
             path = stated_at(spec, "all_of", place) or ("harness",)
             yield source.diagnose(
                 "GC357", path, f"on `{cell.benchmark}`, {problem[0]}", problem[1], at_key=True

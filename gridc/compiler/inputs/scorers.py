@@ -1,5 +1,5 @@
-"""Functions that score: files beside the spec and plug-ins, called in a child process, with the time
-and memory that each call may take.
+"""Scoring functions: files beside the spec and plug-ins, called in a child process, with limits on the time
+and memory of each call.
 
 A file of a spec may be a stranger's program. It runs only where the person consented to its digest, and the
 limits of the child are against mistakes: they are no sandbox (docs/threat-model.md).
@@ -105,12 +105,12 @@ def require_consent(file: ScorerFile | None) -> None:
     """Raise `UsageError` (GC643) where a file may not run."""
     if file is not None:
         help = f"if you have read it and mean it: GRIDC_ALLOW={file.pair} in the environment"
-        raise UsageError([Diagnostic("GC643", f"nobody has consented: {file}", help=help)])
+        raise UsageError([Diagnostic("GC643", f"nobody has consented to run {file}", help=help)])
 
 
 @contextmanager
-def functions_scoring() -> Iterator[None]:
-    """Where a function that scores fails, raise `UnavailableError` (GC668): an error is never a score."""
+def scorer_errors_coded() -> Iterator[None]:
+    """Where a scoring function fails, raise `UnavailableError` (GC668): an error is never a score."""
     try:
         yield
     except ScorerError as error:

@@ -1,4 +1,4 @@
-"""Free text against an item's right answers: what of a response is its answer, and whether it is right.
+"""Free text against an item's right answers: which part of a response is its answer, and whether it is right.
 
 The right answers are the item's `references`; of an item with options they are the texts of the right ones.
 Pure, so that the run, `verify`, the oracles and the check before a stamp read alike.

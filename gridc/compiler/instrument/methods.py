@@ -1,4 +1,4 @@
-"""One row for each scoring method: what its answers say, and which keys of a call it does not leave open."""
+"""One row for each scoring method: what its answers are, and which keys of a call it fixes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

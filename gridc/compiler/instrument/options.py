@@ -1,4 +1,4 @@
-"""Options: the order in which they stand, how they are marked, and what a ranking of them compares.
+"""Options: their order, how they are marked, and what a ranking of them compares.
 
 Options are marked as `A.`, `(b)`, `1)`, `iv.` or `-`. Letters, numbers and Roman numerals can be given as the
 answer. Bullets label nothing, so that an answer can only name an option's text.

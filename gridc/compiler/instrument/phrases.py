@@ -1,4 +1,4 @@
-"""What responses say: where they mention an option, and the phrases before and behind it.
+"""What responses say: where they mention an option, and the phrases before and after it.
 
 The phrases say that an option is the answer, that it is not, or neither; what is made of them is `extract`'s.
 Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of

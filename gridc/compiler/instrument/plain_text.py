@@ -1,4 +1,5 @@
-"""Fold a response into plain characters, place by place, so that one set of patterns reads them all.
+"""Map a response to plain characters, position by position, so that one set of patterns can read every
+response.
 
 Every character stays where it is (what is folded away becomes a space), so a span in the folded text is
 the same span in the response.

@@ -1,11 +1,12 @@
-"""Points: what a reading, a function that scores, and the replicates of an item earn. Pure.
+"""Points: what an answer earns once it is read or scored, and what the replicates of an item earn together.
+Pure.
 
 A reading is an option of the item, one of the behaviours, or one of a judge's labels; its labels are the
 option's text and the roles that the item gives it, or its name. The first rule is that every reading earns
 exactly one score: a reading with no label that the scores name, or with two whose scores differ, is an error
 before any call (GC334).
 
-A function that scores runs elsewhere (`inputs.scorers`) and is handed in: here is what it is given, and what
+A scoring function runs elsewhere (`inputs.scorers`) and is handed in: here is what it is given, and what
 is made of what it returns.
 
 The scores of an item's replicates become one score of the item: a whole number of a common unit, so that sums
@@ -62,7 +63,7 @@ def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None 
     return next(value for value in earned.values() if value is not None)
 
 
-def best(scores: Scores, item: Item) -> frozenset[int]:
+def best_options(scores: Scores, item: Item) -> frozenset[int]:
     """The options that earn most; empty where all earn the same. Raises `Unscored`."""
     earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
@@ -85,7 +86,7 @@ SINGLE = "score"
 
 @dataclass(frozen=True, slots=True)
 class ScorerFile:
-    """A file with functions that score."""
+    """A file with scoring functions."""
 
     name: str
     text: str
@@ -110,7 +111,7 @@ class ScorerFile:
 
 
 class ScorerError(Exception):
-    """A function that scores fails on an item, or gives what is no score. `item` is empty where it fails
+    """A scoring function fails on an item, or gives what is no score. `item` is empty where it fails
     before it has one; `way_out` says what would be right."""
 
     def __init__(
@@ -121,7 +122,7 @@ class ScorerError(Exception):
         super().__init__(f"`{scorer.function}` {problem}{about}")
 
 
-def nobody(scorer: Scorer, item: Item, response: str, replies: Replies) -> Any:
+def call_no_scorer(scorer: Scorer, item: Item, response: str, replies: Replies) -> Any:
     """No function can be called here."""
     raise ScorerError(scorer, item.id, "cannot be called here")
 

@@ -51,7 +51,7 @@ def reader(name: ReaderName, version: int, form: AnswerForm) -> Callable[[Respon
 
 @reader("last_answer", 3, AnswerForm(understands=True))
 def last_answer(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
-    """The last valid answer marker, and what `extract` does where there is none."""
+    """The answer after the last valid marker; without a marker, the rules of `extract`."""
     return extract(response, options, labels=labels)
 
 

@@ -1,4 +1,4 @@
-"""From the answers of a sample's calls to its outcome. Pure, so scoring again never repeats a call.
+"""A sample's outcome, from the answers to its calls. Pure, so scoring again never repeats a call.
 
 The run, `gridc verify`, the oracles and every later re-scoring use these same functions.
 """
@@ -16,7 +16,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.options import candidates
-from gridc.compiler.instrument.points import Replies, ScorerCall, nobody, points, reading, score_of
+from gridc.compiler.instrument.points import Replies, ScorerCall, call_no_scorer, points, reading, score_of
 from gridc.compiler.instrument.readers import READERS, RESPONSES, ResponseReader, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 
@@ -71,7 +71,7 @@ def score(
     item: Item,
     answers: Answers,
     ruling: Ruling | None = None,
-    scorers: ScorerCall = nobody,
+    scorers: ScorerCall = call_no_scorer,
 ) -> Outcome:
     """The outcome of a sample from the stored answers of its calls, in the order of the calls; where judges
     label responses from what they came to, and where a function scores by `scorers`, which calls it. Raises

@@ -1,4 +1,5 @@
-"""The version of each part of gridc's own instrument, by `KIND:NAME`: what a stamp holds of gridc itself.
+"""The version of each part of gridc's own instrument, by `KIND:NAME`: the part of a stamp that covers gridc
+itself.
 
 A stamp covers the words of a study; what becomes of them is decided by code: how a scaffold asks, how an
 answer is read and scored, what a sanitiser takes out. Each such part has a version, beside its code. Whoever

@@ -1,4 +1,5 @@
-"""How strongly a file is tied to a time or a person: the evidence beside it, how it is made and checked.
+"""How strongly a file is tied to a time or a person: the evidence beside it, and how that is made and
+checked.
 
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed

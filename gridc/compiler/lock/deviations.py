@@ -68,7 +68,7 @@ def behaviour_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -
     return [(f"behaviour[{part}]", old, new) for part, old, new in sides if old != new]
 
 
-def brief(value: Any, length: int = 60) -> str:
+def shortened_json(value: Any, length: int = 60) -> str:
     """A value as it is told in a message; what is absent is told as such."""
     if value is ABSENT:
         return "absent"
@@ -378,7 +378,7 @@ def _unpinned(manifest: Any) -> bool:
 
 
 def _departed(departure: Departure, path: Path) -> Diagnostic:
-    before, now = brief(departure.registered), brief(departure.implemented)
+    before, now = shortened_json(departure.registered), shortened_json(departure.implemented)
     if departure.path.startswith("inputs."):
         text = departure.detail or str(departure.implemented)
         return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {text}", str(path))
@@ -450,7 +450,7 @@ def _stale(
     for key in ("registered", "implemented"):
         stated, actual = getattr(change, key), getattr(departure, key)
         if stated != (None if actual is ABSENT else actual):
-            message = f"`{key}` says {brief(stated)}, the difference is {brief(actual)}"
+            message = f"`{key}` says {shortened_json(stated)}, the difference is {shortened_json(actual)}"
             help = "`gridc deviations --write` fills it in"
             yield source.diagnose("GC408", (*where, key), message, help)
 

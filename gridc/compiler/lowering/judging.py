@@ -1,4 +1,4 @@
-"""From responses to the calls of judges: who is asked about which, as far as the replies there carry.
+"""From responses to the calls of judges: who is asked about which, as far as the replies so far allow.
 
 Judging is run again on the stored replies, as scaffolds are: that is how a run resumes, how a store is
 verified, and how the calls of a re-ask become known. Everyone is asked about all responses at once; what

@@ -190,9 +190,9 @@ def _named(spec: Spec, request: DesignRequest) -> dict[str, AnyHypothesis]:
             raise _refusal("GC324", f"no hypothesis is called `{name}`", stated)
     for name in request.decide:
         hypothesis, kind = known[name], kind_of(known[name])
-        if why := kind.undecidable(hypothesis, spec):
+        if why := kind.why_no_test(hypothesis, spec):
             raise _refusal("GC324", f"`{name}` has no power to plan: {why}", "decide the others")
-        if unplannable := kind.unplannable(hypothesis, request.effects.get(name)):
+        if unplannable := kind.why_no_design(hypothesis, request.effects.get(name)):
             raise _refusal("GC324", unplannable.problem, unplannable.help)
     return {name: known[name] for name in request.decide}
 

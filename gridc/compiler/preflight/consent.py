@@ -1,7 +1,7 @@
-"""What would leave the machine, to whom and under which name; and the person's consent to it.
+"""What would be sent from this machine, to whom and under which name; and the user's consent to it.
 
 A spec may be a stranger's. It names a server and the environment variable whose value goes there as a key, so
-it could send any secret anywhere; and it may name a file of its own with functions that score. `leaving` says
+it could send any secret anywhere; and it may name a file of its own with scoring functions. `leaving` says
 what a study would send, and looks at nothing but its spec. Consent is the person's: to one server (by scheme,
 host and port) and one variable, or to the digest of one file, given on the terminal and then kept in their
 own configuration folder, or for one command with `--allow`, or in GRIDC_ALLOW. It is never read from a study.
@@ -91,7 +91,7 @@ Consents = Mapping[str, str]
 NONE_GIVEN: Consents = {}
 
 
-def leaving(spec: Spec) -> tuple[OutgoingData, ...]:
+def outgoing_data(spec: Spec) -> tuple[OutgoingData, ...]:
     """What a run of a study would send, by host and variable; of a model whose provider is not known here
     nothing can be said, and nothing is sent (`require_known`)."""
     by_pair: dict[str, OutgoingData] = {}
@@ -110,7 +110,7 @@ def sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]
     hub = [model.id for _, model in grid.asked_models(spec) if model.source.startswith("hf:")]
     hub += [benchmark.id for benchmark in spec.benchmark if benchmark.source.startswith("hf:")]
     lines = [f"runs: {visible(str(file))}" for file in scorers]
-    lines += [f"leaves: {item}" for item in leaving(spec)]
+    lines += [f"leaves: {item}" for item in outgoing_data(spec)]
     lines += [
         visible(f"not known: where `{model.source}` is reached, so that {model.id} cannot be asked (GC354)")
         for _, model in _asked(spec)
@@ -196,7 +196,7 @@ def require_keys(spec: Spec, source: Source) -> None:
         raise UnavailableError(missing)
 
 
-def given(wanted: Iterable[Consentable], study: Path, allow: Iterable[str] = ()) -> dict[str, str]:
+def consents_given(wanted: Iterable[Consentable], study: Path, allow: Iterable[str] = ()) -> dict[str, str]:
     """How consent was given to each pair that has it. `study` is the study's folder, in which no consent is
     looked for. Raises `UsageError` for what is no pair (GC000) or a file that cannot be read (GC644)."""
     stated = dict.fromkeys(map(_pair, allow), "--allow")
@@ -214,7 +214,7 @@ def obtain(wanted: Iterable[Consentable], study: Path, allow: Iterable[str], ask
     Raises `UsageError` (GC643) with what was not allowed.
     """
     wanted = tuple(wanted)
-    consents = given(wanted, study, allow)
+    consents = consents_given(wanted, study, allow)
     refused = []
     for item in wanted:
         if not item.needs_consent or item.pair in consents:
@@ -227,7 +227,7 @@ def obtain(wanted: Iterable[Consentable], study: Path, allow: Iterable[str], ask
         options = " ".join(f"--allow {item.pair}" for item in refused)
         help = f"if you mean it: {options} (or {VARIABLE}={','.join(item.pair for item in refused)})"
         raise UsageError(
-            [Diagnostic("GC643", f"nobody has consented: {item}", help=help) for item in refused]
+            [Diagnostic("GC643", f"nobody has consented to {item}", help=help) for item in refused]
         )
     return consents
 

@@ -1,4 +1,4 @@
-"""Whether a prediction can be tested at all by the study that makes it.
+"""Whether the study that makes a prediction can test it at all.
 
 For each hypothesis: the outcome that would support it, the one that would refute it and the one that would
 leave it open, each with as few changes as it takes; and the power of the test that decides it. Its kind says
@@ -86,7 +86,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
     shown, spec = prospects(plan), plan.study.spec
     hypotheses = []
     for prospect, hypothesis in zip(shown, spec.hypothesis, strict=True):
-        untested = kind_of(hypothesis).untested(hypothesis, spec)
+        untested = kind_of(hypothesis).unreachable_verdicts(hypothesis, spec)
         outcomes = {verdict: words for verdict, words in prospect.outcomes.items() if verdict not in untested}
         hypotheses.append(asdict(prospect) | {"outcomes": outcomes})
     return {
@@ -137,9 +137,9 @@ def _untested(spec: Spec) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for hypothesis in spec.hypothesis:
         kind = kind_of(hypothesis)
-        if untested := kind.untested(hypothesis, spec):
+        if untested := kind.unreachable_verdicts(hypothesis, spec):
             verbs = " or ".join(verb for _, verdict, verb in UNREACHED if verdict in untested)
-            reasons.setdefault((verbs, kind.undecidable(hypothesis, spec) or ""), []).append(hypothesis.id)
+            reasons.setdefault((verbs, kind.why_no_test(hypothesis, spec) or ""), []).append(hypothesis.id)
     for (verbs, why), names in reasons.items():
         yield f"no test can {verbs} {', '.join(names)}: {why}"
 
@@ -187,9 +187,9 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, compared: ComparedLevels) -
         kind.contrasts(hypothesis),
         kind.margin(hypothesis),
         next(iter(kind.axes(hypothesis)), None),
-        kind.possible(hypothesis, design),
+        kind.possible_outcomes(hypothesis, design),
         kind.power(hypothesis, design),
-        kind.unshown(hypothesis, design),
+        kind.what_would_show_margin(hypothesis, design),
     )
 
 

@@ -70,7 +70,7 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
             except NoCandidates as error:
                 wrong.append(error)
         if wrong:
-            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
             path = grid.stated_at(study.spec, "candidates", where) or grid.stated_at(
                 study.spec, "method", where
             )
@@ -93,7 +93,7 @@ def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
         seen.add(ways)
         items = study.items[cell.benchmark].asked(None, setting.items)
         alone = any(not item.references for item in items)
-        where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+        where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
         if alone and cell.model in served and not setting.premise:
             path = grid.stated_at(study.spec, "method", where) or ()
             message = (
@@ -129,7 +129,7 @@ def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
             except Unmatchable as error:
                 wrong.append(error)
         if wrong:
-            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
             path = grid.stated_at(study.spec, "match", where) or ()
             message = (
                 f"{len(wrong):,} of the {len(items):,} items of `{cell.benchmark}` cannot be matched as "
@@ -513,7 +513,7 @@ def _content(item: Item) -> tuple[str, frozenset[str]]:
 
 
 def _hazard_at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
-    where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+    where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
     path = grid.stated_at(spec, key, where)
     return Hazard(code, problem, where, cell.key, help_line, path)
 

@@ -1,4 +1,4 @@
-"""Hazards that only a trial shows: synthetic responders answer every item of every distinct cell.
+"""Hazards that only show when synthetic responders answer every item of every distinct cell.
 
 Functions that score are tried too: on answers that the function itself says are perfect or worst, and on
 responses of which the spec says what they give.
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.inputs.scorers import functions_scoring
+from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import SINGLE, Replies, best, points, reading
+from gridc.compiler.instrument.points import SINGLE, Replies, best_options, points, reading
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
@@ -37,7 +37,7 @@ def try_scorer(plan: Plan, cell: Cell) -> Iterator[ScorerProblem]:
     """Every trial of a function on the items of a cell. Raises `UnavailableError` (GC668) where it fails, and
     `UsageError` (GC643) where it may not run here."""
     trial = _ScorerTrial(plan, cell)
-    with functions_scoring():
+    with scorer_errors_coded():
         yield from trial.responders()
         yield from trial.blank()
         yield from trial.examples()
@@ -235,7 +235,7 @@ def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSamp
     """The sample with the option right that earns most by the spec's own scores: what a responder says must
     be read as what it says, whatever it earns. Where options earn alike there is nothing to tell apart."""
     item = sample.item
-    if scores is None or not item.options or not (tops := best(scores, item)):
+    if scores is None or not item.options or not (tops := best_options(scores, item)):
         return sample
     return replace(sample, item=replace(item, gold=min(tops)))
 

@@ -1,4 +1,4 @@
-"""What a provider would do with a parameter that it does not take: found before anything is stamped or paid.
+"""Parameters that a provider does not take: found before anything is stamped or paid for.
 
 litellm knows for each model which parameters its provider takes, and says so without a call. One that would
 be dropped makes another study than the one that was stamped, so it is an error: leave it out of the study, or

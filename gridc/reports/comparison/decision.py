@@ -32,7 +32,14 @@ from gridc.schema.comparison import (
 )
 from gridc.statistics.arrays import Floats
 from gridc.statistics.exact_tests import holm, mcnemar_two_sided
-from gridc.statistics.paired_runs import PairedUnits, change_limits, p_not_worse, p_worse, sight, units_needed
+from gridc.statistics.paired_runs import (
+    PairedUnits,
+    change_limits,
+    detectable,
+    p_not_worse,
+    p_worse,
+    units_needed,
+)
 from gridc.statistics.reproducibility import decimals, digits
 
 EXIT_CODES: Mapping[str, Mapping[ReleaseVerdict, int]] = {
@@ -141,7 +148,7 @@ class TestedGate:
     unshown: str | None = None
 
 
-def unshown(most: float, a: StateCounts, b: StateCounts) -> str | None:
+def why_not_passing(most: float, a: StateCounts, b: StateCounts) -> str | None:
     """Why nothing passes where more than `most` of the answers say nothing: a low score and a wide margin
     would let pass what nobody could read, and a candidate that is hardly there. What a baseline lacks hides
     no loss."""
@@ -375,13 +382,13 @@ def tests(units: PairedUnits, margin: float) -> tuple[float, float]:
     return digits(p_worse(units, margin / 100)), digits(p_not_worse(units, margin / 100))
 
 
-def seen(
+def what_is_detectable(
     units: PairedUnits, margin: float | None, alpha: float, each: float, changing: float, undecided: bool
 ) -> ReleaseSight:
     """What so many units can show, in points; and where nothing was decided how many would."""
     sizes = units.items.tolist()
     share = None if margin is None else margin / 100
-    shown = sight(sizes, share, alpha, each, changing, TOGETHER, units.binary)
+    shown = detectable(sizes, share, alpha, each, changing, TOGETHER, units.binary)
     needed = (
         units_needed(sizes, share, alpha, changing, TOGETHER, units.binary) if undecided and share else None
     )

@@ -10,7 +10,13 @@ from gridc.diagnostics.errors import DECEIVING, Diagnostic
 from gridc.numbers import counted
 from gridc.reports.comparison import decision, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
-from gridc.reports.comparison.pairing import PairedBenchmark, asked, instrument, paired, shown_names
+from gridc.reports.comparison.pairing import (
+    PairedBenchmark,
+    asked_configurations,
+    instrument,
+    paired,
+    shown_names,
+)
 from gridc.reports.comparison.run import READING, ComparedRun
 from gridc.reports.rendering import render
 from gridc.schema.comparison import (
@@ -140,7 +146,7 @@ class _GatedBenchmark:
             renumbered=pair.renumbered,
             configurations=len(pair.configurations),
             configurations_only_a=self._only_a,
-            configurations_only_b=len(asked(pair.second)) - len(pair.configurations),
+            configurations_only_b=len(asked_configurations(pair.second)) - len(pair.configurations),
             worse_in=worse,
             better_in=better,
             states_a=states_a,
@@ -177,11 +183,13 @@ class _GatedBenchmark:
     @property
     def _only_a(self) -> int:
         """How many configurations of a baseline the candidate lacks."""
-        return max(len(asked(first)) for first in self._pair.firsts) - len(self._pair.configurations)
+        return max(len(asked_configurations(first)) for first in self._pair.firsts) - len(
+            self._pair.configurations
+        )
 
     @property
     def _unshown(self) -> str | None:
-        why = decision.unshown(self._policy.unreadable, *self._states)
+        why = decision.why_not_passing(self._policy.unreadable, *self._states)
         if why is not None:
             return why
         if self._only_a and not self._pair.second.planned and not self._policy.common_only:
@@ -193,7 +201,9 @@ class _GatedBenchmark:
             return None
         margin, policy = self.weighed.gate.margin, self._policy
         undecided = regressed == "cannot tell"
-        return decision.seen(self._units, margin, policy.alpha, each, policy.changing, undecided)
+        return decision.what_is_detectable(
+            self._units, margin, policy.alpha, each, policy.changing, undecided
+        )
 
     def _flips(
         self, lost: list[int], won: list[int], firsts: Sequence[ComparedRun], second: ComparedRun

@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
-from gridc.compiler.lock.deviations import ABSENT, brief, differences
+from gridc.compiler.lock.deviations import ABSENT, differences, shortened_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.outcomes import CellOutcomes
 from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItems
@@ -245,8 +245,8 @@ def _configurations(
     firsts: tuple[RunBenchmark, ...], second: RunBenchmark
 ) -> tuple[PairedConfiguration, ...]:
     """Matched by level, whatever the order of axes; two single ones are the same measurement."""
-    by_levels = [{levels_of(name): name for name in asked(one)} for one in firsts]
-    names = asked(second)
+    by_levels = [{levels_of(name): name for name in asked_configurations(one)} for one in firsts]
+    names = asked_configurations(second)
     if len(names) == 1 and all(len(one) == 1 for one in by_levels):
         return (PairedConfiguration(tuple(next(iter(one.values())) for one in by_levels), names[0]),)
     return tuple(
@@ -256,7 +256,7 @@ def _configurations(
     )
 
 
-def asked(run: RunBenchmark) -> list[str]:
+def asked_configurations(run: RunBenchmark) -> list[str]:
     """The configurations that some item was asked in."""
     return list(run.cells)
 
@@ -267,7 +267,7 @@ def shown_names(pair: PairedBenchmark) -> dict[str, str]:
     differs it tells nothing, and is left out."""
     levels: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for run in (*pair.firsts, pair.second):
-        for configuration in asked(run):
+        for configuration in asked_configurations(run):
             for part, value in _parts(run, configuration):
                 axis, _, label = part.partition("=")
                 levels[axis][value] = label
@@ -281,7 +281,7 @@ def shown_names(pair: PairedBenchmark) -> dict[str, str]:
 
     return {
         configuration: ",".join(filter(None, (shown(*one) for one in _parts(pair.second, configuration))))
-        for configuration in asked(pair.second)
+        for configuration in asked_configurations(pair.second)
     }
 
 
@@ -460,6 +460,6 @@ def _shown(value: object) -> str | None:
     if value is ABSENT:
         return None
     try:
-        return brief(value, SHOWN)
+        return shortened_json(value, SHOWN)
     except TypeError:
         return json.dumps(str(value))[:SHOWN]

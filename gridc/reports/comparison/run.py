@@ -21,7 +21,7 @@ from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_diges
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
-from gridc.reports.recorded.cells import recorded, settings_of
+from gridc.reports.recorded.cells import recorded_benchmarks, settings_of
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -164,7 +164,7 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
             help = "`gridc run` of this version on the same spec fills it in"
             message = "the store does not say which items are independent"
             raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
-        started = store.recorded(RunStarted, chosen)
+        started = store.bodies_of(RunStarted, chosen)
         return ComparedRun(
             name,
             f"gridc {started[-1].gridc if started else __version__}",
@@ -273,7 +273,7 @@ def _stored_facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[
     for part, version in content.get("behaviour", {}).items():
         facts["code", f"behaviour[{part}]"] = version
     facts["seed", "sampling.seed"] = content["spec"].get("sampling", {}).get("seed")
-    for loaded in store.recorded(ModelLoaded, stamp):
+    for loaded in store.bodies_of(ModelLoaded, stamp):
         for key, value in loaded.ran.items():
             if key in OF_MODEL or key in OF_MACHINE:
                 continue
@@ -347,7 +347,9 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
         groups[gathered.run.model, gathered.run.benchmark].append(gathered)
     runs = [gathered.run for gathered in logs.runs]
     warnings = [
-        warning for benchmark in recorded(logs, selection.reading, ()) for warning in benchmark.warnings
+        warning
+        for benchmark in recorded_benchmarks(logs, selection.reading, ())
+        for warning in benchmark.warnings
     ]
     return ComparedRun(
         name,

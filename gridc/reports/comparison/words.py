@@ -1,4 +1,4 @@
-"""How a comparison is said: one wording for the terminal, for Markdown, and for what programs show."""
+"""A comparison in words: the same for the terminal, for Markdown, and for programs."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ METHOD = (
 )
 
 
-def method(comparison: RunComparison) -> list[str]:
+def method_words(comparison: RunComparison) -> list[str]:
     """How it is decided."""
     return [sentence.format(alpha=comparison.alpha) for sentence in METHOD]
 

@@ -56,7 +56,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 @ESTIMATES.add("audits", 110)
 def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
+    """How people's labels compare with those that count: agreement and leniency, by sheet and benchmark."""
     for audit in findings[AUDITS]:
         agreement, lenient = audit.agreement, audit.leniency
         shared: dict[str, Any] = {
@@ -88,7 +88,7 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 @ESTIMATES.add("judging", 60)
 def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """The agreement of judges two by two, and of the second judge with what counts."""
+    """The agreement of each pair of judges, and of the second judge with the labels that count."""
     agreements = (
         (*agreement, judging.rows) for judging in findings[JUDGING] for agreement in judging.agreements
     )

@@ -113,7 +113,7 @@ def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
 @ESTIMATES.add("changes", 20)
 def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The difference of every measured configuration from the reference, by every reading, with the number
-    needed; and the scores of readable answers alone."""
+    needed; and the scores over readable answers only."""
     for benchmark in findings.benchmarks:
         cells = {(cell.cell.model, cell.cell.configuration): cell for cell in benchmark.cells}
         assumed = interval_assumption(benchmark.intervals.unit)
@@ -139,7 +139,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
             name, n = f"change/{score.cell.key}", score.scored + reference.scored
             yield _change_row(name, about, change.itt, assumed, change.rows, n)
-            yield needed_row(name, f"from the {about}", change.itt.needed(), change.rows, n)
+            yield needed_row(name, f"from the {about}", change.itt.number_needed(), change.rows, n)
             if change.pp is not None:
                 text = f"{about}, unreadable answers left out"
                 yield _change_row(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
@@ -395,7 +395,7 @@ class _HypothesisRows:
 
 @ESTIMATES.add("text_likelihoods", 90)
 def text_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """Of every model and configuration, and of every pair of models."""
+    """Bits per byte for every model and configuration, and their differences for every pair of models."""
     for found in findings[TEXT_LIKELIHOODS]:
         where = f"on {found.benchmark} under {found.configuration}"
         for model in found.models:
@@ -412,7 +412,7 @@ def text_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 @ESTIMATES.add("answers", 40)
 def answer_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """Every number about answers of two levels."""
+    """Every number about answers that change between two levels."""
     for shift in findings[ANSWER_SHIFTS]:
         name = f"hypothesis/{shift.hypothesis}/{shift.level}"
         where = f"{shift.level} against {shift.reference}, {shift.hypothesis}"

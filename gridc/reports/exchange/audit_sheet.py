@@ -35,11 +35,11 @@ def as_csv(sheet: Sheet) -> str:
     writer.writerow(COLUMNS)
     for row in sheet.rows:
         texts = (row.uuid, row.question, row.response, _BETWEEN.join(row.labels), "")
-        writer.writerow([harmless(text) for text in texts])
+        writer.writerow([escape_formulas(text) for text in texts])
     return "\ufeff" + file.getvalue()
 
 
-def harmless(text: str) -> str:
+def escape_formulas(text: str) -> str:
     """A text that no spreadsheet takes for a formula, and that shows what it holds."""
     return _FORMULA.sub("'", DECEIVING.sub("\ufffd", text))
 
@@ -47,7 +47,8 @@ def harmless(text: str) -> str:
 def as_page(sheet: Sheet) -> str:
     """The sheet as one page that works from disk, offline."""
     rows = [
-        row._asdict() | {"labels": list(row.labels), "cells": [harmless(label) for label in row.labels]}
+        row._asdict()
+        | {"labels": list(row.labels), "cells": [escape_formulas(label) for label in row.labels]}
         for row in sheet.rows
     ]
     style = render("audit/sheet.css")
@@ -143,7 +144,7 @@ def _problems(path: str, filled: Sequence[FilledRow], sheet: Sheet) -> Iterator[
             continue
         if labelled.uuid in lines:
             message = f"`{labelled.uuid}` stands here and on line {lines[labelled.uuid]}"
-            yield Diagnostic("GC665", message, path, place, "leave the one row whose label counts")
+            yield Diagnostic("GC665", message, path, place, "keep only the row whose label counts")
             continue
         lines[labelled.uuid] = labelled.line
         row = rows[labelled.uuid]
@@ -173,7 +174,7 @@ _CELL = 32_000
 
 def _known(label: str, row: AuditRow) -> str | None:
     """The label of the row that is meant, whatever its case; None where it is none of them."""
-    folded = {harmless(own_label).casefold(): own_label for own_label in row.labels}
+    folded = {escape_formulas(own_label).casefold(): own_label for own_label in row.labels}
     folded |= {own_label.casefold(): own_label for own_label in row.labels}
     return folded.get(" ".join(label.split()).casefold())
 

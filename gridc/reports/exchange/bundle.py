@@ -48,10 +48,8 @@ from gridc.reports.ties import FINISH, check_ties
 from gridc.reports.verification import (
     MOST_JSON,
     VerifiedStudy,
-    behaves,
     columns_of_calls,
     files_below,
-    guarded,
     looked_at,
     of_calls,
     of_clock,
@@ -66,7 +64,9 @@ from gridc.reports.verification import (
     of_witness,
     recorded_at_the_end,
     reports_checked,
+    same_behaviour,
     stamped_words,
+    unreadable_as_finding,
 )
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
@@ -87,7 +87,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         (draft / "results").mkdir()
         with Store.open(results / "store.sqlite") as store:
             store.require(Plan(study).study_digest)
-            environment = [load.as_json() for load in store.recorded(ModelLoaded)]
+            environment = [load.as_json() for load in store.bodies_of(ModelLoaded)]
             ended = max((event.at for event in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite", Plan(study).study_digest)
         files = {
@@ -145,25 +145,29 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             diagnostics += of_calls(store, plan.study_digest, records)
             whole = conclusion is not None and conclusion.tables is not None
             diagnostics += of_lock(lock, store, plan.study_digest, events, str(compiled.lock_path))
-            diagnostics += guarded(
+            diagnostics += unreadable_as_finding(
                 "the plan", of_plan(plan, store, conclusion, ("benchmark", "item", "cell"))
             )
-            diagnostics += guarded("the costs", of_costs(plan, lock, store))
-            diagnostics += guarded("the options", of_shown(plan, store.shown(plan.study_digest), whole))
+            diagnostics += unreadable_as_finding("the costs", of_costs(plan, lock, store))
+            diagnostics += unreadable_as_finding(
+                "the options", of_shown(plan, store.shown(plan.study_digest), whole)
+            )
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
                 diagnostics += of_no_conclusion(events, plan.study_digest)
             else:
                 ends = of_digests(store, conclusion, progress.complete, results, records)
-                diagnostics += guarded("the digests", ends)
+                diagnostics += unreadable_as_finding("the digests", ends)
             del records
-            diagnostics += guarded("the manifests", _derived(compiled, lock, store, events, folder))
+            diagnostics += unreadable_as_finding(
+                "the manifests", _derived(compiled, lock, store, events, folder)
+            )
             diagnostics += _named(conclusion, folder)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
             diagnostics += shown.findings
-            diagnostics += guarded("the samples", _sampled(plan, store))
+            diagnostics += unreadable_as_finding("the samples", _sampled(plan, store))
             diagnostics = [*sound(), *diagnostics]
             if not diagnostics:
                 reported = folder / "results"
@@ -179,9 +183,9 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
                     uncovered,
                     without_items=True,
                 )
-                diagnostics += guarded("the reports", reports)
+                diagnostics += unreadable_as_finding("the reports", reports)
                 diagnostics += _too_old(plan, store, folder) if diagnostics else ()
-                diagnostics += guarded("the race", of_witness(plan, store, reported, events))
+                diagnostics += unreadable_as_finding("the race", of_witness(plan, store, reported, events))
                 recorded = recorded_at_the_end(store, progress, conclusion)
                 clock = tuple(of_clock(store, events, plan.study_digest))
     except VerificationError:
@@ -203,7 +207,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             "the samples are those of the plan",
             recorded,
             *reports_checked(passed, uncovered),
-            behaves(lock, compiled.study.stamped()),
+            same_behaviour(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,
@@ -285,7 +289,7 @@ def _derived(
     compiled: Compiled, lock: Lock, store: Store, events: Sequence[Event], folder: Path
 ) -> Iterator[Diagnostic]:
     """The documents that follow from the others, made again for the version of gridc that they name."""
-    loaded = [load.as_json() for load in store.recorded(ModelLoaded)]
+    loaded = [load.as_json() for load in store.bodies_of(ModelLoaded)]
     environment = json.loads((folder / ENVIRONMENT).read_text("utf-8"))
     if environment != {"gridc": str(environment["gridc"]), "loaded": loaded}:
         yield Diagnostic("GC701", f"{ENVIRONMENT} is not what the events say was loaded", str(folder))

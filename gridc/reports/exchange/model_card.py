@@ -16,9 +16,9 @@ from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
-from gridc.reports.exchange.shown_card import OPEN, ReservedNames, characters, letters, says, shown
+from gridc.reports.exchange.shown_card import OPEN, ReservedNames, characters, letters, shown, words_around
 from gridc.reports.recorded import words as recorded_cards
-from gridc.reports.words import better
+from gridc.reports.words import better_score_words
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.recorded import LogCertificate
 
@@ -238,7 +238,9 @@ def _digests(deck: CardDeck) -> tuple[str, ...]:
 
 def _says(result: Any, name: str) -> bool:
     texts = list(_strings(result))
-    return says(list(characters(texts + [unquote(unquote(text)) for text in texts])), name) is not None
+    return (
+        words_around(list(characters(texts + [unquote(unquote(text)) for text in texts])), name) is not None
+    )
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -346,7 +348,7 @@ def _deck_of(deck: CardDeck, model: str) -> CardDeck:
 
 def _metric(deck: CardDeck, card: Card) -> tuple[str, str]:
     """Type and name: an accuracy only where right answers are counted and more of them is good."""
-    measured, direction = "share of gold answers", better(card.lower_is_better, card.target)
+    measured, direction = "share of gold answers", better_score_words(card.lower_is_better, card.target)
     if deck.scoring:
         measured = "score"
     kind = "score" if deck.scoring or direction else "accuracy"

@@ -1,4 +1,4 @@
-"""A table of printed figures, and which of them no whole counts give (`gridc audit grim`)."""
+"""A table of printed figures, and which of them no whole counts can give (`gridc audit grim`)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ def check_table(path: Path) -> PrintedTable:
         if isinstance(outcome, str)
     ]
     if wrong or not read:
-        raise FileError(wrong or [Diagnostic("GC667", "the table has no row", str(path), help=help)])
+        raise FileError(wrong or [Diagnostic("GC667", "the table has no rows", str(path), help=help)])
     printed = [row for row in read if isinstance(row, _PrintedRow)]
     rows = tuple(_checked(row) for row in printed)
     misfits = {

@@ -1,4 +1,4 @@
-"""A study as files that name its inputs by digest: what goes wherever its answers go without its items.
+"""A study as files that name its inputs by digest: they go with its answers wherever its items are left out.
 
 Items are listed without their texts. Options are known by number, as the store shows them. Tags are listed
 where the spec selects items by them, and a text of an option only where it is a label that an outcome of the

@@ -1,4 +1,4 @@
-"""What a reader of a model card sees of a GRID card, and what else in the file passes for one.
+"""What a reader of a model card sees of a GRID card, and what else in the file could be mistaken for one.
 
 The file is rendered as GitHub and the Hub do (CommonMark with tables and raw HTML), and read as a browser
 would (the tree of the HTML standard). The section must stand in it as it does alone, inside no other element:
@@ -93,7 +93,7 @@ def letters(character: str) -> str:
     )
 
 
-def says(parts: Sequence[CharacterOrMark], name: str) -> str | None:
+def words_around(parts: Sequence[CharacterOrMark], name: str) -> str | None:
     """The words around the first place at which a text says a name, or None. A plural `s` may follow it, no
     other letter unless the name ends with `OPEN`. `parts` are characters and marks."""
     wanted = "".join(map(letters, name))
@@ -493,7 +493,7 @@ def _maybe_absent(node: Any) -> bool:
 
 def _names_found(parts: Sequence[CharacterOrMark], names: Iterable[str]) -> Iterator[str]:
     for name in names:
-        words = says(parts, name)
+        words = words_around(parts, name)
         if words is not None:
             yield f"outside of its section it says `{words}`, as a card of this study would"
             return

@@ -80,13 +80,13 @@ _FORMULA = re.compile(f"{_AT_START.format('')}|{_AT_SIGN.format('')}")
 _QUOTED = re.compile(f"{_AT_START.format(chr(39))}|{_AT_SIGN.format(chr(39))}")
 
 
-def harmless(text: str) -> str:
+def escape_formulas(text: str) -> str:
     """The text as a cell of a CSV of which no spreadsheet runs a part."""
     return _FORMULA.sub("'", text)
 
 
 def original(cell: str) -> str:
-    """The text of a cell: `original(harmless(text)) == text`."""
+    """The text of a cell: `original(escape_formulas(text)) == text`."""
     return _QUOTED.sub("", cell)
 
 
@@ -160,7 +160,7 @@ def _cells(column: Any, kind: Any) -> Any:
         return column
     values = column.to_pylist()
     texts = (json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for value in values)
-    return pa.array([None if text is None else harmless(text) for text in texts], kind)
+    return pa.array([None if text is None else escape_formulas(text) for text in texts], kind)
 
 
 def _plain(schema: Any) -> Any:

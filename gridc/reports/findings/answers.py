@@ -47,7 +47,8 @@ class AnswerShift:
 
 
 def answer_shifts(record: RunRecord) -> tuple[AnswerShift, ...]:
-    """Of every level that a hypothesis compares with a reference; of an interim look none."""
+    """Answers that change under every level that a hypothesis compares with a reference; none while a run is
+    incomplete."""
     return tuple(_shifts(record)) if record.complete else ()
 
 
@@ -196,7 +197,8 @@ class TextLikelihood:
 
 
 def text_likelihoods(record: RunRecord) -> tuple[TextLikelihood, ...]:
-    """Of every configuration that weighs texts, on those that have a likelihood so far."""
+    """Bits per byte in every configuration that measures the likelihood of texts, over texts that have one so
+    far."""
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in record.samples.cells:
         if METHODS[cell.setting.method].weighs:

@@ -1,4 +1,4 @@
-"""The claims of a study, weighed: which reversals and orders its items show beyond themselves.
+"""The evidence for the claims of a study: which reversals and orders its items show beyond themselves.
 
 Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study: every
 pair x benchmark on the full envelope; every pair on every other scope that was named before the data; every
@@ -108,7 +108,7 @@ class PairEvidence:
         if self.outcomes.discordant_or_not:
             tests = exact_tests.mcnemar(self._of(designated=True))
         else:
-            tests = exact_tests.bets(self.differences, self.span, self.outcomes.items_per_unit)
+            tests = exact_tests.betting_tests(self.differences, self.span, self.outcomes.items_per_unit)
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
     @cached_property
@@ -307,7 +307,7 @@ class _Member(NamedTuple):
     identical: sign_flips.IdenticalModels
 
 
-def weigh(
+def claim_evidence(
     regions: Sequence[Region],
     outcomes: Mapping[str, Outcomes],
     alpha: float = ALPHA,

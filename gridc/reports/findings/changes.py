@@ -48,7 +48,7 @@ class ScoreDifference:
     difference: Fraction
     interval: Ends | None
 
-    def needed(self, rounding: Rounding = "ceil") -> NumberNeededRow:
+    def number_needed(self, rounding: Rounding = "ceil") -> NumberNeededRow:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
         interval = None if self.interval is None else Interval(*self.interval)
         return NumberNeededRow.of(number_needed(float(self.difference), interval, rounding))

@@ -155,7 +155,7 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
             (tuple(names[facet] for facet in convention), coefficient(variances, convention).coefficient)
             for convention in conventions
         ),
-        tuple((i, j, coefficient(variances, fixed, (i, j)).coefficient) for i, j in _future(facets)),
+        tuple((i, j, coefficient(variances, fixed, (i, j)).coefficient) for i, j in _planned_sizes(facets)),
         seen.rows,
     )
 
@@ -195,7 +195,7 @@ def _table(seen: Observations, models: Sequence[str], first: str, second: str) -
     return sums / counts
 
 
-def _future(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
+def _planned_sizes(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
     """Numbers of levels of each random facet; a fixed one keeps those that were run."""
     one, other = (
         (facet.levels,) if facet.fixed else tuple(sorted({*FUTURE, facet.levels})) for facet in facets
@@ -206,7 +206,7 @@ def _future(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
 FACTORIAL: Finding[Factorial | None] = Finding(
     "factorial",
     lambda record: factorial(record.samples) if record.complete else None,
-    about="Shares of the variance of outcomes that models, axes and their interactions take.",
+    about="The shares of outcome variance that models, axes and their interactions explain.",
 )
 GENERALIZABILITY: Finding[GeneralizabilityFinding | str | None] = Finding(
     "generalizability",
@@ -272,7 +272,7 @@ class ManyLevels:
 
 
 def many_levels(record: RunRecord) -> tuple[ManyLevels, ...]:
-    """Of every benchmark and every axis that has many levels on it; of an interim look none."""
+    """How far scores move over axes with many levels, by benchmark; none while a run is incomplete."""
     return tuple(_findings(record)) if record.complete else ()
 
 
@@ -531,6 +531,9 @@ ATTRIBUTION: Finding[tuple[Attribution, ...]] = Finding(
     _attribution,
     (),
     on_request=True,
-    about="Which axis moves scores, and which their order: TreeSHAP of a surrogate (SafetyRepro, app. S).",
+    about=(
+        "Which axes move scores, and which move their order: TreeSHAP on a surrogate model "
+        "(SafetyRepro, app. S)."
+    ),
 )
 """Needs lightgbm."""

@@ -1,4 +1,4 @@
-"""How a study was carried out, by its event chain and its calls: what a methodology stamp rests on."""
+"""How a study was carried out, from its event chain and its calls: the basis of a methodology stamp."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,10 +139,10 @@ def _labels(rows: Sequence[JudgementRow], bench: Bench, name: str) -> dict[tuple
 
 
 def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:
-    """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
+    """Each distinct model and environment that actually ran, for this study or one that shares its calls."""
     names = {identity.digest: name for name, identity in record.plan.study.models.items()}
     distinct = {}
-    for load in record.store.recorded(ModelLoaded):
+    for load in record.store.bodies_of(ModelLoaded):
         if load.identity in names:
             ran = load.ran | {"model": names[load.identity]}
             distinct[digest(ran)] = ran
@@ -173,7 +173,7 @@ SHARED_DRAWS: Finding[dict[str, int]] = Finding(
     "shared_draws",
     lambda record: shared_draws(record.plan, record.store.shared_calls(record.plan.study_digest)),
     {},
-    about="How many calls that sample are shared by several cells, by the cells that share them.",
+    about="How many sampled calls several cells share, by the cells that share them.",
 )
 
 

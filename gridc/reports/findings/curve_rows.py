@@ -1,4 +1,4 @@
-"""The rows of a curve: two arms of a comparison in pairs, under every reading that a specification makes."""
+"""The rows of a curve: the two arms of a comparison in pairs, under every choice of a specification."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What scaffolds kept of a task and what leaked into its parts, beside what they change.
+"""What scaffolds kept of a task and what leaked into its parts, compared with how scores change.
 
 Leakage is an exposure, and options are a mediator: how much of a divided task's answer follows from what its
 parts were given. A row is one item of one model under a scaffold that divides. What leaked into the parts is
@@ -211,7 +211,8 @@ def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, pl
 
 
 def exposures(record: RunRecord) -> tuple[ExposureFinding, ...]:
-    """Of every scaffold that divides, on each benchmark where anything leaked."""
+    """Scores by what leaked into a task's parts, for every scaffold that divides tasks and benchmark where
+    anything leaked."""
     directions = {
         benchmark.id: Direction.of(benchmark.direction) for benchmark in record.plan.study.spec.benchmark
     }
@@ -299,8 +300,8 @@ def _flips(units: Whole, score: Floats, plain: Floats, exposed: Flags) -> Iterat
 
 
 def mediations(record: RunRecord) -> tuple[MediationFinding, ...]:
-    """Of every scaffold that divides and whose parts lose options, beside the plain answers: against every
-    other one that loses fewer, and within itself."""
+    """Effects through lost options, for every scaffold that divides tasks and loses options in their parts:
+    against every scaffold that loses fewer, and within itself."""
     by_arm = record[DIVIDED]
     found = list[MediationFinding]()
     for (benchmark, scaffold), rows in by_arm.items():
@@ -415,7 +416,7 @@ class ItemDose:
 
 
 def item_doses(record: RunRecord) -> list[ItemDose]:
-    """Of every item in every complete cell of a study with scaffolds."""
+    """How much of the task every item kept, in every complete cell of a study with scaffolds."""
     spec, samples = record.plan.study.spec, record[READ]
     if not samples:
         return []
@@ -443,7 +444,7 @@ def dose_of(sample: ReadSample) -> float | None:
 
 
 def dose_findings(record: RunRecord) -> tuple[DoseFinding, ...]:
-    """Of every benchmark with a scaffold that loses something."""
+    """How much of its task each scaffold kept, on every benchmark with a scaffold that loses something."""
     findings = []
     for benchmark in record.plan.study.spec.benchmark:
         rows = [row for row in record[ITEM_DOSES] if row.place[1] == benchmark.id]
@@ -494,8 +495,8 @@ def _slope(sums: Floats) -> Floats:
 
 
 def difficulties(record: RunRecord) -> tuple[DifficultyFinding, ...]:
-    """Of every scaffold beside the plain calls, where two models or more answered both; of no benchmark whose
-    best score is a target, where nothing passes."""
+    """How each scaffold's effect depends on the difficulty of items, where two or more models answered both
+    with and without it; not on a benchmark whose best score is a target, where nothing passes."""
     seed, findings = record.plan.study.spec.sampling.seed, []
     for benchmark in record.plan.study.spec.benchmark:
         direction = Direction.of(benchmark.direction)

@@ -12,11 +12,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.hypotheses import kind_of
-from gridc.reports.findings.certification import weigh
+from gridc.reports.findings.certification import claim_evidence
 from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
@@ -45,7 +45,7 @@ def falsify(
     spec = measured.spec
     falsifications = []
     for test in spec.falsification:
-        if test.criterion is None or undecidable(spec, test) is not None:
+        if test.criterion is None or why_undecidable(spec, test) is not None:
             continue
         inside = [
             score for score in measured.scores if score.cell.shared and _inside(spec, test.criterion, score)
@@ -118,7 +118,7 @@ def _decide(
     Models without a cell leave an order. None where that leaves no two of them."""
     spec, plan = measured.spec, measured.samples.plan
     models = {score.cell.model for score in inside}
-    hypothesis = kind_of(stated.hypothesis).among(stated.hypothesis, models)
+    hypothesis = kind_of(stated.hypothesis).restricted_to(stated.hypothesis, models)
     if hypothesis is None:
         return None
     others = tuple(hypothesis if declared.id == stated.id else declared for declared in spec.hypothesis)
@@ -138,7 +138,7 @@ def _decide(
         for benchmark in spec.benchmark
         if any(cell.benchmark == benchmark.id for cell in cells)
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [],
         outcomes,
         spec.analysis.alpha or ALPHA,

@@ -18,7 +18,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
-from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, weigh
+from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
 from gridc.reports.findings.conduct import count_endings
 from gridc.reports.findings.hypotheses import decisions, regions_of
@@ -272,7 +272,7 @@ def weighed_findings(
         )
         for name, cell_scores in cells.items()
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [region for name, regions in scopes.items() for region in _regions(name, regions)],
         outcomes,
         spec.analysis.alpha or ALPHA,
@@ -497,13 +497,13 @@ RATES: Finding[dict[str, tuple[RateFinding, ...]]] = Finding(
     "rates",
     lambda record: find_rates(record.plan, record.store, record.scores),
     on_request=True,
-    about="Of every benchmark the rates that its spec names, in every cell.",
+    about="The rates that the spec names, in every cell of every benchmark.",
 )
 WEIGHED: Finding[tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]] = Finding(
     "weighed",
     _weighed,
     on_request=True,
-    about="Every benchmark with what was measured on it, its pairs and orders weighed together.",
+    about="Every benchmark with its measurements, and the evidence on all pairs and orders together.",
 )
 MEASURED: Finding[MeasuredStudy] = Finding(
     "measured",
@@ -515,7 +515,7 @@ BENCHMARKS: Finding[tuple[BenchmarkFinding, ...]] = Finding(
     "benchmarks",
     _benchmarks,
     on_request=True,
-    about="What is found of each benchmark: scores, scopes, pairs and models.",
+    about="The findings on each benchmark: scores, scopes, pairs and models.",
 )
 HYPOTHESES: Finding[tuple[HypothesisFinding, ...]] = Finding(
     "hypotheses",

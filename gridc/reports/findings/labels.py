@@ -1,4 +1,4 @@
-"""What labels rest on: judges and their agreement, whether they were blind, and what people say.
+"""Findings about labels: judges and their agreement, whether they were blind, and how people labelled.
 
 Of judges: who labelled how many responses, which replies could not be read, and how far judges agree. Kappa
 is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn independently, however
@@ -415,7 +415,7 @@ GUESSES: Finding[tuple[GuessFinding, ...]] = Finding(
     lambda record: guess_findings(record.plan, record.store, record[JUDGED]),
     (),
     tuple[GuessFinding, ...],
-    about="What a judge could still guess of the cells behind sanitised responses.",
+    about="What a judge could still guess about the cells behind sanitised responses.",
 )
 SANITISED: Finding[SanitisedFinding | None] = Finding(
     "sanitised",
@@ -524,5 +524,5 @@ AUDITS: Finding[tuple[AuditFinding, ...]] = Finding(
     lambda record: tuple(audits(record.plan, record.store)),
     (),
     tuple[AuditFinding, ...],
-    about="What people say of the responses that a study scored: agreement, and who is more lenient.",
+    about="How people labelled the responses that a study scored: agreement, and who is more lenient.",
 )

@@ -1,4 +1,4 @@
-"""The samples of a study as arrays: what an analysis of effects, curves or variance reads of a store.
+"""The samples of a study as arrays: what an analysis of effects, curves or variance reads from a store.
 
 A row is one item in one cell: how many of its samples an outcome counts and what they earned, of all answers
 (intention to treat) and of the readable ones (per protocol). A cell says which model, benchmark and levels a

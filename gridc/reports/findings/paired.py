@@ -21,7 +21,7 @@ LARGEST = 5
 """How many of the largest changes are named."""
 
 
-def report(
+def paired_row(
     pairing: Pairing,
     left: str,
     right: str,
@@ -112,7 +112,7 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRo
         if score.score is not None
     ]
     return tuple(
-        report(
+        paired_row(
             pair_levels(scored, axis.id, a.id, b.id),
             a.id,
             b.id,

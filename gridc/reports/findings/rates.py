@@ -1,4 +1,4 @@
-"""Rates of their own: what responses were read to, beside the score that a benchmark makes of them.
+"""Rates that are reported besides the score: how often responses were read as each label.
 
 A refusal study's score hides which way a model errs: one that refuses everything and one that complies with
 everything can score alike. So over-refusal and unsafe compliance, bias scores and the spec's further outcomes
@@ -88,7 +88,7 @@ class RateFinding:
     values: Mapping[tuple[str, str], RateValue]
     share: bool = True
 
-    def over(self, model: str) -> tuple[Fraction, Fraction] | None:
+    def range_of(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
         values = [rate_value.value for (name, _), rate_value in self.values.items() if name == model]
         known = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""What a run left, read once, and what can be found in it: each computed where it is asked for, once."""
+"""The record of a run, read once, and the findings in it, each computed once when first asked for."""
 
 from __future__ import annotations
 

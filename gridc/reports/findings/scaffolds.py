@@ -359,8 +359,8 @@ class StepFindings:
 
 
 def read_samples(record: RunRecord) -> tuple[ReadSample, ...]:
-    """Every sample of the complete cells of a study with scaffolds, the plain ones too; nothing of a study
-    without."""
+    """Every sample in the complete cells of a study with scaffolds, including cells without one; none in a
+    study without scaffolds."""
     plan, cells = record.plan, generating(record)
     if all(cell.setting.scaffolding is None for cell in cells):
         return ()
@@ -447,7 +447,7 @@ def item_scores(record: RunRecord) -> dict[tuple[str, str], float]:
 
 
 def step_findings(record: RunRecord) -> StepFindings | None:
-    """The three tables; None of a study without scaffolds."""
+    """The three tables of scaffold steps; None in a study without scaffolds."""
     samples = record[READ]
     if not samples:
         return None

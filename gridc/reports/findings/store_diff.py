@@ -4,7 +4,7 @@ What a bug fix, another version of a library or another precision did to a grid 
 both stores hold: same model, benchmark and configuration by name (SafetyRepro, app. N and O). Each cell is
 also tested on replicate 0 of its units (Holm over the cells), because a score moves a little by chance
 wherever answers are sampled: single items by exact McNemar, units of several items by Gaffke's test of a mean
-above 0 in both directions (`margins.beyond` at 0).
+above 0 in both directions (`margins.outside` at 0).
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             _missing_cells(others, cells),
             cell_differences(cells, others, _units(left, one) | _units(right, other)),
             tuple(by_level(pairing.deltas)),
-            paired.report(pairing, "a", "b", directions=_directions(contents[0])),
+            paired.paired_row(pairing, "a", "b", directions=_directions(contents[0])),
         )
 
 

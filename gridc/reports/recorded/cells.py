@@ -261,7 +261,7 @@ class RecordedBenchmark:
         ]
 
 
-def recorded(
+def recorded_benchmarks(
     logs: ReadLogs,
     reading: str | None,
     may_differ: Iterable[str],

@@ -228,7 +228,7 @@ class PairedScores:
         summed = np.zeros((len(parts), len(sizes)), np.int64)
         for row, values in enumerate(parts):
             np.add.at(summed[row], of_unit, values)
-        return exact_tests.bets(summed, PARTS * int(sizes.max()), float(sizes.mean()))
+        return exact_tests.betting_tests(summed, PARTS * int(sizes.max()), float(sizes.mean()))
 
 
 def _mean(values: Floats) -> Fraction | None:

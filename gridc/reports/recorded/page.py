@@ -131,7 +131,7 @@ def page(document: LogCertificate) -> str:
         LogSection(
             row,
             order_of_models(row, number) if row.order else None,
-            tuple(words.head(row)),
+            tuple(words.benchmark_lines(row)),
             tuple(words.order(row, document.alpha)),
         )
         for number, row in enumerate(document.benchmarks, start=1)

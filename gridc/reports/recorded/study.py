@@ -1,4 +1,4 @@
-"""Logs that gridc exported -> what the run itself says, of the study that goes with them and their answers.
+"""Logs that gridc exported -> what the run itself says, from the study beside the logs and their answers.
 
 What a log has no place for goes with them too: the events, and how many calls there were. The results digest
 that the run recorded at its end says whether the answers are the ones that it counted.
@@ -30,7 +30,7 @@ from gridc.reports.exchange.recorded_study import (
     of_shown,
     read_described,
 )
-from gridc.reports.files import texts
+from gridc.reports.files import file_texts
 from gridc.reports.findings.conduct import CONDUCT, SHARED_DRAWS, shared_draws
 from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.verification import MOST_JSON
@@ -64,7 +64,7 @@ class ExportedRun:
 
     def texts(self) -> dict[str, str]:
         """Every report of the study, by the name of its file."""
-        return texts(self.findings)
+        return file_texts(self.findings)
 
     @property
     def provenance(self) -> str:

@@ -28,7 +28,7 @@ def provenance(document: LogCertificate) -> Iterator[str]:
         )
 
 
-def head(row: LogBenchmarkRow) -> Iterator[str]:
+def benchmark_lines(row: LogBenchmarkRow) -> Iterator[str]:
     """A benchmark, and what to know before any p."""
     size = counted(row.items, "item")
     if row.units != row.items:
@@ -171,10 +171,10 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
     certified = "certified beyond these items: " if pair.certified else "beyond these items "
-    return f"{signs}; {certified}{beyond(pair)}"
+    return f"{signs}; {certified}{beyond_words(pair)}"
 
 
-def beyond(pair: LogPairRow) -> str:
+def beyond_words(pair: LogPairRow) -> str:
     """What holds of a pair beyond these items."""
     if pair.certified == "order":
         return f"{pair.first} is better in all ({p_in_text(pair.order_p)})"
@@ -190,7 +190,7 @@ def markdown(document: LogCertificate) -> str:
     """The same as a text for a repository or a pull request."""
     lines = ["# What these logs certify", "", *(f"- {plain(line)}" for line in provenance(document))]
     for row in document.benchmarks:
-        first, *more = head(row)
+        first, *more = benchmark_lines(row)
         lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]
         lines += _table(SCORES, scores(row))
         if row.order:
@@ -284,13 +284,13 @@ def _against(pair: LogPairRow, model: str) -> str:
     other = pair.b if first else pair.a
     return (
         f"against {other} better in {better:,}, worse in {worse:,}, equal in {pair.equal:,} of "
-        f"{pair.configurations:,} configurations, beyond these items {beyond(pair)}"
+        f"{pair.configurations:,} configurations, beyond these items {beyond_words(pair)}"
     )
 
 
 def _scope(document: LogCertificate, row: LogBenchmarkRow) -> Iterator[str]:
     yield "no plan was stamped before these runs, and which runs were left out is not known"
-    yield from head(row)
+    yield from benchmark_lines(row)
     yield f"{counted(len(document.files), 'log')} read; their digests stand in logs.json"
     if document.unknown:
         yield f"not recorded: {'; '.join(document.unknown)}"

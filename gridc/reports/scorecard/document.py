@@ -421,7 +421,7 @@ def _cell(
 def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
     return ScoreChangeRow.of(
         change.itt,
-        number_needed=change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
+        number_needed=change.itt.number_needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
         per_protocol=None if change.pp is None else change.pp.difference,
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,

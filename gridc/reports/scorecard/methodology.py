@@ -1,4 +1,4 @@
-"""The methodology stamp: how a study was carried out, a line for each thing that a reader asks.
+"""The methodology stamp: how a study was carried out, one line for each question of a reader.
 
 A line is derived from evidence (events of the store, its rows, the lock, a checked signature or date) and
 never from a setting: what a spec asks for and nobody did is a `no`, and what nothing shows is
@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
 from gridc.numbers import between, counted, number, with_sign
@@ -386,7 +386,7 @@ def _curve(findings: Findings) -> ChecklistAnswer:
 def _falsified(findings: Findings) -> ChecklistAnswer:
     spec = findings.plan.study.spec
     results = [falsification.result for falsification in findings[FALSIFICATIONS]]
-    people = sum(undecidable(spec, falsification) is not None for falsification in spec.falsification)
+    people = sum(why_undecidable(spec, falsification) is not None for falsification in spec.falsification)
     counts = {"tests": len(spec.falsification), "undecided": people}
     counts |= {str(word): results.count(word) for word in RESULTS}
     where = "the samples of the store"

@@ -1,5 +1,5 @@
-"""What a scorecard says of its own worth: integrity of the measurement, threats, a checklist, the scope
-of claims."""
+"""How far a scorecard can be relied on: integrity of the measurement, threats, a checklist, the scope of
+claims."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

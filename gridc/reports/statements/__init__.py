@@ -35,20 +35,20 @@ def sentences(findings: Findings, *wanted: DocumentPart) -> list[str]:
 
 
 def brief(findings: Findings, *wanted: DocumentPart) -> list[str]:
-    """The same in short, in the same order."""
+    """The short forms of the same sentences, in the same order."""
     return [statement.brief for _, statement in choose(findings, *wanted)]
 
 
 def urgent(findings: Findings) -> list[Statement]:
-    """What has to be known before any number is read."""
+    """What a reader has to know before any number."""
     return [statement for row, statement in choose(findings) if row.urgent]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimScope:
-    """Everything that a report says, in short, by how far it is claimed: `supported` for other items of the
-    same kind, `suggestive` of these items alone, and `not_claimed`: what is open, what limits the rest, and
-    what the study does not vary."""
+    """Everything that a report says, in short form, by how far it is claimed: `supported` for other items of
+    the same kind, `suggestive` for these items only, and `not_claimed`: open predictions, limits, and what
+    the study does not vary."""
 
     supported: tuple[str, ...]
     suggestive: tuple[str, ...]

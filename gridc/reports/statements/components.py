@@ -1,4 +1,4 @@
-"""What is said of variance, of axes of many levels, and of specification curves."""
+"""Sentences about variance, axes with many levels, and specification curves."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from gridc.statistics.reproducibility import decimals
 
 @of_study("many_levels", "variance", 30)
 def ranges(findings: Findings) -> Iterator[Statement]:
-    """How far each model's score goes over the levels, beside what levels that do nothing would show."""
+    """How far each model's score moves over the levels, compared with levels that have no effect."""
     for finding in findings[MANY_LEVELS]:
         over = f"over the {finding.levels} levels of {finding.axis}"
         for model in finding.models:
@@ -36,7 +36,7 @@ SHOWN = 0.005
 
 @of_study("shares_of_variance", "variance", 10)
 def shares(findings: Findings) -> Iterator[Statement]:
-    """What moves single outcomes the most."""
+    """The factors that move single outcomes the most."""
     factorial = findings[FACTORIAL]
     if factorial is not None:
         decomposition = factorial.shares
@@ -82,7 +82,7 @@ def _shown(value: float | None) -> str:
 
 @of_study("curve", "curves", 10)
 def results(findings: Findings) -> Iterator[Statement]:
-    """What every curve comes to: the share of its specifications that was run, its median, and its tests."""
+    """A summary of every curve: the share of its specifications that was run, its median, and its tests."""
     for curve in findings[CURVES]:
         yield result(curve)
 
@@ -111,7 +111,7 @@ def _ran(curve: CurveFinding) -> str:
     elif ran.bound < ran.stated:
         text += " (the others need new data or new scores)"
     if curve.elsewhere:
-        text += f"; {curve.elsewhere:,} of these leave out an arm and are not about it"
+        text += f"; {curve.elsewhere:,} of these leave out one of the two arms and cannot compare them"
     return f"{text}."
 
 

@@ -1,4 +1,4 @@
-"""What is said of how a study was run: its dates, what it leaves out, and how noisy its answers are."""
+"""Sentences about how a study was run: its dates, what it leaves out, and how noisy its answers are."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.estimate import shared_words
 from gridc.reports.findings.conduct import MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.reports.rendering import floor
+from gridc.reports.rendering import noise_floor_line
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
 from gridc.reports.words import model_at
 from gridc.schema.effects import EXACT
@@ -15,7 +15,7 @@ from gridc.schema.models import SERVED
 
 @of_study("interim", "leading", 10, urgent=True)
 def interim(findings: Findings) -> Iterator[Statement]:
-    """That the run goes on, and how far it is."""
+    """Says that the run is incomplete, and how far it is."""
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         yield Statement(
@@ -26,7 +26,7 @@ def interim(findings: Findings) -> Iterator[Statement]:
 
 @of_study("predated", "leading", 20, urgent=True)
 def predated(findings: Findings) -> Iterator[Statement]:
-    """That data are older than the stamp, where the dates of the store show an order."""
+    """Says that data are older than the stamp, if the store's dates can show an order."""
     if findings.before_stamp and not findings.steps_back:
         yield Statement(
             f"By the store's own clock {findings.before_stamp:,} of {findings.progress.total:,} calls were "
@@ -37,7 +37,7 @@ def predated(findings: Findings) -> Iterator[Statement]:
 
 @of_study("clock", "limits", 10, urgent=True)
 def clock(findings: Findings) -> Iterator[Statement]:
-    """That the dates of the store show no order."""
+    """Says that the store's dates cannot show an order."""
     if findings.steps_back:
         where = ", ".join(str(number) for number in findings.steps_back[:5])
         yield Statement(
@@ -49,7 +49,7 @@ def clock(findings: Findings) -> Iterator[Statement]:
 
 @of_study("exploratory", "limits", 30)
 def exploratory(findings: Findings) -> Iterator[Statement]:
-    """That the verdicts of an exploratory study confirm nothing."""
+    """Says that the verdicts of an exploratory study confirm nothing."""
     if findings.plan.study.spec.study.purpose == "exploratory" and findings.hypotheses:
         yield Statement(
             "The study is exploratory: its verdicts say what to predict next, and confirm nothing.", "limit"
@@ -58,7 +58,7 @@ def exploratory(findings: Findings) -> Iterator[Statement]:
 
 @of_benchmark("left_out", "limits", 70, urgent=True)
 def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Rows of which no item was made, because the spec leaves malformed ones out."""
+    """Rows that gave no item, because the spec leaves malformed rows out."""
     source = findings.plan.study.items[benchmark.benchmark].source
     if source.left_out:
         count = len(source.left_out)
@@ -74,7 +74,7 @@ def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statem
 
 @of_benchmark("failed", "limits", 90, urgent=True)
 def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where calls failed for good: how many, of whom, and why."""
+    """Where calls failed for good: how many, for which model, and why."""
     by_model = [
         f"{model.model} {sum(model.failed.values()):,} of {model.samples:,} "
         f"({', '.join(f'{kind} {number:,}' for kind, number in model.failed.items())})"
@@ -92,7 +92,7 @@ def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
 
 @of_benchmark("cut_off", "limits", 100, urgent=True)
 def cut_off(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where many answers were cut off: how many, of whom."""
+    """Where many answers were cut off: how many, for which model."""
     if cut_share(benchmark.endings) >= MANY_CUT:
         text = f"{cut_words(benchmark.benchmark, benchmark.endings)}."
         yield Statement(text, "limit", (benchmark.benchmark,))
@@ -100,7 +100,7 @@ def cut_off(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
 
 @of_benchmark("endings", "limits", 110)
 def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where a few answers were cut off, or any declined: how many, of whom."""
+    """Where a few answers were cut off, or any was declined: how many, for which model."""
     name, about = benchmark.benchmark, (benchmark.benchmark,)
     if 0 < cut_share(benchmark.endings) < MANY_CUT:
         yield Statement(f"{cut_words(name, benchmark.endings)}.", "limit", about)
@@ -117,14 +117,14 @@ def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
 
 @of_study("shared_draws", "limits", 130)
 def shared(findings: Findings) -> Iterator[Statement]:
-    """That configurations share answers which could have come out otherwise."""
+    """Says that configurations share sampled answers, which could have been different."""
     for words in shared_words(findings[SHARED_DRAWS]):
         yield Statement(f"{words}.", "limit")
 
 
 @of_study("drawn", "limits", 120)
 def drawn(findings: Findings) -> Iterator[Statement]:
-    """That the envelope is a draw from all combinations."""
+    """Says that the envelope is a random sample of all combinations."""
     words = drawn_words(findings.plan.study.spec)
     if words is not None:
         yield Statement(words, "limit")
@@ -132,7 +132,7 @@ def drawn(findings: Findings) -> Iterator[Statement]:
 
 @of_study("superseded", "limits", 160)
 def superseded(findings: Findings) -> Iterator[Statement]:
-    """That the stamp is not the study's first."""
+    """Says that the stamp is not the study's first."""
     earlier = findings.lock.supersedes
     if earlier:
         when = f"made {earlier[-1].created[:10]}"
@@ -145,7 +145,7 @@ def superseded(findings: Findings) -> Iterator[Statement]:
 
 @of_study("uncomputed", "limits", 200)
 def uncomputed(findings: Findings) -> Iterator[Statement]:
-    """What the spec states and no number here answers."""
+    """Parts of the spec that no number in the report answers."""
     ids_by_table: dict[str, list[str]] = {}
     for stated in findings.uncomputed:
         ids_by_table.setdefault(stated.table, []).append(stated.id)
@@ -164,8 +164,8 @@ REPEATED: Mapping[str, str] = {
 
 
 @of_study("within_noise", "limits", 20, urgent=True)
-def within(findings: Findings) -> Iterator[Statement]:
-    """Which verdicts the shape of a batch alone could undo."""
+def within_noise(findings: Findings) -> Iterator[Statement]:
+    """Verdicts that the shape of a batch alone could undo."""
     inside = [
         f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
         for benchmark in findings.benchmarks
@@ -193,7 +193,7 @@ def references(findings: Findings) -> Iterator[Statement]:
 
 @of_study("spread_of_draws", "limits", 180)
 def spreads(findings: Findings) -> Iterator[Statement]:
-    """What a second draw changes where no seed repeats one."""
+    """How much a second draw changes, where no seed repeats a draw."""
     for model in findings.noise:
         if model.spread is not None:
             text = f"Draws of {model_at(model.model, model.precision)}: {model.spread.words}."
@@ -202,13 +202,13 @@ def spreads(findings: Findings) -> Iterator[Statement]:
 
 @of_study("noise_floor", "limits", 170)
 def floors(findings: Findings) -> Iterator[Statement]:
-    """One sentence for each model and precision; those in which nothing changed, and nothing was to be
-    expected, share one."""
+    """The noise floor of each model and precision, in one sentence each; those in which nothing changed, as
+    expected, share a sentence."""
     for model in findings.noise:
         if model.floor is not None and not (model.floor.still and model.precision in QUIET):
             named = model_at(model.model, model.precision)
             how = QUIET.get(model.precision, QUIET[EXACT])
-            text = f"Noise floor of {named}: {how} {floor(model.floor)}."
+            text = f"Noise floor of {named}: {how} {noise_floor_line(model.floor)}."
             yield Statement(text, "limit", (model.model,))
     for precision, how in QUIET.items():
         still = [
@@ -225,5 +225,5 @@ def floors(findings: Findings) -> Iterator[Statement]:
     unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
     if unknown:
         compared = findings.hypotheses or any(benchmark.full.pairs for benchmark in findings.benchmarks)
-        verdicts = " Whether a verdict on them lies within it is not known." if compared else ""
+        verdicts = " Whether a verdict on them is within the noise is not known." if compared else ""
         yield Statement(f"Noise floor not measured: {', '.join(unknown)}.{verdicts}", "limit")

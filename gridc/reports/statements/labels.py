@@ -1,4 +1,5 @@
-"""What is said of labels: what judges did and how far they agree, what they guessed, and what people say."""
+"""Sentences about labels: what judges did and how far they agree, what they guessed, and how people
+labelled."""
 
 from collections.abc import Iterator
 
@@ -54,7 +55,7 @@ def _of_judge(finding: JudgingFinding, several: bool) -> Iterator[Statement]:
         yield Statement(text, "limit", (left_judge, right_judge))
     yield from _of_pairs(finding, of)
     if finding.rates and finding.agreements:
-        text = f"{of}For kappa each rating is a label: next to each other disagrees as far apart does."
+        text = f"{of}For kappa each rating is a label: neighbouring ratings disagree as much as distant ones."
         yield Statement(text, "limit")
     for text in _second(finding):
         yield Statement(text, "limit", (finding.second_name,))
@@ -68,7 +69,7 @@ def _of_pairs(finding: JudgingFinding, of: str) -> Iterator[Statement]:
     same = "The same text" if finding.against == REFERENCE else "The same text, such as its own,"
     text = f"{of}Responses are compared with {finding.other}. {same} is a tie about which nobody is asked."
     if not finding.swaps:
-        text += " The response always stands first, so what its place does is not measured."
+        text += " The response is always shown first, so the effect of its position is not measured."
     yield Statement(text, "limit")
     for pairs in finding.compared:
         for share, what, counted in (
@@ -107,7 +108,7 @@ def _second(found: JudgingFinding) -> Iterator[str]:
         return
     if second.agreement is None:
         asked = f"{found.second_name} was asked about {second.asked:,} responses"
-        yield f"{asked}, and on none of them both gave a label."
+        yield f"{asked}, and there is none to which both gave a label."
     else:
         text = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
         outcome = {
@@ -122,7 +123,7 @@ def _second(found: JudgingFinding) -> Iterator[str]:
 
 
 def _agreement(found: Kappa) -> str:
-    same = f"{found.n:,} have a label of both, the same in {percent(found.agreement)} of them"
+    same = f"{found.n:,} have a label from both, the same in {percent(found.agreement)} of them"
     if found.kappa is None:
         return f"{same}; both gave one label only, so kappa is not defined"
     if found.low is None:
@@ -174,7 +175,7 @@ def _guess_briefly(finding: GuessFinding) -> str:
 
 @of_study("people", "labels", 20)
 def people(findings: Findings) -> Iterator[Statement]:
-    """What people say of the labels that count."""
+    """How far people's labels agree with those that count."""
     for audit in findings[AUDITS]:
         for text in audit_sentences(audit):
             yield Statement(text, about=(audit.sheet, audit.benchmark))

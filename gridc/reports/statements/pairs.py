@@ -1,4 +1,4 @@
-"""What is said of pairs, orders and hypotheses, each with its strength, and of the units behind it.
+"""Sentences about pairs, orders and hypotheses, each with its strength, and about the units behind it.
 
 Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
 in other words, so that nobody can take one for the other.
@@ -28,14 +28,14 @@ WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 @of_study("strongest_pair", "leading", 30)
 def strongest(findings: Findings) -> Iterator[Statement]:
-    """The pair of which most is shown."""
+    """The pair with the strongest evidence."""
     compared = _compared(findings)
     if compared:
         yield _of_pair(*_strongest(compared))
 
 
 @of_study("other_pairs", "leading", 80)
-def others(findings: Findings) -> Iterator[Statement]:
+def other_pairs(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
     compared = _compared(findings)
     for benchmark, pair in compared:
@@ -56,7 +56,7 @@ def _strongest(
 
 @of_study("readings_differ", "leading", 40)
 def readings_differ(findings: Findings) -> Iterator[Statement]:
-    """Where it decides what is said of a pair whether unreadable answers count."""
+    """Pairs for which the conclusion depends on whether unreadable answers count."""
     compared = _compared(findings)
     differing = [(benchmark, pair) for benchmark, pair in compared if pair.parted]
     if differing:
@@ -100,7 +100,7 @@ def _standing(counts: PairCounts) -> str:
 
 @of_study("claims", "leading", 50)
 def claims(findings: Findings) -> Iterator[Statement]:
-    """What of the counts is more than a fact about these items, each strength in a sentence of its own."""
+    """Which counts are more than facts about these items: one sentence for each strength."""
     compared = _compared(findings)
     if not compared:
         return
@@ -155,16 +155,16 @@ def _no_claim(among: str, assumed: str, alpha: str) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one."""
     return Statement(
         f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
-        f"{among}: assuming {assumed}, these items do not show either of any pair, beyond them.",
+        f"{among}: assuming {assumed}, these items show neither for any pair, beyond themselves.",
         "limit",
-        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items do not show of "
-        "any pair that it changes places, or keeps its order, on new items.",
+        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items show for no "
+        "pair whether it would change places or keep its order on new items.",
     )
 
 
 @of_study("counts", "limits", 40)
 def limits(findings: Findings) -> Iterator[Statement]:
-    """What counts over configurations do not say."""
+    """The limits of counts over configurations."""
     if _compared(findings):
         yield Statement(
             LIMITS,
@@ -246,7 +246,7 @@ def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
 
 
 def _better(direction: Direction) -> str:
-    """Which of two scores is the better one, where it is not the higher."""
+    """Says which of two scores is better, where it is not the higher one."""
     if direction.target is None:
         return f" {LOWER}" if direction.lower else ""
     return (
@@ -268,7 +268,7 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
         return " ".join(parts) or "Descriptive."
     if not (counts.plus and counts.minus):
         return (
-            "Descriptive: on these items; for others no order is certified "
+            "Descriptive, only for these items: for new ones no order is certified "
             f"({p_in_text(exact.order.adjusted)}) or supported ({p_in_text(flips.order.adjusted)})."
         )
     return (
@@ -392,7 +392,8 @@ def signs(counts: PairCounts) -> str:
 
 @of_study("orders", "leading", 70)
 def orders(findings: Findings) -> Iterator[Statement]:
-    """How many orders some configuration shows, on the benchmark with most; of an unfinished run, so far."""
+    """How many different orders the configurations show, on the benchmark with the most; for an unfinished
+    run, so far."""
     if not findings.benchmarks:
         return
     if not _compared(findings):
@@ -432,7 +433,7 @@ RESULTS = {"fail": "failed", "partial": "passed in part", "open": "undecided", "
 
 @of_study("hypothesis", "leading", 60)
 def verdicts(findings: Findings) -> Iterator[Statement]:
-    """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has all in a few lines."""
+    """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has a short version."""
     for finding in findings.hypotheses:
         text = sentence(finding, findings.complete)
         backing: Backing = "open"
@@ -456,7 +457,7 @@ def falsifications(findings: Findings) -> Iterator[Statement]:
 
 
 @of_benchmark("few_units", "limits", 60)
-def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+def few_units(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where units are too few or too unequal for anything to be supported."""
     if benchmark.full.pairs and benchmark.units < benchmark.items and not enough_cases(benchmark.effective):
         yield Statement(
@@ -473,7 +474,7 @@ def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
 
 @of_benchmark("passed_over", "limits", 50)
 def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where the spec names a finer unit than the data document, or a bootstrap of less than a unit."""
+    """Where the spec names a unit finer than the data document, or a bootstrap over less than a unit."""
     resampled, about = benchmark.intervals.unit, (benchmark.benchmark,)
     if UNIT_LEVELS.index(resampled) < UNIT_LEVELS.index(benchmark.unit):
         yield Statement(

@@ -1,4 +1,4 @@
-"""What is said of the rates that a score hides, of how answers are read and of what they earn."""
+"""Sentences about the rates that a score hides, how answers are read and what they earn."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -36,12 +36,13 @@ def of_models(findings: Findings) -> Iterator[Statement]:
 
 
 LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
-"""The rates that are said in sentences, beside a study's own outcomes; the tables have all."""
+"""The rates that the report puts into sentences, besides a study's own outcomes; its tables have all
+rates."""
 
 
 @of_study("rate", "rates", 10)
 def of_anchor(findings: Findings) -> Iterator[Statement]:
-    """Each for every model under the anchor configuration, and over the envelope."""
+    """Each rate for every model, under the anchor configuration and over the envelope."""
     stated = [outcome.id for outcome in findings.plan.study.spec.outcomes]
     for benchmark in findings.benchmarks:
         anchor = benchmark.models[0].anchor.cell.configuration
@@ -90,7 +91,7 @@ def _summary_words(summary: StatedStatistic, model: str) -> str:
 
 def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
     here = rate.values.get((model.model, model.anchor.cell.configuration))
-    ends = rate.over(model.model)
+    ends = rate.range_of(model.model)
     if here is None or ends is None:
         return None
     defined = (name for (name, _), cell in rate.values.items() if cell.value is not None)
@@ -104,7 +105,7 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
 
 @of_benchmark("unreadable", "limits", 80)
 def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where a score is low because little of it could be read."""
+    """Scores that are low because many answers could not be read."""
     least = findings.plan.study.spec.analysis.parse_clean
     low = [
         score
@@ -146,8 +147,8 @@ def unreadable_words(cells: Sequence[CellScore]) -> str:
 
 @of_benchmark("scoring", "limits", 140)
 def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where a score is not 1 for a right answer and 0 for any other: what the spec says that labels and
-    unreadable answers earn."""
+    """What labels and unreadable answers earn, where the score is not simply 1 for a right answer and 0 for
+    any other."""
     settings = [score.cell.setting for score in benchmark.cells]
     about = (benchmark.benchmark,)
     for scores in dict.fromkeys(setting.scores for setting in settings if setting.scores is not None):

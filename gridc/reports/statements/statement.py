@@ -1,4 +1,4 @@
-"""What a statement of a report is, and the shelf of all that make one."""
+"""The type of a report's statements, and the registry of the functions that make them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class StudyStatement:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkStatement:
-    """The same of each benchmark. Neighbours on the shelf say all of one benchmark before the next."""
+    """Like `StudyStatement`, for each benchmark. Neighbouring rows finish one benchmark before the next."""
 
     name: str
     part: DocumentPart
@@ -77,7 +77,7 @@ def of_study(
 def of_benchmark(
     name: str, part: DocumentPart, place: int, urgent: bool = False
 ) -> Callable[[SayOfBenchmark], SayOfBenchmark]:
-    """The same of what is said of each benchmark."""
+    """Like `of_study`, for what is said about each benchmark."""
 
     def register(say: SayOfBenchmark) -> SayOfBenchmark:
         SHELF.add(name, PARTS.index(part), place)(BenchmarkStatement(name, part, say, urgent))

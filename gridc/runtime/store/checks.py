@@ -44,7 +44,7 @@ _SAYS_OTHERWISE = {
         """id IN (SELECT id FROM batch JOIN (SELECT batch, count(*) AS there FROM call GROUP BY 1)
                   ON batch = id WHERE calls < there)""",
     ),
-    "went to another model than its call": (
+    "went to a model that is not its call's": (
         "attempt",
         "EXISTS (SELECT 1 FROM call WHERE call.id = attempt.call AND call.model <> attempt.model)",
     ),

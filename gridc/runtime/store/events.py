@@ -144,7 +144,7 @@ class DrawSpread(BaseModel):
         )
 
 
-class MadeAgain(Body):
+class CallsRepeated(Body):
     """A sample of a model's calls was made once more: how many, how many of their texts and of the outcomes
     that they decide changed, and how far log-likelihoods moved (nats)."""
 
@@ -161,7 +161,7 @@ class MadeAgain(Body):
     outcomes_changed: int
 
 
-class NoiseMeasured(MadeAgain):
+class NoiseMeasured(CallsRepeated):
     """They were made in another batch `shape`, or in several: what changed in any, and `by_shape`. Sampled
     calls are among them where a seed draws the same again; else `spread` says what a second draw changed."""
 
@@ -171,7 +171,7 @@ class NoiseMeasured(MadeAgain):
     spread: DrawSpread | None = None
 
 
-class ReferenceCompared(MadeAgain):
+class ReferenceCompared(CallsRepeated):
     """They were made by the model's own weights in fp32 on this machine. Sampled answers are none of them."""
 
     kind = "reference"
@@ -456,7 +456,7 @@ def _seal(seq: int, at: str, kind: str, body: dict[str, Any], previous: str) -> 
 B = TypeVar("B", bound=Body)
 
 
-def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
+def bodies_of(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
     """What the events of a kind say, in order; of one study, or of all. Those that a merge took count."""
     bodies = (body for event in events for body in ([event.body] if kind is Merged else _bodies(event.body)))
     return [

@@ -1,4 +1,4 @@
-"""Opening the file of a store that anybody may have made, and which files were looked at before.
+"""Opening the file of a store that anybody may have made, and which files were already checked.
 
 A SQLite file is a program as well as data: views, triggers and expressions in a schema run when a table is
 read. So a file is read only if its schema is, statement for statement, one that gridc makes, and until then

@@ -1,4 +1,5 @@
-"""How far the runs of a study are, what happened in them, and what providers did otherwise."""
+"""How far the runs of a study are, what happened in them, and where providers departed from what was
+asked."""
 
 import json
 from collections import Counter
@@ -328,8 +329,8 @@ class ProgressReader(Reader):
     def observed(self, stamp: str) -> list[str]:
         """What happened in the run and departs from the plan: a sentence each, the same on every reading."""
         where, values = self._calls_of(stamp)
-        recorded = [event.detail for event in self.recorded(Observed, stamp)]
-        return recorded + provider_observations(self._db, where, values, self.recorded(ModelLoaded, stamp))
+        recorded = [event.detail for event in self.bodies_of(Observed, stamp)]
+        return recorded + provider_observations(self._db, where, values, self.bodies_of(ModelLoaded, stamp))
 
     def near_ties(self, stamp: str) -> int:
         """Choices of a token or of a candidate that a change of a logit by 1e-4 would alter."""
@@ -347,17 +348,19 @@ class ProgressReader(Reader):
     def noise(self) -> list[NoiseMeasured]:
         """The noise floors that were measured, in order. Like calls they belong to a model, and not to one
         study."""
-        return self.recorded(NoiseMeasured)
+        return self.bodies_of(NoiseMeasured)
 
     def references(self) -> list[ReferenceCompared]:
         """What came of repeating calls in fp32, in order. Like noise floors they belong to a model."""
-        return self.recorded(ReferenceCompared)
+        return self.bodies_of(ReferenceCompared)
 
     def spent(self, stamp: str) -> list[AnswerWork]:
         """What the study's batches took, by model and precision. A batch that answered calls of several
         studies counts whole in each."""
-        least = {(work.identity, work.precision): work.least_work for work in self.recorded(Worked, stamp)}
-        paths = {(load.identity, load.precision): load.computed for load in self.recorded(ModelLoaded, stamp)}
+        least = {(work.identity, work.precision): work.least_work for work in self.bodies_of(Worked, stamp)}
+        paths = {
+            (load.identity, load.precision): load.computed for load in self.bodies_of(ModelLoaded, stamp)
+        }
         where, values = self._calls_of(stamp)
         used = f"batch.id IN (SELECT batch FROM call WHERE {where})"
         work, most = (self._batch_numbers(*how, used, values) for how in (("work", "sum"), ("most", "max")))

@@ -1,4 +1,4 @@
-"""Questions in SQL to a store. Nothing can change it: the file is opened for reading, and a statement that
+"""SQL queries on a store. Nothing can change it: the file is opened for reading, and a statement that
 does anything but read is refused before it runs."""
 
 import re

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
 from gridc.runtime.store.digests import keep_only
-from gridc.runtime.store.events import B, Event, recorded
+from gridc.runtime.store.events import B, Event, bodies_of
 from gridc.runtime.store.opening import open_to_read
 from gridc.schema.canonical import digest, each_key_once
 from gridc.schema.spec import Spec
@@ -418,9 +418,9 @@ class Reader:
         """The event chain. Raises `StoreError` (GC605) for an event that gridc does not write."""
         return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
 
-    def recorded(self, kind: type[B], stamp: str | None = None) -> list[B]:
+    def bodies_of(self, kind: type[B], stamp: str | None = None) -> list[B]:
         """What the events of a kind say, in order; of one study, or of all."""
-        return recorded(self.events(), kind, stamp)
+        return bodies_of(self.events(), kind, stamp)
 
     def study(self, stamp: str) -> Any:
         """The document that a study's digest is the digest of. Raises `StoreError` (GC613) for imported

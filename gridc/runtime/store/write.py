@@ -1,4 +1,4 @@
-"""The write side of a store: every answer durable before it is counted, every request noted."""
+"""The write side of a store: every answer durable before it is counted, every request recorded."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -34,7 +34,7 @@ from gridc.reports.files import write
 from gridc.reports.findings import findings as find_module
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find
-from gridc.reports.ties import claimed
+from gridc.reports.ties import claimed_of_lock
 from gridc.runtime import merge, rerun, run
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.store import events, opening, reader, writable
@@ -757,7 +757,7 @@ def attribution_made_up(folder: Path, _: MonkeyPatch) -> set[str]:
     compiled = compile_spec(folder / "gridcard.toml")
     assert compiled.lock is not None
     with Store.open(results / "store.sqlite") as store:
-        said = claimed(store.events(), Plan(compiled.study).study_digest)
+        said = claimed_of_lock(store.events(), Plan(compiled.study).study_digest)
         write(find(compiled, compiled.lock, store, said, known={ATTRIBUTION: (made_up,)}), results)
     done = gridc.open(folder / "gridcard.toml").verify()
     return {NAMED} if any("not made again: the attribution" in line for line in done.checked) else set()

@@ -16,7 +16,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
 from gridc.files import write_atomic
 from gridc.reports import ties
-from gridc.reports.ties import check_ties, claimed, finish_text, record
+from gridc.reports.ties import check_ties, claimed_of_lock, finish_text, record
 from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from gridc.study import stamping
 from tests.adversary.attack import attack, instead, nothing
@@ -114,7 +114,7 @@ DATES = "a time is a date with its zone, or none (`ties._date`)"
     instead((ties, "_date", lambda text: text)),
 )
 def time_that_is_none(folder: Path, patch: MonkeyPatch) -> set[str]:
-    times = [each.time for text in ("soon", "2020-01-01") for each in claimed(dated(text), STAMP)]
+    times = [each.time for text in ("soon", "2020-01-01") for each in claimed_of_lock(dated(text), STAMP)]
     return {DATES} if times == [None, None] else set()
 
 

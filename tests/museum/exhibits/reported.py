@@ -49,7 +49,7 @@ def gap(arm: str, **which: str) -> Fraction:
 )
 def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
     found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
-    shown = [ScoreDifference(each, None).needed() for each in found]
+    shown = [ScoreDifference(each, None).number_needed() for each in found]
     assert {each.kind for each in shown} == {"harm"}
     return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
 
@@ -65,7 +65,8 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
     gain, loss = (
-        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(sign, 4), None).needed())) for sign in (1, -1)
+        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(sign, 4), None).number_needed()))
+        for sign in (1, -1)
     )
     return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
 
@@ -85,7 +86,9 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
     """The interval of H1b is the published one."""
-    shown = needed_cell(NumberNeededRow.of(ScoreDifference(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
+    shown = needed_cell(
+        NumberNeededRow.of(ScoreDifference(gap("multi_agent"), (-0.0159, 0.0038)).number_needed())
+    )
     return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
 
 

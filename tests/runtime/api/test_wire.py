@@ -140,7 +140,7 @@ def test_what_is_no_answer_is_a_typed_failure(document: dict[str, Any], kind: st
     ],
 )
 def test_counts_that_cannot_be_right_are_told(usage: Any) -> None:
-    counts, problems = wire.counted(usage)
+    counts, problems = wire.counted_tokens(usage)
     assert problems
     assert all(type(value) is int and value >= 0 for value in counts.values())
 

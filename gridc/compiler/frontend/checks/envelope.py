@@ -101,7 +101,7 @@ def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Conf
     """The configurations that are run, with their settings."""
     all_settings = grid.Settings(spec)
     for configuration in grid.configurations(spec):
-        where = grid.where(configuration.levels, configuration.tier, benchmark, model)
+        where = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
         if grid.excluded_by(spec, where) is None:
             yield configuration, all_settings.of(model, benchmark, configuration)
 
@@ -193,7 +193,7 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 def _excluding(spec: Spec, benchmark: str) -> str:
     """The exclusions that leave nothing of a benchmark, by what they name."""
     places = (
-        grid.where(configuration.levels, configuration.tier, benchmark, model.id)
+        grid.grid_place(configuration.levels, configuration.tier, benchmark, model.id)
         for configuration in grid.configurations(spec)
         for model in spec.model
     )
@@ -248,7 +248,7 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
                 if problem not in reported:
                     reported.add(problem)
                     names = ", ".join(f"{axis} = {level}" for axis, level in configuration.levels.items())
-                    where = grid.where(configuration.levels, configuration.tier, benchmark, model)
+                    where = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
                     paths = [path for key in _SAMPLED if (path := grid.stated_at(spec, key, where))]
                     in_axes = [path for path in paths if path[0] == "axis"]
                     blamed = (*in_axes[:1], *paths[:1], ("axis", 0))[0]

@@ -247,7 +247,7 @@ def _worst(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
         for configuration, _ in settings(spec, model.id, benchmark.id):
             if stated.stated(model.id, benchmark.id, configuration).get("unreadable") != "worst":
                 continue
-            place = grid.where(configuration.levels, configuration.tier, benchmark.id, model.id)
+            place = grid.grid_place(configuration.levels, configuration.tier, benchmark.id, model.id)
             path = grid.stated_at(spec, "unreadable", place)
             if path is not None and path not in reported:
                 reported.add(path)

@@ -1,4 +1,4 @@
-"""Names: each id is said once, and whatever is referred to exists."""
+"""Names: each id is unique, and whatever is referred to exists."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Checks of scoring: labels and scores, judges, functions that score, and scaffolds.
+"""Checks of scoring: labels and scores, judges, scoring functions, and scaffolds.
 
 Whatever a response can be read to earns a score, and a score is of something that can be read. Each judge has
 a name of its own, every response that is judged has a judge, and what a judge compares exists.
@@ -108,7 +108,7 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for configuration, setting in settings(spec, model, benchmark):
             if not METHODS[setting.method].judged:
                 continue
-            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
             found: tuple[KeyPath, str, str] | None
             if judge is None:
@@ -166,7 +166,7 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             known = METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
             if not known or (setting.scores is None and not METHODS[setting.method].judged):
                 continue
-            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
             own = [(*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge]
             path = grid.stated_at(spec, "scores", place) or (*own, ("judge",))[0]
@@ -239,7 +239,7 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if not METHODS[setting.method].reads_answer:
                 continue
             read = True
-            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             path = grid.stated_at(spec, "method", place) or ("harness",)
             if setting.match is None and path not in reported:
                 reported.add(path)
@@ -266,7 +266,7 @@ def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if not METHODS[setting.method].scored:
                 continue
             read = True
-            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             path = grid.stated_at(spec, "method", place) or ("harness",)
             if setting.scorer is None and path not in reported:
                 reported.add(path)
@@ -300,7 +300,7 @@ def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 method = METHODS[setting.method]
                 if method.weighs or not (method.ranks or method.reads_option):
                     continue
-                place = grid.where(configuration.levels, configuration.tier, benchmark.id, model.id)
+                place = grid.grid_place(configuration.levels, configuration.tier, benchmark.id, model.id)
                 path = grid.stated_at(spec, "method", place) or ("harness",)
                 if (path, benchmark.id) in reported:
                     continue

@@ -1,4 +1,4 @@
-"""A first field map for a file of anyone's own, from the names of its columns and what they hold.
+"""A first field map for a user's own file, from the names of its columns and what they hold.
 
 It is a draft that a person reads: what was taken for what is said, and `rows.complete_loading` checks it on
 every row.
@@ -247,7 +247,7 @@ def _label_help(name: str, words: Sequence[str]) -> str:
     return f"--field expected={shlex.quote(name)} {labels}, where each ... is refuse or comply"
 
 
-def says_what_earns(records: Records, names: Sequence[str]) -> bool:
+def names_gold_column(records: Records, names: Sequence[str]) -> bool:
     """Whether a column has one of the names of those that say which responses earn a point."""
     return _named(records.names, names) is not None
 
@@ -283,7 +283,8 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     if ordered is not None and ordered != tuple(run):
         ways = " or ".join(f"--field options={shlex.quote(','.join(order))}" for order in (ordered, run))
         return UnclearColumns(
-            f"the options stand in another order than their names: {', '.join(f'`{name}`' for name in run)}",
+            f"the option columns are not in the order of their names: "
+            f"{', '.join(f'`{name}`' for name in run)}",
             f"{ways}: the first is what A, or the lowest number, of the right one names",
         )
     return tuple(run)

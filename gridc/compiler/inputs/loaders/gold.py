@@ -1,4 +1,4 @@
-"""How a column names an option: by index, from one, by letter or by text. Found out, never guessed.
+"""How a column names an option: by index from 0 or from 1, by letter or by text. Found out, never guessed.
 
 A rule is taken only where it reads every row that any rule reads, and where no other rule that does so gives
 another answer. Everything else is refused, with the answers that each rule would give.

@@ -149,14 +149,14 @@ def read_logs(
             reader = _reader(file, strays if place.is_dir() else None)
             if reader is None:
                 continue
-            with _of_package(reader, path):
+            with _package_errors(reader, path):
                 made_by = _gather_all(reader, file, tasks, names, logs)
             logs.files.append(ReadFile(path, file.digest, made_by))
         if place.is_dir() and len(logs.runs) == count:
             raise _no_log(place, strays[before:])
     if not logs.runs:
         help = "name its folder, so that what belongs to it is read with it"
-        raise log_error("GC671", "no run is in this file by itself", paths[0], help=help)
+        raise log_error("GC671", "this file alone holds no run", paths[0], help=help)
     logs.notes += _listed(strays)
     _join_unnamed(logs, columns or TableColumns())
     _drop_forms(logs)
@@ -231,7 +231,7 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
     Without these, because the file was named, it is an error."""
     try:
         for reader in LOG_READERS.values():
-            with _of_package(reader, file.path):
+            with _package_errors(reader, file.path):
                 if reader.claims(file):
                     return reader
         if any(reader.belongs(file) for reader in LOG_READERS.values()):
@@ -249,7 +249,7 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
 
 
 @contextmanager
-def _of_package(reader: LogReader, path: Path) -> Iterator[None]:
+def _package_errors(reader: LogReader, path: Path) -> Iterator[None]:
     """Raises `FileError` for what a reader did not foresee (GC672)."""
     try:
         yield

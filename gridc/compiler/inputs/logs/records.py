@@ -1,4 +1,4 @@
-"""What the logs of other packages say, in one shape: runs, and of each its answers one after the other."""
+"""What the logs of other packages say, in one format: runs, each with its answers in order."""
 
 import hashlib
 import json

@@ -405,7 +405,7 @@ def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
 
 @scaffold("chain", 1, wording="chain", answering=("chain_",))
 def chain(scaffold: Scaffold, task: Task) -> Steps:
-    """A fixed sequence of prompts in one conversation; the first comes with the item."""
+    """A fixed sequence of prompts in one conversation; the item goes with the first."""
     first, *rest = chain_prompts(scaffold, task.benchmark)
     messages, step = task.asking(f"{task.question}\n\n{first}").opening(), "chain_0"
     (reply,) = yield (Turn(step, messages),)

@@ -133,7 +133,7 @@ class ScaffoldError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class FollowedFunction:
+class FunctionProcedure:
     """A function as a procedure, which can be an entry point of `gridc.scaffolds`. The stamp holds the
     versions of `packages`, the frameworks that decide what the function asks."""
 
@@ -184,7 +184,7 @@ class FollowedFunction:
         return turns[-1].step
 
 
-def follow(function: Function, packages: tuple[str, ...] = ()) -> FollowedFunction:
+def follow(function: Function, packages: tuple[str, ...] = ()) -> FunctionProcedure:
     """A procedure from a function `(scaffold, task, ask) -> answer` that calls `ask` whenever it needs the
     model, and returns one of the texts that it was given.
 
@@ -195,7 +195,7 @@ def follow(function: Function, packages: tuple[str, ...] = ()) -> FollowedFuncti
     """
     if inspect.iscoroutinefunction(function):
         raise TypeError("a coroutine cannot be followed: give a function that runs it")
-    return FollowedFunction(function, packages)
+    return FunctionProcedure(function, packages)
 
 
 class Replay:
@@ -246,7 +246,7 @@ def _difference(number: int, before: Turn, now: Turn) -> str:
     where = f"its call {number + 1}"
     if before.messages == now.messages:
         return f"{where} is the step `{now.step}` where it was `{before.step}` before"
-    return f"{where} (`{now.step}`) has another text than before, on the same answers"
+    return f"{where} (`{now.step}`) has a different text from before, on the same answers"
 
 
 def _step_of(answer: str, turns: tuple[Turn, ...], texts: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.hypotheses import KINDS, of_kind, sharing
+from gridc.compiler.hypotheses import KINDS, of_kind, sharing_level
 from gridc.numbers import counted
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
@@ -93,7 +93,7 @@ def companions(spec: Spec, ids: Collection[str] | None) -> set[str]:
     without one those that share a level all the same."""
     chosen = [hypothesis for hypothesis in spec.hypothesis if ids is None or hypothesis.id in ids]
     families = {hypothesis.family for hypothesis in chosen if hypothesis.family is not None}
-    return {member.id for hypothesis in chosen for member in sharing(spec, hypothesis)} | {
+    return {member.id for hypothesis in chosen for member in sharing_level(spec, hypothesis)} | {
         hypothesis.id for hypothesis in spec.hypothesis if hypothesis.family in families
     }
 

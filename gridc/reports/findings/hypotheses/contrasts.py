@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.hypotheses import kind_of
-from gridc.compiler.hypotheses.contrast import ContrastKind, assumed
+from gridc.compiler.hypotheses.contrast import ContrastKind, assumption_words
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.numbers import number, p_in_text
 from gridc.reports.findings.changes import ScoreDifference
@@ -85,7 +85,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
 
     def assumes(self, finding: HypothesisFinding) -> tuple[str, str]:
         stated = self._of_kind(finding)
-        words = assumed(stated)
+        words = assumption_words(stated)
         aside = "" if words and words in self.claimed(stated) else words
         return aside, OF_ITEMS if _on_these_units(stated) else INDEPENDENT
 
@@ -200,7 +200,7 @@ def effect_of(
 ) -> EffectRow:
     """What was compared, with what came of it; `p` of the claim and of what refutes it, where a test decides
     that verdict."""
-    untested = kind_of(hypothesis).untested(hypothesis, spec)
+    untested = kind_of(hypothesis).unreachable_verdicts(hypothesis, spec)
     support, refute = (
         1.0 if verdict in untested else digits(each) for verdict, each in zip(BOTH_VERDICTS, p, strict=True)
     )
@@ -435,4 +435,4 @@ def _needed(
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    return ScoreDifference(Fraction(good * change.difference), ends).needed(stated.rounding)
+    return ScoreDifference(Fraction(good * change.difference), ends).number_needed(stated.rounding)

@@ -55,7 +55,7 @@ class Decision(Protocol[H]):
         """How far the verdict goes, as the scorecard says it."""
 
 
-def beyond(finding: HypothesisFinding, needs: str) -> str:
+def beyond_words(finding: HypothesisFinding, needs: str) -> str:
     """The reach of a verdict on other items."""
     if finding.verdict == "open":
         return "Nothing: it is open."
@@ -127,8 +127,8 @@ class EffectDecision(Decision[T]):
     def reach(self, finding: HypothesisFinding) -> str:
         """One on an effect takes independent units, many of them; one at a margin alone any number."""
         if self.kind.at_margin:
-            return beyond(finding, "independent units")
-        return beyond(finding, "independent units, many of them")
+            return beyond_words(finding, "independent units")
+        return beyond_words(finding, "independent units, many of them")
 
     def _claimed(self, finding: HypothesisFinding) -> str:
         stated: Any = finding.hypothesis  # one of this kind

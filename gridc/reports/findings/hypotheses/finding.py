@@ -1,4 +1,4 @@
-"""What is read of a study to decide a hypothesis, what is found, and what is said of an effect.
+"""What decides a hypothesis: what is read from a study, what is found, and how an effect is described.
 
 Hypotheses of a family share one error rate. A verdict claims something either way, and one level covers the
 claims of both directions: the chance that *some* decided verdict of a family is false is at most alpha
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gridc.compiler.hypotheses import claims_in, kind_of, sharing
+from gridc.compiler.hypotheses import claims_in, kind_of, sharing_level
 from gridc.numbers import bracketed, counted, figures, hundredths, number, p_value, percent, points
 from gridc.reports import quantities
 from gridc.reports.findings.certification import ClaimEvidence
@@ -56,7 +56,7 @@ def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
             members = [member for member in spec.hypothesis if member.family == family.id]
             return Rate(family.id, family.correction, family.alpha, claims_in(members, family.correction))
     alpha = next((declared.alpha for declared in spec.family if declared.id == hypothesis.family), None)
-    count = claims_in(sharing(spec, hypothesis))
+    count = claims_in(sharing_level(spec, hypothesis))
     level = alpha if alpha is not None else spec.analysis.alpha or ALPHA
     return Rate(hypothesis.family, "holm" if count > 1 else "none", level, count)
 
@@ -70,7 +70,9 @@ def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tup
         if family.correction != "none"
     ]
     of_families = {member.id for _, members in groups for member in members}
-    without = [sharing(spec, declared) for declared in spec.hypothesis if declared.id not in of_families]
+    without = [
+        sharing_level(spec, declared) for declared in spec.hypothesis if declared.id not in of_families
+    ]
     groups += [("holm", members) for members in {members[0].id: members for members in without}.values()]
     by_hypothesis: dict[str, tuple[float, float]] = {}
     for correction, members in groups:

@@ -1,4 +1,5 @@
-"""An order of models: in which configurations the scores agree with it, and what that says of other items."""
+"""An order of models: in which configurations the scores agree with it, and what that shows about other
+items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,8 +11,8 @@ import numpy as np
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import counted, p_value
-from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, weigh
-from gridc.reports.findings.hypotheses.decision import Decision, beyond
+from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, claim_evidence
+from gridc.reports.findings.hypotheses.decision import Decision, beyond_words
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.scores import CellScore, gather, score_of
@@ -122,7 +123,7 @@ class RankingDecision(Decision[RankingHypothesis]):
         if strength == "descriptive":
             return "These items, models and configurations only."
         many = "" if strength == "certified" else ", many of them"
-        return beyond(finding, f"independent units{many}")
+        return beyond_words(finding, f"independent units{many}")
 
 
 DECISION = RankingDecision()
@@ -172,7 +173,7 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
         for name, held in plan.study.items.items()
         if any(cell.benchmark == name for cell in cells)
     }
-    weighed = weigh(
+    weighed = claim_evidence(
         [],
         outcomes_by_benchmark,
         measured.spec.analysis.alpha or ALPHA,

@@ -1,4 +1,4 @@
-"""What is recorded of every request that left: one attempt each, before it is sent and when it is over."""
+"""What is recorded about every request: one attempt each, before it is sent and when it is over."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -187,7 +187,7 @@ class PaidEngine(Protocol):
         """Whether the same call must have the same answer: nothing is drawn, or a seed is known to draw the
         same again."""
 
-    def crowd(self) -> None:
+    def use_full_concurrency(self) -> None:
         """Open as many requests at once as may be from now on."""
 
     def close(self) -> None:

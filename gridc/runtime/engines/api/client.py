@@ -1,4 +1,4 @@
-"""The one way out of gridc to a model: what leaves and what comes back goes through here.
+"""The only connection from gridc to models behind an address: every request and response goes through here.
 
 A client asks one host and sends one key, whatever variables or files a library in between reads, and no
 header but those that are named here. Redirects are not followed, because a key would go with them; a body is
@@ -96,7 +96,7 @@ class ResponseSink:
 
 
 @contextmanager
-def recorded() -> Iterator[Exchange]:
+def recording() -> Iterator[Exchange]:
     """Note what the attempt inside sends."""
     exchange = Exchange()
     token = _EXCHANGE.set(exchange)

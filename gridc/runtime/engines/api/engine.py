@@ -134,7 +134,7 @@ class ApiEngine:
     def batch_width(self) -> int | None:
         return self._settings.concurrency if self._server in TAKE_TOKENS else None
 
-    def crowd(self) -> None:
+    def use_full_concurrency(self) -> None:
         self.pace.as_many_as_possible()
 
     @cached_property
@@ -344,12 +344,15 @@ class ApiEngine:
             scored = scoring.read(document, text)
         except scoring.NotProvedError as error:
             raise RequestError("unreadable", str(error), 200) from None
-        counts, _ = wire.counted(document.get("usage"))
+        counts, _ = wire.counted_tokens(document.get("usage"))
         read, written = len(scored.tokens), 1
         usd = None if self._price is None else self._price.usd(read, written)
         body = scoring.body_of(route.source, text)
         sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
-        name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
+        name, fingerprint = (
+            wire.checked_name(document.get("model")),
+            wire.checked_name(document.get("system_fingerprint")),
+        )
         return RequestResult(
             {"scored": scored}, sent, counts, CallCost(read + written, usd), name, fingerprint, 200
         )
@@ -481,10 +484,10 @@ class ApiEngine:
     async def _probe_ask(self, route: DirectRoute, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         async def ask() -> RequestResult:
             document = await route.post(path, body)
-            counts, _ = wire.counted(document.get("usage"))
+            counts, _ = wire.counted_tokens(document.get("usage"))
             took = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
             usd = None if self._price is None else self._price.usd(*took)
-            name = wire.named(document.get("model"))
+            name = wire.checked_name(document.get("model"))
             return RequestResult(
                 {"document": document}, {}, counts, CallCost(sum(took), usd), name, None, 200
             )

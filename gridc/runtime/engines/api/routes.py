@@ -17,7 +17,7 @@ from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.attempts import CallCost
-from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
+from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recording
 from gridc.runtime.engines.api.scoring import NotProvedError, ScoreRequest
 from gridc.runtime.engines.api.session import RequestResult
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
@@ -131,7 +131,7 @@ class DirectRoute:
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits, tokens)
         reply = wire.of_tokens(wire.read(await self.post(path, body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
-        sent = {"endpoint": self.base + path, "body": wire.noted(body), "dropped": dropped}
+        sent = {"endpoint": self.base + path, "body": wire.with_token_digest(body), "dropped": dropped}
         return result_of(reply, sent, len(tokens), stated, self._price)
 
     async def scored(self, request: ScoreRequest, number: int) -> RequestResult:
@@ -142,11 +142,14 @@ class DirectRoute:
             scores = read(document)
         except NotProvedError as error:
             raise RequestError("unreadable", str(error), 200) from None
-        counts, _ = wire.counted(document.get("usage"))
+        counts, _ = wire.counted_tokens(document.get("usage"))
         tokens: Sequence[int] = body["prompt"]
         usd = None if self._price is None else self._price.usd(len(tokens), 1)
-        sent = {"endpoint": f"{self.base}/completions", "body": wire.noted(body), "dropped": []}
-        name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
+        sent = {"endpoint": f"{self.base}/completions", "body": wire.with_token_digest(body), "dropped": []}
+        name, fingerprint = (
+            wire.checked_name(document.get("model")),
+            wire.checked_name(document.get("system_fingerprint")),
+        )
         cost = CallCost(len(tokens) + 1, usd)
         return RequestResult(
             {"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200
@@ -237,7 +240,7 @@ class Provider:
     async def _complete(self, prompt: Prompt, stated: Mapping[str, Any]) -> tuple[dict[str, Any], Exchange]:
         """The response as litellm reads it, and what really went over the wire."""
         stated = {name: value for name, value in stated.items() if name not in self._omits}
-        with recorded() as exchange:
+        with recording() as exchange:
             try:
                 response = await self._litellm.acompletion(
                     model=self.source,

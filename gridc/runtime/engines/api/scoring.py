@@ -1,4 +1,5 @@
-"""What an endpoint honours, and likelihoods of candidates where it proves that it scores tokens.
+"""Which parameters an endpoint honours, and likelihoods of candidates if it proves that it scores given
+tokens.
 
 What an endpoint honours is found by asking it in the way in which the study will. A server may take a
 parameter and do nothing with it, or sample with one that nobody stated, and it may do so on one endpoint

@@ -1,4 +1,4 @@
-"""Servers that run as long as a run: started by commands of the person who runs it, and ended with it.
+"""Servers for the duration of a run: started by the user's commands, and stopped when the run ends.
 
 A command is never the spec's: whoever wrote that would have a program of theirs executed. It is started in a
 process group of its own, because servers start workers, which end with it.

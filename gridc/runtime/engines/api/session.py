@@ -1,4 +1,5 @@
-"""Many calls at once, as the endpoint allows, each pursued until it is answered or has failed.
+"""Many calls at once, as many as the endpoint allows, each repeated until it is answered or has failed for
+good.
 
 How many requests may be open at once is learnt from what the endpoint says: slow start and additive growth as
 in TCP congestion control (Jacobson 1988), with the pauses that HTTP states (RFC 9110, Retry-After). A round

@@ -207,7 +207,7 @@ def body_of(
     return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
 
 
-def noted(body: Mapping[str, Any]) -> dict[str, Any]:
+def with_token_digest(body: Mapping[str, Any]) -> dict[str, Any]:
     """A body whose prompt is tokens, as it is stored: how many they are, and their digest as the local engine
     notes it."""
     tokens: Sequence[int] = body["prompt"]
@@ -267,7 +267,7 @@ def valid_unicode(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def named(value: Any) -> str | None:
+def checked_name(value: Any) -> str | None:
     """A name that a response gives, if it is a text. Raises `RequestError` (unreadable)."""
     if not isinstance(value, str):
         return None
@@ -284,7 +284,7 @@ def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
         choice = choices[0]
         said = choice["message"] if chat else choice
         content, declined = said.get("content" if chat else "text"), said.get("refusal") if chat else None
-        finish = named(choice.get("finish_reason")) or "None"
+        finish = checked_name(choice.get("finish_reason")) or "None"
     except (LookupError, TypeError, AttributeError):
         if isinstance(document.get("error"), Mapping):
             message = str(document["error"].get("message"))[:300]
@@ -300,15 +300,15 @@ def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
         content = ""  # a model that reasons may come to its limit before it says anything
     if not isinstance(content, str):
         raise RequestError("unreadable", "the choice holds no text", 200)
-    usage, problems = counted(document.get("usage"))
+    usage, problems = counted_tokens(document.get("usage"))
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
     return ParsedReply(
         valid_unicode(content),
         "stop" if finish in ("None", "eos", "end_turn") else finish,
         isinstance(declined, str) and bool(declined),
-        named(document.get("model")),
-        named(document.get("system_fingerprint")),
+        checked_name(document.get("model")),
+        checked_name(document.get("system_fingerprint")),
         usage,
         problems,
     )
@@ -322,7 +322,7 @@ _COUNTS = {
 }
 
 
-def counted(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
+def counted_tokens(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
     """The tokens of a usage block by our names, and what in it cannot be right."""
     if not isinstance(usage, Mapping):
         return {}, ("the response counts no tokens",)

@@ -27,7 +27,7 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.attention import UnsupportedAttention
 from gridc.runtime.engines.hf.forest import Forest
-from gridc.runtime.engines.hf.gate import ProvedPath, remade, routes
+from gridc.runtime.engines.hf.gate import ProvedPath, proved_path_from_json, routes
 from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
 from gridc.runtime.engines.hf.kv_cache import PrefixCache, Shape
 from gridc.runtime.engines.hf.loading import AS_SHIPPED, ChangedError, Checkpoint
@@ -403,7 +403,7 @@ class HfEngine:
         for route in kept.routes:
             if not made or not _route_takes(made[-1], self._longest):
                 try:
-                    made.append(remade(self._model, self._config, self._shape, route))
+                    made.append(proved_path_from_json(self._model, self._config, self._shape, route))
                 except UnsupportedAttention:
                     return None
         return made if made and _route_takes(made[-1], self._longest) else None

@@ -1,4 +1,5 @@
-"""Which way a model is computed, by proof: each path is held against the model itself, or a twin of it.
+"""How a model is computed, decided by proof: each path is compared with the model itself, or with a twin of
+it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every
@@ -148,11 +149,11 @@ def _narrow(config: Any) -> None:
             vars(config)[name] = min(value, NARROW)
         elif name == "n_inner" and value is None:
             vars(config)[name] = NARROW
-        elif name.endswith("token_id") and _beyond(value):
+        elif name.endswith("token_id") and _outside_vocabulary(value):
             vars(config)[name] = None
 
 
-def _beyond(tokens: Any) -> bool:
+def _outside_vocabulary(tokens: Any) -> bool:
     every = tokens if isinstance(tokens, list) else [tokens]
     return any(isinstance(token, int) and token >= WORDS for token in every)
 
@@ -323,7 +324,7 @@ def routes(
         reached = route.limit
 
 
-def remade(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
+def proved_path_from_json(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
     """A route of this model as it was proved before (`ProvedPath.as_json`). Raises `UnsupportedAttention`."""
     form, trial = PathForm(**kept["form"]), PathTrial(**kept["trial"])
     proof = kept["proof"] and PathTrial(**kept["proof"])

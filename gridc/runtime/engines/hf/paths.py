@@ -1,4 +1,4 @@
-"""The three ways to carry calls through a model, and the two of them that leave its attention as it is.
+"""The three paths by which a model computes calls, and the two of them that leave its attention as it is.
 
 *forest* replaces the model's attention, so that what calls share is computed once, in batches of prompts of
 any length. *cached* leaves the model as it is and copies its own cache where sequences part. *plain* computes

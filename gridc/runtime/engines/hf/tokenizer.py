@@ -42,7 +42,7 @@ class TokenizerReader:
             "chat_template": _default(self._tokenizer.chat_template),
             # This also turns off truncation and padding that it may declare.
             "alone": self._tokenizer("x")["input_ids"],
-            "parting": _parting(added),
+            "parting": _splitting_tokens(added),
             "added_texts": [token.content for token in added],
             "special_texts": [token.content for token in added if token.special],
             "layout": [layout.layers, layout.weights, layout.computed, layout.why],
@@ -160,7 +160,7 @@ def _default(template: Any) -> str | None:
     return named or None
 
 
-def _parting(added: Iterable[Any]) -> list[str]:
+def _splitting_tokens(added: Iterable[Any]) -> list[str]:
     """The special tokens that are taken out of a text before anything else looks at it, whatever stands
     around them: what is on their two sides is tokenized as two texts."""
     every = list(added)

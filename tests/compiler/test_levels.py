@@ -186,7 +186,7 @@ def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_table
         (('id = "id"', 'id = "how"'), "GC201", "already the id of another level (p.csv, row 3)", "of its own"),
         ((LEVELS, ""), "GC105", "an axis needs levels", "values = { KEY = [...] }"),
         ((LEVELS, 'tier = "core"\n'), "GC105", "is that of its `values`", "each [[axis.level]]"),
-        ((LEVELS, 'values = { shot = [1] }\ntier = "core"\nprovenance = "x"\n'), "GC101", "unknown key `shot`", "`shots`"),
+        ((LEVELS, 'values = { shot = [1] }\ntier = "core"\nprovenance = "x"\n'), "GC101", "unknown key `shot`", "`shots = [1]`"),
         ((LEVELS, 'values = { shots = 1 }\ntier = "core"\nprovenance = "x"\n'), "GC102", "must be a list", "shots = [1]"),
         ((LEVELS, 'values = { shots = [] }\ntier = "core"\nprovenance = "x"\n'), "GC104", "has none", "[harness]"),
         ((LEVELS, 'values = { top_p = [1.0, 1] }\ntier = "core"\nprovenance = "x"\n'), "GC201", "called `1`", "leave one out"),

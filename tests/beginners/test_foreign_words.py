@@ -9,17 +9,34 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend import foreign_words
+from gridc.compiler.frontend.foreign_words import ForeignWord
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.unsupported import unsaid
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import Diagnostic, GridcError
+from gridc.schema.effects import Effects, Match
+from gridc.schema.inference import Analysis, AnyHypothesis, Curve, Family, Fork
+from gridc.schema.items import Fields
+from gridc.schema.judging import Judge
+from gridc.schema.models import Model
+from gridc.schema.spec import (
+    Axis,
+    Benchmark,
+    Budget,
+    EngineSettings,
+    Level,
+    Sampling,
+    Slice,
+    Spec,
+    StudySection,
+)
 
 SPEC = Path("gridcard.toml")
 STUDY = """\
@@ -676,3 +693,216 @@ def test_an_option_that_reads_like_no_value_is_a_text(text: str) -> None:
     study = compiled(OF_CHOICES.replace("sample = { n = 12, seed = 7 }\n", ""), {"items.jsonl": items})
     (item,) = study.study.items["sums"].sampled or ()
     assert item.options == (text, "this")
+
+
+OTHER_WORDS = {
+    "harness.fewshot_as_multiturn": (True, "leave it out: exemplars"),
+    "harness.fewshot_split": ("train", "leave it out: exemplars"),
+    "harness.do_sample": (True, "`temperature = 1.0` here"),
+    "harness.stop_token_ids": ([2], "leave it out: `stop`"),
+    "harness.logprobs": (True, "leave it out: it is asked for"),
+    "harness.response_format": ("json", "leave it out: the words"),
+    "prompts": (["{{ question }}"], '`prompt = "{{ question }}"` in [harness]'),
+    "benchmark.doc_to_choice": ("{{ x }}", '`loading.fields = { options = ["x"] }` here'),
+    "benchmark.choices": (["x", "y"], '`loading.fields = { options = ["x", "y"] }` here'),
+    "harness.description": ("Add.", "leave it out: its words"),
+    "harness.apply_chat_template": (True, "`chat_template = true` here"),
+    "model.chat_template_name": ("chatml", "leave it out: a model's chat template"),
+    "harness.target_delimiter": (" ", '`delimiter = " "` here'),
+    "harness.fewshot_delimiter": ("\n", '`separators = { blocks = "\\n" }` here'),
+    "harness.shuffle": (False, '`option_order = "file"` here'),
+    "harness.solver": ("self_critique", '`scaffold = { kind = "critic" }` here'),
+    "level.solver": ("basic_agent", '`scaffold = { kind = "react" }` here'),
+    "solver": ("generate", "leave it out: a plain call"),
+    "model.reasoning_effort": ("low", '`thinking = "low"` here'),
+    "harness.reasoning": (True, "`thinking = true` here"),
+    "harness.epochs_reducer": ("mode", "leave it out: `aggregate`"),
+    "harness.filter_list": (["x"], "leave it out: match ="),
+    "benchmark.higher_is_better": (False, '`direction = "lower"` here'),
+    "harness.threshold": (0.5, "in [analysis]"),
+    "benchmark.dataset_path": ("openai/gsm8k", '"hf:openai/gsm8k@REVISION'),
+    "tasks": (["gsm8k"], "leave it out: what is asked is a [[benchmark]]"),
+    "tests": ([], "leave it out: items are rows"),
+    "providers": ([{"id": "x"}], "write `[[model]]` here"),
+    "harness.provider": (
+        "openai:gpt-4",
+        '`id = "gpt-4"`, `engine = "api"` and `source = "openai/gpt-4"` in a new [[model]]',
+    ),
+    "model.provider": ("openai", '`engine = "api"` here'),
+    "model.backend": ("transformers", '`engine = "hf"` here'),
+    "model.model_path": ("org/name", '`source = "hf:org/name"` and `engine = "hf"` here'),
+    "model.pretrained": ("gpt2", '`source = "hf:gpt2"` and `engine = "hf"` here'),
+    "model.model": ("gpt-4", '`source = "gpt-4"` here'),
+    "model.description": ("ours", '`note = "ours"` here'),
+    "model.load_in_8bit": (True, '`precision = "int8"` here'),
+    "model.load_in_4bit": (False, "leave it out"),
+    "harness.device": ("cuda:0", '`device = "cuda"` in [engine]'),
+    "harness.batch_size": (8, "`batch_prompts = 8` in [engine]"),
+    "engine.batch_size": ("auto", "leave it out: a batch"),
+    "engine.max_retries": (3, "`attempts = 3` here"),
+    "engine.timeout": (60, "`timeout_s = 60` here"),
+    "time_limit": (60, "`wall_s = 60` in [budget]"),
+    "budget.limit": (9, "`calls = 9` here"),
+    "budget.max_tokens": (9, "`tokens = 9` here"),
+    "sandbox": ("docker", "leave it out: it has no counterpart"),
+    "judge.model": ("gpt-4", '`source = "gpt-4"` here'),
+    "judge.criteria": ("Is it?", '`rubric = "Is it?"` here'),
+    "judge.temperature": (0, "leave it out: judges"),
+    "fields.choices": (["x"], '`options = ["x"]` here'),
+    "match.regex": ("x", '`method = "scorer"`'),
+    "match.type": ("number", '`as = "number"` here'),
+    "match.ignore_case": (True, 'leave it out: as = "text"'),
+    "match.tolerance": (0.1, "`within = 0.1` here"),
+    "match.prefix": ("So", '`after = "So"` here'),
+    "hypothesis.treatment": ("warm", '`level = "warm"` here'),
+    "hypothesis.type": ("trend", '`kind = "trend"` here'),
+    "hypothesis.alternative": ("less", '`side = "less"` here'),
+    "level.source": ("path:p.csv", "in the axis: levels ="),
+    "values.models": (["one"], "models are levels already"),
+    "harness.image": ("x.png", "leave it out: gridc asks only texts"),
+}
+OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
+    "method": {
+        "python:a.py:f": '`scorer = { function = "python:a.py:f" }`',
+        "ppl": '`method = "text_likelihood"`',
+        "pass@10": "aggregate = { pass_at = 5 }",
+        "unit_tests": "gridc runs no code",
+        "numeric": '`match = { as = "number" }`',
+        "text": '`match = { as = "text" }`',
+        "bleu": '`method = "scorer"`',
+        "llm-rubric": '`method = "judge"`',
+        "win_rate": "`compares` in [judge]",
+        "anything": None,
+    },
+    "as": {"regex": '`method = "scorer"`'},
+    "match": {"number": '`match = { as = "number" }`', "includes": '`match = { as = "contains" }`'},
+    "sample": {0.5: "`sample = { share = 0.5, seed = 42 }`"},
+    "aggregate": {
+        "pass@10": "`aggregate = { pass_at = 10 }`",
+        "best_of_3": "`aggregate = { pass_at = 3 }`",
+        "any": "`aggregate = { pass_at = 5 }`",
+        "pass_all": "`aggregate = { pass_all = 5 }`",
+        "maj@8": '`aggregate = "majority"`',
+    },
+    "all_of": {"pair": '`all_of = "family"`'},
+    "thinking": {"on": "`thinking = true`", "off": "`thinking = false`"},
+    "tools": {"look": "`loading.fields.tools`"},
+    "precision": {
+        "float32": '"fp32"',
+        "8bit": '"int8"',
+        "int4": '"nf4"',
+        "auto": '"as_shipped"',
+        "bf": None,
+    },
+    "direction": {"minimize": '`direction = "lower"`'},
+    "engine": {
+        "vllm": '`server = "vllm"`',
+        "ollama": '`engine = "api"` here; its address',
+        "azure": '`engine = "api"` here',
+    },
+    "loader": {"gsm8k": '`loader = "rows"`'},
+    "source": {"openai/gsm8k": '"hf:openai/gsm8k@REVISION'},
+}
+
+
+def table_path(name: str) -> tuple[str | int, ...]:
+    """Where a table of this name stands in a document."""
+    within: dict[str, tuple[str | int, ...]] = {
+        "fields": ("benchmark", 0, "loading", "fields"), "level": ("axis", 0, "level", 0),
+        "match": ("harness", "match"), "values": ("axis", 0, "values"),
+    }  # fmt: skip
+    return within.get(name, (name, 0) if name else ())
+
+
+def keys_of(name: str) -> frozenset[str]:
+    """The keys that the language has in the tables of this name."""
+    aliases: Mapping[str, Any] = {
+        "": Spec,
+        "harness": Effects,
+        "level": Level,
+        "values": Effects,
+        "judge": Judge,
+        "fields": Fields,
+        "model": Model,
+        "benchmark": Benchmark,
+        "engine": EngineSettings,
+        "budget": Budget,
+        "axis": Axis,
+        "sampling": Sampling,
+        "analysis": Analysis,
+        "study": StudySection,
+        "slice": Slice,
+        "fork": Fork,
+        "curve": Curve,
+        "family": Family,
+        "match": Match,
+    }
+    tables = get_args(get_args(AnyHypothesis)[0]) if name == "hypothesis" else (aliases[name],)
+    return frozenset(field.alias or key for table in tables for key, field in table.model_fields.items())
+
+
+def other_helps() -> Iterator[tuple[str, str | None, str | None]]:
+    """Each further word with the help that it has, and what that has to hold."""
+    for path, (stated, held) in OTHER_WORDS.items():
+        table, _, key = path.rpartition(".")
+        yield path, foreign_words.key_meant(table_path(table), key, stated, {}, keys_of(table)), held
+    for key, values in OTHER_VALUES.items():
+        for value, expected in values.items():
+            where = ("harness" if key != "source" else "benchmark", 0, key)
+            yield f"{key} = {value}", foreign_words.value_meant(where, value), expected
+
+
+def test_every_other_word_has_its_help_and_every_row_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    used, find = set[ForeignWord](), foreign_words._Place._row
+
+    def seen(*arguments: Any) -> tuple[ForeignWord | None, re.Match[str] | None]:
+        found = find(*arguments)
+        used.update([found[0]] if found[0] is not None else [])
+        return found
+
+    monkeypatch.setattr(foreign_words._Place, "_row", seen)
+    for word, help, expected in other_helps():
+        assert (help is None) if expected is None else expected in (help or ""), (word, help)
+    for mistake in MISTAKES.values():
+        if mistake.rows:
+            first_help(mistake)
+    unused = [row for row in (*foreign_words.KEYS, *foreign_words.VALUES) if row not in used]
+    assert not unused
+
+
+def test_a_line_of_the_table_is_one_of_the_language() -> None:
+    for row in (*foreign_words.KEYS, *foreign_words.VALUES):
+        for line in row.lines:
+            stated = re.fullmatch(r"[?]?(?:new )?(?:\[+(\w+)\]+ )?(\w+)(?:\.\w+)* = (.+)", line)
+            if stated is None:
+                assert line in ("[[model]]", "[[benchmark]]", "[[axis.level]]")
+                continue
+            own = [name for name in row.table.split("|") if row.table != foreign_words.CALLS]
+            where = [stated[1]] if stated[1] else [*own, "harness", "benchmark", "model"]
+            assert any(stated[2] in keys_of(name) for name in where if name != ".*"), line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "harness = 3\nnum_fewshot = 5\n",
+        'benchmark = "x"\nlimit = 5\n',
+        "benchmark = [3]\nlimit = 5\n",
+        'benchmark = [{ loading = 3, target = "a" }]\n',
+        'benchmark = [{ loading = { fields = 3 }, target = "a" }]\n',
+        'model = 3\nbase_url = "http://a/v1"\n',
+        "sampling = []\nseed = 3\n",
+        "gen_kwargs = 2024-01-01\n",
+        f'harness = {{ doc_to_target = "{" " * 100_000}" }}\n',
+        f"{'a' * 100_000} = 1\n",
+        "metric = []\n",
+        "harness = { metric = { } }\n",
+        'gen_kwargs = "a=b=c,=,d"\n',
+        "n = [[[[[]]]]]\n",
+        'level = { n = "$0 $1" }\n',
+    ],
+)
+def test_a_document_of_any_shape_is_answered(text: str) -> None:
+    SPEC.write_text("gridcard = 1\n" + text, "utf-8")
+    with pytest.raises(GridcError):
+        read_spec(SPEC)

@@ -52,9 +52,9 @@ KEYS = (
       ("shots = $0", '?[[benchmark]] exemplars = { pool = "rest", seed = 42 }'),
       "they are drawn from items outside of `sample`", r"\d+|\[[\d, ]+\]"),
     W(r"few_?shot_(random_)?seed", ('[[benchmark]] exemplars = { pool = "rest", seed = $0 }',)),
-    W(r"few_?shot_as_multi_?turn|multi_?turn", (),
+    W(r"few_?shot_as_multi_?turn", (),
       "leave it out: exemplars stand before the item, in its turn"),
-    W(r"few_?shot_split|training_split|few_?shot_indices", (),
+    W(r"(few_?shot|training)_split", (),
       "leave it out: exemplars are drawn from items outside of `sample`"),
     W("limit|max_(samples|examples|instances|eval_instances|items)|(num|n)_(items|examples|"
       "instances)|subsample", ("[[benchmark]] sample = { n = $0, seed = 42 }",),
@@ -75,7 +75,6 @@ KEYS = (
       "num_beams|beam_size|no_repeat_ngram_size|early_stopping|mirostat", (), NO_CUT),
     W(r"do_sample|sample", ("temperature = 0.0",), "", "false", "|harness|level|model"),
     W(r"do_sample|sample", ("temperature = 1.0",), "", "true", "|harness|level|model"),
-    W(r"temp", ("temperature = $0",)),
     W("max_(gen_tok(en)?s|new_tokens?|completion_tokens|output_tokens|tokens_to_sample|length|len|"
       "gen_len(gth)?)|max_out_len|num_predict", ("max_tokens = $0",), "", r"\d+|\[[\d, ]+\]"),
     W(r"stop_(sequences?|seqs?|strings?|words?|tokens?)|until|stops|eos(_string)?|end_sequences",
@@ -300,6 +299,9 @@ VALUES = (
 )  # fmt: skip
 """Values that a key of the language does not take, in whichever table unless one is said."""
 
+LONGEST = 5000
+"""Characters of a key or a value that the rows are held against."""
+
 GROUPS = (
     r"scoring|scorer|metric|gen(eration|erate)?(_?(kwargs|config|params|parameters|args))?|decoding|llm_config"
     r"|(sampling|default)_?(options|params|parameters|args)|(model|extra)_(base_)?(args|kwargs)"
@@ -346,7 +348,7 @@ class _Place:
                 here = here[part]
             except (LookupError, TypeError):
                 return {}
-        return here if isinstance(here, dict) else {}
+        return _table(here)
 
     def meant(self, rows: Sequence[ForeignWord], key: str, value: object) -> str | None:
         held = _held(value) if rows is KEYS and re.fullmatch(GROUPS, key, re.IGNORECASE) else {}
@@ -360,21 +362,29 @@ class _Place:
 
     def _instead(self, rows: Sequence[ForeignWord], key: str, value: object) -> tuple[list[str], str]:
         """The lines that say what a key means, and why."""
-        text = value if isinstance(value, str) else toml_value(value)
-        for row in rows:
-            here = (rows is VALUES and row.table == CALLS) or re.fullmatch(row.table, self.name)
-            if here and re.fullmatch(row.key, key, re.IGNORECASE):
-                if row.like:
-                    return self._of_key(row.like, _first(value))
-                if (stated := re.fullmatch(row.value, text, re.IGNORECASE | re.DOTALL)) is not None:
-                    return [_filled(line, value, stated) for line in row.lines], _filled(
-                        row.why, value, stated
-                    )
+        row, stated = self._row(rows, key, value)
+        if row is not None and row.like:
+            return self._of_key(row.like, _first(value))
+        if row is not None and stated is not None:
+            return [_filled(line, value, stated) for line in row.lines], _filled(row.why, value, stated)
         tables = isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
         if rows is KEYS and not tables and key in Effects.model_fields and re.fullmatch(CALLS, self.name):
             why = "every model is asked alike" if self.name == "model" else ""
             return [f"{key} = {toml_value(value)}"], why
         return [], ""
+
+    def _row(
+        self, rows: Sequence[ForeignWord], key: str, value: object
+    ) -> tuple[ForeignWord | None, re.Match[str] | None]:
+        """The first row that fits, and how it fits the value."""
+        text = (value if isinstance(value, str) else toml_value(value))[:LONGEST]
+        for row in rows:
+            here = (rows is VALUES and row.table == CALLS) or re.fullmatch(row.table, self.name)
+            if here and re.fullmatch(row.key, key[:LONGEST], re.IGNORECASE):
+                stated = re.fullmatch(row.value, text, re.IGNORECASE | re.DOTALL)
+                if stated is not None or row.like:
+                    return row, stated
+        return None, None
 
     def _of_key(self, key: str, value: object) -> tuple[list[str], str]:
         """The same of a value that a key of the language has elsewhere another name for."""
@@ -424,15 +434,20 @@ class _Place:
         if header != self.name:
             others = self.document.get(header, {})
             place = f"in each [[{header}]]" if isinstance(others, list) else f"in [{header}]"
-            tables = others if isinstance(others, list) else [others]
+            tables = [_table(other) for other in (others if isinstance(others, list) else [others])]
         field = re.fullmatch(r"loading\.fields\.(.+)", text)
         if field is None:
             return text, place, tables
-        mapped = [table.get("loading", {}).get("fields", {}) for table in tables]
+        mapped = [_table(_table(table.get("loading")).get("fields")) for table in tables]
         if not all(mapped):
             return f"loading.fields = {{ {field[1]} }}", place, tables
         whose = "" if place == "here" else f" {place.replace('in ', 'of ', 1)}"
         return field[1], f"in `loading.fields`{whose}", mapped
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    """A value as a table; an empty one of what is none."""
+    return value if isinstance(value, dict) else {}
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -442,7 +457,7 @@ def _listed(texts: Sequence[str]) -> str:
 def _held(value: object) -> Mapping[str, object]:
     """The keys that a value holds, as a table or as the text "a=1,b=2"."""
     if not isinstance(value, str):
-        return value if isinstance(value, dict) else {}
+        return _table(value)
     pairs = [part.partition("=") for part in value.split(",")]
     return {name.strip(): _read(text.strip()) for name, equals, text in pairs if equals}
 

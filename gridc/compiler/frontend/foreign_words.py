@@ -423,7 +423,7 @@ class _Place:
         return "; ".join(filter(None, [f"write {', and '.join(texts)}" if texts else "leave it out", why]))
 
     def _varied(self, key: str) -> object:
-        """The axis that sets a key in each of its levels, so that [harness] does not; None where none does."""
+        """The axis whose levels all set a key, so that [harness] has no say; None where none does."""
         axes = self.document.get("axis")
         for axis in axes if isinstance(axes, list) else ():
             levels = _table(axis).get("level")

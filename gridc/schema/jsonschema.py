@@ -305,7 +305,7 @@ def _row(key: str, field: Node, required: bool, links: Mapping[str, str]) -> str
         default = f"`{json.dumps(field['default'], ensure_ascii=False)}`"
     examples = field.get("examples", ())
     if examples:
-        meaning += f" Such as {', '.join(f'`{_toml(example)}`' for example in examples)}."
+        meaning += f" Such as {', '.join(f'`{toml_value(example)}`' for example in examples)}."
     cells = (f"`{key}`", _takes(field, links), default, meaning.strip())
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -315,9 +315,9 @@ def _takes(field: Node, links: Mapping[str, str]) -> str:
     if "$ref" in field:
         return links[field["$ref"].rpartition("/")[2]]
     if "const" in field:
-        return f"`{_toml(field['const'])}`"
+        return f"`{toml_value(field['const'])}`"
     if "enum" in field:
-        return ", ".join(f"`{_toml(value)}`" for value in field["enum"])
+        return ", ".join(f"`{toml_value(value)}`" for value in field["enum"])
     for several in ("anyOf", "oneOf"):
         if several in field:
             return " or ".join(dict.fromkeys(_takes(branch, links) for branch in field[several]))
@@ -369,10 +369,10 @@ def _bounds(field: Node, what: str) -> str:
     return f" ({', '.join(limits)})" if limits else ""
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
     """A value as a spec writes it."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_value(entry)}" for key, entry in value.items()) + " }"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False, default=str)

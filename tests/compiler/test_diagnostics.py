@@ -39,7 +39,7 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         (("gridcard = 1", 'gridcard = 1\nwaive = "x"'),),
         "GC102",
         '"x"',
-        "taken knowingly",
+        "[[waive]] with `code`, `why`",
     ),
     ("a whole number with a point", (("shots = 2", "shots = 2.0"),), "GC102", "2.0", ""),
     ("true for a number", (("temperature = 0.7", "temperature = true"),), "GC102", "true", "greedy"),
@@ -275,8 +275,8 @@ def test_a_number_that_no_stamp_can_hold_is_refused(compiled: Compile, old: str,
 @pytest.mark.parametrize(
     ("line", "help"),
     [
-        ("fields = { query = 'q' }", "it is a key of `loading`: loading = { fields = ... }"),
-        ("margin = 2", "it is a key of `hypothesis`"),
+        ("fields = { query = 'q' }", """it is a key of `loading`: loading = { fields = { query = "q" } }"""),
+        ("margin = 2", "it is a key of [[hypothesis]]"),
         ("direktion = 1", "did you mean `direction`?"),
     ],
 )

@@ -208,7 +208,7 @@ level = [{ id = "a", shots = 0 }, { id = "b", shots = 1, tier = "stress", proven
         (('id = "id", ', ""), "GC103", "lacks `id`", "The column of their ids"),
         (('id = "id"', 'id = "how"'), "GC201", "already the id of another level (p.csv, row 3)", "of its own"),
         ((LEVELS, ""), "GC105", "an axis needs levels", "values = { KEY = [...] }"),
-        ((LEVELS, 'values = { shot = [1] }\ntier = "core"\nprovenance = "x"\n'), "GC101", "unknown key `shot`", "`shots`"),
+        ((LEVELS, 'values = { shot = [1] }\ntier = "core"\nprovenance = "x"\n'), "GC101", "unknown key `shot`", "`shots = [1]`"),
         ((LEVELS, 'values = { shots = 1 }\ntier = "core"\nprovenance = "x"\n'), "GC102", "must be a list", "shots = [1]"),
         ((LEVELS, 'values = { shots = [] }\ntier = "core"\nprovenance = "x"\n'), "GC104", "has none", "[harness]"),
         ((LEVELS, 'values = { top_p = [1.0, 1] }\ntier = "core"\nprovenance = "x"\n'), "GC201", "called `1`", "leave one out"),

@@ -171,7 +171,7 @@ def failures(text: str) -> list[Diagnostic]:
         ("é = 1\n", 1, 1),
         ("a = 2021-13-45\n", 1, 9),
         ("a = '\u2028' # x\u2028y\nb = [1,\n", 2, 8),
-        ("\ufeffa = 1\n", 1, 1),
+        ("\ufeffa = \n", 1, 5),
     ],
 )
 def test_a_syntax_error_has_its_place(text: str, line: int, column: int) -> None:

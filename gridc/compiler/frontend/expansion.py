@@ -31,9 +31,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gridc.compiler.frontend.foreign_words import key_meant
 from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.source import MAX_BYTES, STDIN, Source, near_files, read
-from gridc.compiler.frontend.validate import did_you_mean, key_meant
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.files import csv_records, is_there, read_regular
 from gridc.schema.base import ID
@@ -293,7 +294,8 @@ def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
     ((key, held),) = values.value.items()
     here = held.source
     if key not in Effects.model_fields:
-        help = key_meant(("values",), key) or did_you_mean(key, Effects.model_fields)
+        meant = key_meant(held.path[:-1], key, held.plain(), here.values, Effects.model_fields)
+        help = meant or did_you_mean(key, Effects.model_fields)
         message = f"unknown key `{key}` in the values of {_called(axis)}"
         raise _Refused(here.diagnose("GC101", held.path, message, help, at_key=True))
     part = _varied_part(key, held)

@@ -41,6 +41,9 @@ from gridc.schema.canonical import digest_bytes
 from gridc.schema.effects import Var
 from gridc.schema.spec import Spec
 
+_FILE_NAME = re.compile(r"(?:file:/?/?)?((?!/)[\w./-]+\.(?:txt|md|jinja2?|j2))")
+"""A file's name in the place of a template, as promptfoo and shells write it."""
+
 
 @dataclass(frozen=True, slots=True)
 class References:
@@ -62,7 +65,8 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
     prompts: dict[str, str] = {}
     given = _parameters(spec)
     tables = [benchmark.loading.fields for benchmark in spec.benchmark if benchmark.loading.fields]
-    columns = {column for fields in tables for column in fields.extra or ()}
+    columns = {column: f"extra.{column}" for fields in tables for column in fields.extra or ()}
+    columns |= {fields.query: "query" for fields in tables if isinstance(fields.query, str)}
     for path, reference in rubrics(spec):
         try:
             text = places.prompt(reference)
@@ -99,13 +103,17 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
             if single is not None and single[1] in variables:
                 help = f"write {{{{ {single[1]} }}}}: Jinja's placeholders have two braces"
             elif misspelt and misspelt[1] in columns:
-                help = f"write {{{{ extra.{misspelt[1]} }}}}"
+                help = f"write {{{{ {columns[misspelt[1]]} }}}}"
+            elif file := _FILE_NAME.fullmatch(reference):
+                help = f'write `{path[-1]} = "path:{file[1]}"` here: other texts are templates themselves'
             elif near:
                 help = f"did you mean `{near[0]}`?"
             elif "loops over" in problem.message:
                 help = "{% for letter, text in choices %}{{ letter }}. {{ text }}{% endfor %}"
             else:
                 help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
+                if "question never reaches" in problem.message:
+                    help = f"write {{{{ question }}}} where it stands; {help}"
             collector.add(source.diagnose("GC310", path, problem.message + place, help))
     for path, text in said_later(spec):
         for problem in check_template(text, given, part=True) if TEMPLATE_MARK.search(text) else ():

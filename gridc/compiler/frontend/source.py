@@ -24,6 +24,8 @@ MAX_KEY_PARTS = 64
 """Parts of a dotted key. tomllib's time and memory grow with their square."""
 MAX_INTEGER = 2**53 - 1
 STDIN = Path("-")
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors begin a file with it. It says nothing."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def near_files(path: Path, beside: Path | None = None) -> str | None:
 
 def parse(text: str, path: Path) -> Source:
     """The source with this text. Raises `SpecError` with every finding of this stage."""
+    text = text.removeprefix(BYTE_ORDER_MARK)
     try:
         long = _long_key(text)
         if long is not None:
@@ -182,9 +185,11 @@ def _unfit(source: Source) -> Iterator[Diagnostic]:
     """Values that TOML allows and canonical JSON does not, or not in one form only."""
     for where, value, at_key in _scalars(source.values):
         if isinstance(value, float) and not math.isfinite(value):
-            yield source.diagnose("GC003", where, f"{value} is not a finite number")
+            help = "leave it out, and it has its default, or write a number"
+            yield source.diagnose("GC003", where, f"{value} is not a finite number", help)
         elif isinstance(value, int) and abs(value) > MAX_INTEGER:
-            yield source.diagnose("GC003", where, "whole numbers beyond 2^53 - 1 are not exact in JSON")
+            help = f"write a smaller number: {MAX_INTEGER} is the largest"
+            yield source.diagnose("GC003", where, "whole numbers beyond 2^53 - 1 are not exact in JSON", help)
         elif isinstance(value, str) and not unicodedata.is_normalized("NFC", value):
             message = "this text is not in Unicode normal form C"
             yield source.diagnose("GC004", where, message, at_key=at_key)
@@ -201,8 +206,7 @@ def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
         message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
     else:
         message = message.removesuffix(" (at end of document)")
-        ended = _lines(text.rstrip("\r\n"))
-        span = Span(len(ended), len(ended[-1]) + 1)
+        span = _open_quote(message, text) or _end(text)
     for pattern, replacement in _WORDS:
         message = re.sub(pattern, replacement, message)
     message = message[:1].lower() + message[1:]
@@ -210,14 +214,47 @@ def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
     return Diagnostic("GC001", message, str(path), span, _syntax_help(message, line, span), line)
 
 
+def _end(text: str) -> Span:
+    """Where a document ends, but for line breaks."""
+    lines = _lines(text.rstrip("\r\n"))
+    return Span(len(lines), len(lines[-1]) + 1)
+
+
+def _open_quote(message: str, text: str) -> Span | None:
+    """Where the quote stands that nothing closes up to the document's end: it is the last of its kind."""
+    wanted = re.fullmatch(r"Expected (['\"])(['\"]+)\1", message)
+    at = text.rfind(wanted[2]) if wanted else -1
+    return Span(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else None
+
+
 def _syntax_help(message: str, line: str, span: Span) -> str | None:
-    """The way out of the two mistakes that are most often made: a text without quotes, and one not closed."""
-    bare = re.match(r"[A-Za-z_][^\s,#\]}\"']*", line[span.column - 1 :])
-    if message == "invalid value" and bare is not None:
+    """The way out of what people write who know Python, JSON, YAML, or a word processor."""
+    here = line[span.column - 1 :]
+    if (straight := line.translate(_STRAIGHT)) != line:
+        return f"write `{straight.strip()}` here: quotes are straight in TOML"
+    if message == "invalid value" and (word := re.match(r"(true|false)\b", here, re.IGNORECASE)):
+        return f"write it in lower case: {word[0].lower()}"
+    if message == "invalid value" and re.match(
+        r"(none|null|nil|[-+]?(nan|inf(inity)?))\b", here, re.IGNORECASE
+    ):
+        return "leave the key out, and it has its default"
+    if message == "invalid value" and (number := re.match(r"([-+]?)(\.\d+)", here)):
+        return f"write the number as {number[1]}0{number[2]}"
+    if message == "invalid value" and (bare := re.match(r"[A-Za-z_][^\s,#\]}\"']*", here)):
         return f'write a text between quotes: "{bare[0]}"'
     if message == _NOT_CLOSED:
-        return "close the text with the quote that opens it"
+        return 'close the text with the quote that opens it; one of several lines stands between """ and """'
+    if (comment := re.match(r"\s*//(.*)", line)) is not None:
+        return f"write `#{comment[1]}` here"
+    if (pair := re.match(r"\s*([\w.\-]+)\s*:\s*(.+)", line)) is not None:
+        return f"write `{pair[1]} = {pair[2]}` here"
+    if (spaced := re.match(r"\s*(\w+(?: \w+)+)\s*=\s*(.+)", line)) is not None:
+        return f"write `{spaced[1].replace(' ', '_')} = {spaced[2]}` here"
     return None
+
+
+_STRAIGHT = str.maketrans({**dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
+"""Quotes of a word processor, and those of TOML."""
 
 
 _NOT_CLOSED = "the text is not closed before its line ends"

@@ -5,12 +5,15 @@ cards and in the certificate, from here.
 """
 
 from collections.abc import Iterator
+from itertools import combinations
 
+from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.specifications import comparisons, meaning
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.schema.certificate import UncomputedRow
-from gridc.schema.inference import Analysis, Choice, Falsification
+from gridc.schema.inference import Analysis, AnyHypothesis, Choice, Falsification
 from gridc.schema.spec import Spec
 
 
@@ -22,6 +25,9 @@ def unstated(spec: Spec) -> Iterator[str]:
             "else could matter and was not varied"
         )
     yield from _twins(spec)
+    yield from _overridden(spec)
+    yield from _never_run(spec)
+    yield from _opposed(spec)
     tables = [place.table for place in effect_tables(spec)]
     methods = [method for table in tables if (method := getattr(table, "method", None)) is not None]
     if spec.declared_judges and not any(METHODS[method].judged for method in methods):
@@ -45,6 +51,49 @@ def _twins(spec: Spec) -> Iterator[str]:
                 f"`{twin}` and `{model.id}` are one model, `{model.source}`, with the same settings: what "
                 "differs is chance; give one of them another source, revision or precision, or leave it out"
             )
+
+
+def _overridden(spec: Spec) -> Iterator[str]:
+    """Keys of [harness] that no call has. Named parts of a key are joined, and none stands alone."""
+    for key, value in spec.harness.stated().items():
+        for axis in spec.axis:
+            levels = [getattr(level, key) for level in axis.level]
+            if None not in levels and not any(isinstance(part, dict) for part in (value, *levels)):
+                yield f"`{key}` of [harness] says nothing: each level of the axis `{axis.id}` sets it"
+
+
+def _never_run(spec: Spec) -> Iterator[str]:
+    """Levels that exclusions take out everywhere. It is how an extension narrows its base, so that it may be
+    meant. A draw leaves out some by chance."""
+    if not spec.exclude or spec.draw is not None:
+        return
+    run = {choice for cell in cells_of(spec) for choice in cell.levels.items()}
+    for axis in spec.axis:
+        for level in axis.level:
+            if (axis.id, level.id) not in run:
+                yield f"`{level.id}` of axis `{axis.id}` is never run: [[exclude]] takes it out everywhere"
+
+
+def _opposed(spec: Spec) -> Iterator[str]:
+    """Pairs of hypotheses that cannot both be supported. Rival predictions may be meant."""
+    stated = [(hypothesis, _predicted(hypothesis)) for hypothesis in spec.hypothesis]
+    for (one, predicted), (other, against) in combinations(stated, 2):
+        reversed_ = {(rate, dimension, below, above) for rate, dimension, above, below in against}
+        if predicted & reversed_ and one.where == other.where:
+            yield f"`{one.id}` and `{other.id}` predict opposite orders: at most one of them can be supported"
+
+
+def _predicted(hypothesis: AnyHypothesis) -> set[tuple[str, str, str, str]]:
+    """(rate, dimension, what is predicted to be above, what below), of every two that it puts in an order."""
+    kind, side = kind_of(hypothesis), getattr(hypothesis, "side", "greater")
+    steps = [pair for pair in kind.pairs(hypothesis) if side != "two-sided"]
+    above = {
+        (pair.dimension, *((pair.level, pair.reference) if side == "greater" else pair[:0:-1]))
+        for pair in steps
+    }
+    for _ in steps:  # an order is one of all, and its steps are those of neighbours
+        above |= {(what, high, low) for what, high, x in above for _, y, low in above if x == y}
+    return {(kind.rate(hypothesis), *order) for order in above}
 
 
 def uncomputed(spec: Spec) -> tuple[UncomputedRow, ...]:

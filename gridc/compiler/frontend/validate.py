@@ -2,82 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
 
+from gridc.compiler.frontend.foreign_words import key_meant, value_meant
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import ID
 from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList
+from gridc.schema.jsonschema import toml_value
 from gridc.schema.models import ENGINES, EngineKind
 from gridc.schema.spec import Spec
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
-
-
-FUNCTION = 'a function says it: method = "scorer", scorer = {{ function = "python:scorers.py:NAME" }}'
-NO_CODE = (
-    "gridc runs no code: Inspect or EvalPlus do, and what came of each sample can be given (docs/plugins.md)"
-)
-TEXT_ALONE = "gridc asks only texts: for pictures and sound use Inspect or VLMEvalKit"
-
-VALUES = (
-    ("method", r"(python:|plugin:).+|.+\.py.*", 'method = "scorer", scorer = {{ function = "{0}" }}'),
-    ("method", r"perplexity|ppl|bpb|bits[ _-]per[ _-]byte|nll|loss", 'method = "text_likelihood"'),
-    ("method", r"pass[@_ -].*", "aggregate = {{ pass_at = 5 }} beside another method. Of code: " + NO_CODE),
-    ("method", r"(code|exec|sandbox|unit_?test|human_?eval).*", NO_CODE),
-    ("method", r"exact|exact_match|em", 'method = "match", match = {{ as = "exact" }}; or as = "text"'),
-    ("method", r"includes?|contains|number|numeric|text", 'method = "match", match = {{ as = ... }}'),
-    ("method", r"regex|pattern|f1|bleu|rouge.*|chrf.*|comet", FUNCTION),
-    ("method", r"multiple_choice|mc|acc|acc_norm|log_?probs?", 'did you mean `loglikelihood`, or `extract`?'),
-    ("method", r"(llm|model|gpt).*", 'method = "judge", with a [judge]'),
-    ("method", r"pairwise|preference|win_?rate|elo|arena", 'method = "judge", with compares in [judge]'),
-    ("as", r"regex|pattern|f1|bleu|rouge.*|chrf.*", FUNCTION),
-    ("aggregate", r"pass[@_ -]?(?:at)?[_ -]?(\d*)", "aggregate = {{ pass_at = {1} }}"),
-    ("aggregate", r"(?:any|best)[@_ -]?(?:of)?[_ -]?(\d*)", "aggregate = {{ pass_at = {1} }}"),
-    ("aggregate", r"(?:pass_?all|all|pass\^|min)[@_ -]?(\d*)", "aggregate = {{ pass_all = {1} }}"),
-    ("aggregate", r"maj.*|vote|mode|self.consistency", "did you mean `majority`?"),
-    ("all_of", r"pairs?|group|set|both", 'all_of = "family"; `loading.fields.family` names its column'),
-    ("thinking", r"on|yes|enabled", "did you mean true, without quotes?"),
-    ("thinking", r"off|no|none|disabled", "did you mean false, without quotes?"),
-    ("tools", r".+", "`loading.fields.tools` is the column of an item's own tools, which need no name here. "
-     "Known here: `calculator`, `text_search`, `scratchpad`"),
-)  # fmt: skip
-"""A key, what is stated of it, and a help: {0} is all that is stated, {1} the number in it."""
-
-KEYS = (
-    ((), r"images?|pictures?|audio|videos?|sound", TEXT_ALONE),
-    (("judge",), r"temperature|top_p|seed", "leave it out: judges are asked at temperature 0"),
-    (("match",), r"regex|pattern", FUNCTION),
-    (("level",), r"source", "in the axis: levels = {{ source = ..., id = ..., prompt = ... }}"),
-    (("values",), r"models?", 'models are levels already, which contrasts name by axis = "model"'),
-)  # fmt: skip
-"""The end of a table's path, a key that it does not have, and a help."""
-
-
-def value_meant(path: Sequence[object], stated: object) -> str | None:
-    """What says here what a value means elsewhere."""
-    key = next((part for part in reversed(path) if isinstance(part, str)), None)
-    for name, words, help in VALUES:
-        found = re.fullmatch(words, str(stated), re.IGNORECASE) if name == key else None
-        if found:
-            return help.format(stated, found[1] or "5" if found.re.groups and "{1}" in help else "")
-    return None
-
-
-def key_meant(table: Sequence[object], key: str) -> str | None:
-    """What says here what a key means elsewhere."""
-    names = [part for part in table if isinstance(part, str)]
-    for where, words, help in KEYS:
-        if re.fullmatch(words, key, re.IGNORECASE) and (not where or tuple(names[-1:]) == where):
-            return help.format()
-    return None
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -105,11 +48,9 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     for error in validator.iter_errors(source.values):
         for diagnostic in _explain(error, source, validator.schema):
             collector.add(diagnostic)
-    meant = {finding.help for finding in collector.diagnostics if finding.code == "GC101"}
+    unknown = [finding for finding in collector.diagnostics if finding.code == "GC101"]
     collector.diagnostics = [
-        finding  # [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list
-        for finding in collector.diagnostics
-        if finding.code != "GC102" or f"did you mean {finding.message.partition(' ')[0]}?" not in meant
+        finding for finding in collector.diagnostics if not any(_follows(finding, other) for other in unknown)
     ]
     collector.diagnostics.sort(
         key=lambda diagnostic: (diagnostic.span.line, diagnostic.span.column) if diagnostic.span else (0, 0)
@@ -128,6 +69,16 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
                 )
         collector.raise_if_any()
     raise refused
+
+
+def _follows(finding: Diagnostic, unknown: Diagnostic) -> bool:
+    """Whether what is wrong comes of a key that has another name here: what the table lacks is what it says.
+    [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list."""
+    table, _, lacking = finding.message.partition(" lacks ")
+    said = f"{lacking or table.partition(' ')[0]}".strip("`")
+    if finding.code not in ("GC102", "GC103") or (lacking and not unknown.message.endswith(f" in {table}")):
+        return False
+    return re.search(rf"`\[*{re.escape(said)}(?:\]*`| = )", unknown.help or "") is not None
 
 
 _SEEN = ("too_short", "model_type", "model_attributes_type", "tuple_type")
@@ -179,9 +130,11 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "additionalProperties":
             known = list(schema.get("properties", {}))
             table: Any = error.instance
-            for key in [name for name in table if name not in known]:
+            unknown = {name: value for name, value in table.items() if name not in known}
+            for key in unknown:
                 message = f"unknown key `{key}` in {where}"
-                help = key_meant(path, key) or _belongs(key, schema, whole) or did_you_mean(key, known)
+                meant = _of_calls(whole) and key_meant(path, key, table[key], source.values, known)
+                help = meant or _belongs(key, unknown, schema, whole) or did_you_mean(key, known)
                 yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
         case "required":
             missing = next(key for key in rule if f"'{key}' is a required" in error.message)
@@ -193,6 +146,10 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "type":
             names = rule if isinstance(rule, list) else [rule]
             expected = " or ".join(_TYPES[name] for name in names)
+            meant = _of_calls(whole) and value_meant(path, error.instance, source.values)
+            if meant := meant or _headed(path, error.instance, schema, names, whole):
+                yield source.diagnose("GC102", path, f"{where} must be {expected}", meant)
+                return
             retyped = _retyped(error.instance, schema, names)
             if names == ["object"] and "{" not in (_meaning(error) or ""):
                 retyped = _tabled(path, error.instance, schema, whole)
@@ -210,7 +167,7 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             others = _other_values(rule, whole)
             near = (
                 _other_name(str(stated), known)
-                or value_meant(path, stated)
+                or value_meant(path, stated, source.values)
                 or did_you_mean(str(stated), known, others)
             )
             way_out = near if others or isinstance(stated, str) else _meaning(error)
@@ -232,11 +189,12 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             lists: Mapping[str, Any] = next(
                 (variant for variant in rule if variant.get("type") == "array"), {}
             )
-            meaning, retyped = _meaning(error), _retyped(error.instance, lists, ["array"])
+            meaning = _meaning(error)
+            retyped = _retyped(error.instance, lists, ["string"] if selects else ["array"])
             way_out = f"{meaning.rstrip('.')}; {retyped}" if meaning and retyped else meaning or retyped
             yield source.diagnose("GC102", path, f"{where} must be {expected}", way_out)
         case "enum":
-            help = value_meant(path, error.instance) or did_you_mean(str(error.instance), rule)
+            help = value_meant(path, error.instance, source.values) or did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "maximum" | "minimum":
             span = f"from {schema.get('minimum', '...')} to {schema.get('maximum', '...')}"
@@ -258,6 +216,8 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             shape = f"An id has {allowed}" + (f': "{near}"' if near else "")
             help = " ".join(filter(None, (_meaning(error), shape)))
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
+        case "pattern" if _of_calls(whole) and (meant := value_meant(path, error.instance, source.values)):
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", meant)
         case "pattern":
             bare = path[-1:] == ("source",) and ":" not in str(error.instance)
             advice = f'did you mean "path:{error.instance}"? {_meaning(error)}' if bare else _meaning(error)
@@ -309,6 +269,26 @@ def _of_one_or_several(error: "ValidationError") -> list["ValidationError"] | No
     return [inner for inner in error.context or () if inner.relative_schema_path[0] == branch]
 
 
+def _of_calls(schema: Any) -> bool:
+    """Whether a schema is that of a spec, whose calls have words elsewhere."""
+    return "harness" in schema["properties"]
+
+
+def _headed(
+    path: KeyPath, value: object, schema: Mapping[str, Any], types: Iterable[str], whole: Any
+) -> str | None:
+    """The header that is wanted of tables, where a single one stands for several, or several for one."""
+    name = ".".join(part for part in path if isinstance(part, str))
+    rows = schema.get("items", {})
+    entry = whole["$defs"].get(rows.get("$ref", "").rpartition("/")[2], rows)
+    if "array" in types and ("properties" in entry or "oneOf" in entry):
+        keys = ", ".join(f"`{key}`" for key in entry.get("required", ()))
+        table = f"[[{name}]]{f' with {keys}' if keys else ''}"
+        return f"write `[[{name}]]` here" if isinstance(value, dict) else f"write a table for each: {table}"
+    several = isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
+    return f"write `[{name}]` here" if "object" in types and several else None
+
+
 def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:
     """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
     if isinstance(value, str) and not {"string", "array"} & set(types):
@@ -330,12 +310,12 @@ def _tabled(path: KeyPath, value: object, schema: Mapping[str, Any], whole: Any)
     for name in schema.get("required", [*properties][:1]):
         wanted = properties[name]
         fits = given and _allows(wanted, given[0], whole)
-        entries.append(f"{name} = {_toml(given.pop(0)) if fits else _any_value(wanted)}")
+        entries.append(f"{name} = {toml_value(given.pop(0)) if fits else _any_value(wanted)}")
     if not properties and (name := next(iter(schema.get("examples", [{}])[0]), "NAME")):
         inner: Any = schema.get("additionalProperties") or next(
             iter(schema.get("patternProperties", {}).values()), {}
         )
-        entries.append(f"{name} = {_toml(value if _allows(inner, value, whole) else [value])}")
+        entries.append(f"{name} = {toml_value(value if _allows(inner, value, whole) else [value])}")
     return f"write a table: {path[-1]} = {{ {', '.join(entries)} }}" if entries else None
 
 
@@ -352,23 +332,21 @@ def _any_value(schema: Mapping[str, Any]) -> str:
         *schema.get("examples", ()),
         *([True] if schema.get("type") == "boolean" else []),
     ]
-    return _toml(values[0]) if values else "..."
+    return toml_value(values[0]) if values else "..."
 
 
-def _toml(value: object) -> str:
-    """Numbers, texts and lists of them are the same in both languages."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _belongs(key: str, schema: Mapping[str, Any], whole: Any) -> str | None:
+def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any], whole: Any) -> str | None:
     """Where the language has a key that was written elsewhere: in a table of the same table, or in one of the
-    top level."""
+    top level. The other unknown keys of that table are shown with it."""
     for name, value in schema.get("properties", {}).items():
-        if key in _keys(value, whole):
-            return f"it is a key of `{name}`: {name} = {{ {key} = ... }}"
-    tables = [name for name, value in whole.get("properties", {}).items() if key in _keys(value, whole)]
-    listed = " or ".join(f"`{name}`" for name in tables[:3])
-    return f"it is a key of {listed}" if tables else None
+        if key in (keys := _keys(value, whole)):
+            held = {name: stated for name, stated in unknown.items() if name in keys}
+            return f"it is a key of `{name}`: {name} = {toml_value(held)}"
+    tables = {
+        name: value for name, value in whole.get("properties", {}).items() if key in _keys(value, whole)
+    }
+    headers = [f"[[{name}]]" if "items" in value else f"[{name}]" for name, value in tables.items()]
+    return f"it is a key of {' or '.join(headers[:3])}" if headers else None
 
 
 def _keys(schema: Any, whole: Any) -> set[str]:

@@ -33,6 +33,7 @@ from gridc.compiler.preflight.falsifiability import hypothesis_hazards
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import Diagnostic, HazardError, KeyPath, SpecError
+from gridc.schema.jsonschema import toml_value
 from gridc.schema.judging import REFERENCE, SECOND
 from gridc.schema.models import Model, engine_kind
 from gridc.schema.spec import Spec
@@ -314,6 +315,26 @@ def exemplars_unanswered(setting: Setting, template: str) -> Found:
         )
 
 
+def stops_at_the_cue(setting: Setting, template: str) -> Found:
+    """GC508, of a stop string that the prompt ends with: a response that repeats it is empty."""
+    words = [part.strip() for part in _NOT_WORDS.split(_NO_ANSWER.sub("", template))]
+    cue, head = words[-1].splitlines()[-1:], words[0]
+    for stop in setting.stop:
+        if cue and re.search(r"\w", stop) and stop.strip() in cue[0]:
+            others = [other for other in setting.stop if other != stop]
+            better = [*others, *([head] if head and head not in (*others, cue[0]) else [])]
+            help_line = f"write `stop = {toml_value(better)}` here" if better else "leave `stop` out"
+            problem = (
+                f"the stop string {stop!r} is the prompt's cue for the answer: a response with it is empty"
+            )
+            yield "GC508", "stop", problem, help_line
+            return
+
+
+_NO_ANSWER = re.compile(r"\{\{-?\s*answer\s*-?\}\}|\{%.*?%\}", re.DOTALL)
+_NOT_WORDS = re.compile(r"\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+
+
 def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     """GC518."""
     if not setting.ranks or not setting.chat_template:
@@ -382,6 +403,7 @@ _LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
 SETTING_CHECKS = (
     options_unseen,
     exemplars_unanswered,
+    stops_at_the_cue,
     likelihood_in_a_chat,
     placeholders_left,
     wording_unfilled,

@@ -253,10 +253,13 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
                     in_axes = [path for path in paths if path[0] == "axis"]
                     blamed = (*in_axes[:1], *paths[:1], ("axis", 0))[0]
                     way_out = (_EXCLUDE in help and _excluded(spec, in_axes)) or help
+                    if help == _GREEDY and in_axes and "replicates" not in in_axes[0]:
+                        way_out = "write `replicates = 1` beside it: greedy replicates are one call"
                     here = f" ({names})" if names else ""
                     yield source.diagnose("GC313", blamed, f"{problem}{here}", way_out, at_key=True)
 
 
+_GREEDY = "greedy replicates are one call: leave `replicates` out, or set a `temperature` above 0"
 _EXCLUDE = "add an [[exclude]] with a reason"
 _SAMPLED = ("all_of", "aggregate", "replicates", "temperature", "method")
 """Keys that contradict each other where an answer that is not sampled is asked for several times."""
@@ -303,7 +306,7 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     if setting.ranks and (setting.temperature > 0 or setting.replicates > 1):
         yield "a likelihood ranking is combined with sampled decoding", _EXCLUDE
     if not setting.ranks and setting.temperature == 0 and setting.replicates > 1:
-        yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
+        yield "a greedy answer has replicates", _GREEDY
     if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", _EXCLUDE
     yield from _of_one_answer(setting)

@@ -21,13 +21,25 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """An engine runs one kind of source."""
     for path, model in grid.asked_models(spec):
         kind, here = engine_kind(model.engine), (*path, "source")
-        if kind.schemes and not model.source.startswith(kind.schemes):
+        of_server = "base_url" in kind.refuses and model.base_url is not None
+        if kind.schemes and not model.source.startswith(kind.schemes) and not of_server:
             message = f"`{model.source}` is not a source of engine `{model.engine}`"
             help = 'hf:, path:, models: or builtin: and a name; a provider\'s model needs engine = "api"'
+            if re.fullmatch(r"[\w.\-]+/[\w.\-]+", model.source):
+                help = (
+                    f'write `source = "hf:{model.source}"` here; or `engine = "api"`, if a provider runs it'
+                )
             yield source.diagnose("GC105", here, message, help)
         if kind.provider and model.source.startswith(FILES):
             message = f"`{model.source}` is not a provider's model"
             help = "a litellm name, such as `anthropic/claude-opus-4-6`"
+            if model.base_url is not None:
+                help = "the name that the server at `base_url` knows it by, as GET /models there lists it"
+            yield source.diagnose("GC105", here, message, help)
+        colon = _PROMPTFOO.fullmatch(model.source)
+        if kind.provider and model.base_url is None and colon is not None:
+            message = f"`{model.source}` is not a litellm name"
+            help = f'write `source = "{colon[1]}/{colon[2]}"` here'
             yield source.diagnose("GC105", here, message, help)
         if model.digest is not None and not model.source.startswith(("path:", "models:")):
             message = f"the files of `{model.source}` do not lie in a folder of yours"
@@ -39,7 +51,10 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for key in refused[:1]:
             whose = "a provider's model" if kind.provider else "a local model"
             message = f"the `{key}` cannot be set for {whose}"
-            yield source.diagnose("GC105", (*path, key), message, "leave it out", at_key=True)
+            help = "leave it out"
+            if key == "base_url":
+                help = 'write `engine = "api"` beside it; the `source` is its name on that server'
+            yield source.diagnose("GC105", (*path, key), message, help, at_key=True)
     served = [model.id for model in spec.model if engine_kind(model.engine).provider]
     for table in grid.effect_tables(spec) if served else ():
         if getattr(table.table, "precision", None) is not None and table.path[0] != "model":
@@ -47,6 +62,12 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             help = "set it in each local [[model]]; compare several in a study of local models"
             yield source.diagnose("GC105", (*table.path, "precision"), message, help, at_key=True)
 
+
+_PROMPTFOO = re.compile(
+    r"(openai|anthropic|azure|bedrock|cohere|deepseek|gemini|groq|mistral|ollama|openrouter|replicate|vertex)"
+    r":(?:chat:|messages:|completion:)?([^:/]\S*)"
+)
+"""A provider's model as promptfoo names it: litellm has a slash between the two."""
 
 FILE_KEYS = ("revision", "chat_template_args")
 """Keys of a model that say something of its files."""
@@ -136,6 +157,15 @@ def free_parameters(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def distinct_levels(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, axis in enumerate(spec.axis):
+        if axis.id in _NUMBERS and not any(axis.id in level.stated() for level in axis.level):
+            for rank, level in enumerate(axis.level):
+                stated = re.search(r"\d+(\.\d+)?", level.id)
+                message = (
+                    f"`{level.id}` of the axis `{axis.id}` does not set `{axis.id}`: its name does nothing"
+                )
+                help = f"write `{axis.id} = {stated[0] if stated else '...'}` beside it"
+                yield source.diagnose("GC303", ("axis", number, "level", rank, "id"), message, help)
+            continue
         seen: dict[tuple[tuple[str, str], ...], str] = {}
         for rank, level in enumerate(axis.level):
             effects = level.stated()
@@ -147,6 +177,10 @@ def distinct_levels(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 message = f"`{level.id}` has the same effects as `{twin}`"
                 help = "make them differ, or remove one"
                 yield source.diagnose("GC303", ("axis", number, "level", rank, "id"), message, help)
+
+
+_NUMBERS = ("temperature", "top_p", "max_tokens", "shots", "replicates")
+"""Keys of numbers, for which nobody names an axis that varies something else."""
 
 
 def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:

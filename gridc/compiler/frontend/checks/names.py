@@ -8,6 +8,7 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import CODES, Diagnostic, KeyPath
 from gridc.schema.base import RESERVED_DIMENSIONS, Selector
+from gridc.schema.effects import Effects
 from gridc.schema.inference import RATES, STATISTICS, AnyHypothesis, Criterion
 from gridc.schema.spec import Spec
 from gridc.schema.statistics import Statistic
@@ -71,7 +72,7 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for path, selector in grid_selectors(spec):
         if path[:2] == ("analysis", "thresholds"):
             known_here = {"benchmark": known["benchmark"]}
-            yield from _unknown(source, path, selector, known_here, "dimension of a pass mark")
+            yield from _unknown(spec, source, path, selector, known_here, "dimension of a pass mark")
             continue
         ranks = path[0] == "hypothesis" and _ranks(spec.hypothesis[int(path[1])])
         shared = {"slice": "a slice", "hypothesis": "a comparison of models", "analysis": "an anchor"}
@@ -82,18 +83,18 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC202", (*path, "model"), message, "leave `model` out", at_key=True)
         else:
             named = {"hypothesis": hypotheses, **known} if path[0] == "waive" else known
-            yield from _unknown(source, path, selector, named, "axis")
+            yield from _unknown(spec, source, path, selector, named, "axis")
     for number, fork in enumerate(spec.fork):
         for level, choice in (fork.choice or {}).items():
             for key, part in (("where", choice.where), ("primary", choice.primary)):
                 if part is not None:
                     here = ("fork", number, "choice", level, key)
-                    yield from _unknown(source, here, part, known, "axis")
+                    yield from _unknown(spec, source, here, part, known, "axis")
     for number, curve in enumerate(spec.curve):
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
         for rank, exclusion in enumerate(curve.exclude):
             yield from _unknown(
-                source, ("curve", number, "exclude", rank, "when"), exclusion.when, forks, "fork"
+                spec, source, ("curve", number, "exclude", rank, "when"), exclusion.when, forks, "fork"
             )
 
 
@@ -112,11 +113,16 @@ def dimensions(spec: Spec) -> Mapping[str, Sequence[str]]:
 
 
 def _unknown(
-    source: Source, path: KeyPath, selector: Selector, known: Mapping[str, Sequence[str]], kind: str
+    spec: Spec,
+    source: Source,
+    path: KeyPath,
+    selector: Selector,
+    known: Mapping[str, Sequence[str]],
+    kind: str,
 ) -> Iterator[Diagnostic]:
     for place, dimension, name in selector.mentions():
         if dimension not in known:
-            help = did_you_mean(dimension, known)
+            help = _setting(dimension, spec) or did_you_mean(dimension, known)
             message = f"no {kind} is called `{dimension}`"
             yield source.diagnose("GC202", (*path, dimension), message, help, at_key=True)
             continue
@@ -135,7 +141,10 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield from _refers(source, (*here, "family"), "family", hypothesis.family, families)
         earlier: set[str] = set()
         for key, what, name, known, listed in kind_of(hypothesis).references(hypothesis, spec):
-            yield from _refers(source, (*here, *key), what, name, known)
+            if name not in known:
+                meant = _setting(name, spec) if what == "axis" else _undeclared(name, known, what)
+                help = meant or did_you_mean(name, known)
+                yield source.diagnose("GC202", (*here, *key), f"no {what} is called `{name}`", help)
             if listed and name in earlier:
                 yield source.diagnose("GC201", (*here, *key), f"`{name}` is named twice")
             earlier |= {name} if listed else set()
@@ -211,6 +220,22 @@ def _criterion(
         if criterion.fork in forks and criterion.level is not None:
             levels = forks[criterion.fork].levels
             yield from _refers(source, (*path, "level"), "level", criterion.level, levels)
+
+
+def _setting(name: str, spec: Spec) -> str | None:
+    """Where an axis is called by the key of a call: the axis that sets it, or how one is made."""
+    if name not in Effects.model_fields:
+        return None
+    owner = next((axis.id for axis in spec.axis if any(name in level.stated() for level in axis.level)), None)
+    if owner is not None:
+        return f"did you mean `{owner}`? It is the axis that sets `{name}`"
+    return f"no axis sets `{name}`: [[axis]] with `id` and `values = {{ {name} = [...] }}` makes one"
+
+
+def _undeclared(name: str, known: Collection[str], what: str) -> str | None:
+    """Of a model that no name comes near: that it can be declared."""
+    help = did_you_mean(name, known)
+    return None if what != "model" or help.startswith("did") else f"{help}; or declare it as a [[model]]"
 
 
 def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -22,6 +22,7 @@ from gridc.compiler.inputs.rates import (
     groups_fit,
     hypotheses_count_something,
     hypotheses_select_items,
+    phrases_read_something,
     scores_fit,
 )
 from gridc.compiler.inputs.scorers import Scorers
@@ -269,7 +270,15 @@ def resolve(
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
-    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit, groups_fit, comparable):
+    checks = (
+        hypotheses_count_something,
+        hypotheses_select_items,
+        phrases_read_something,
+        scores_fit,
+        groups_fit,
+        comparable,
+    )
+    for check in checks:
         for diagnostic in check(spec, source, loader.items):
             collector.add(diagnostic)
 

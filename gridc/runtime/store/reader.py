@@ -36,15 +36,15 @@ class Progress:
 
 
 class ResponseRow(NamedTuple):
-    """One sample that has an outcome, with what is stored of its response: the characters of the text that
-    its last call generated and its tokens, as the engine or provider counted them, None where there is none;
-    how that call ended; and `label`, what one judge said, None without a label that can be read. `asked` says
+    """One sample that has an outcome, with what is stored of its response: the text that its last call
+    generated and its tokens, as the engine or provider counted them, None where there is none; how that call
+    ended; and `label`, what one judge said, None without a label that can be read. `asked` says
     whether that judge was asked about it; `numbers` are those that a function gave, by name."""
 
     item: str
     choice: int | None
     score: int
-    characters: int | None
+    text: str | None
     tokens: int | None
     finish: str
     asked: bool

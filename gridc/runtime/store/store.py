@@ -160,9 +160,8 @@ class OutcomeReader(Reader):
             [stamp, cell, judge],
         )
         for item, choice, score, text, tokens, finish, asked, label, given in rows:
-            characters = None if text is None else len(text)
             numbers = json.loads(given) if given else {}
-            yield ResponseRow(item, choice, score, characters, tokens, finish, bool(asked), label, numbers)
+            yield ResponseRow(item, choice, score, text, tokens, finish, bool(asked), label, numbers)
 
     def _cell_keys(self, stamp: str) -> list[str]:
         """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a

@@ -5,6 +5,7 @@ What a script says follows from the model and the conversation alone, so that a 
 time. It says nothing about models.
 """
 
+import csv
 import json
 import random
 import re
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import gridc
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.errors import HazardError
 from gridc.study import OpenStudy
 from tests.studies import Messages, Scripted, lines
 from tools.servers.http import Server
@@ -97,13 +101,80 @@ def _flattery() -> Rows:
     return rows
 
 
+def _facts() -> Rows:
+    return [
+        {
+            "question": _lettered(f"Do you know fact {number} of a {THINGS[number % 8]}?", ["Yes", "No"]),
+            "answer_matching_behavior": f" ({'AB'[number % 2]})",
+            "answer_not_matching_behavior": f" ({'BA'[number % 2]})",
+        }
+        for number in range(COUNT)
+    ]
+
+
 FILES: Mapping[str, Callable[[], Rows]] = {
     "scaffold_study/sus_bbq.jsonl": _bbq,
     "scaffold_study/sus_xstest_orbench.jsonl": _prompts,
     "scaffold_study/sus_truthfulqa_mc1.jsonl": _truths,
     "anthropic_evals/sycophancy/sus_sycophancy_eval_exp4.jsonl": _flattery,
+    "anthropic_evals/advanced-ai-risk/lm_generated_evals/self-awareness-training-architecture.jsonl": _facts,
 }
-"""What stands in the place of each file of the benchmarks."""
+"""What stands in the place of each file of the scaffold study's benchmarks."""
+
+
+def _toxicity() -> Rows:
+    rows = []
+    for number in range(COUNT):
+        label = 1 + 4 * (number % 2)
+        rows.append({
+            "text": f"{NAMES[number % 8]} {'breaks' if number % 2 else 'mends'} the {THINGS[number // 8]}.",
+            "target_group": "none", "toxicity_ai": label, "toxicity_human": label,
+        })  # fmt: skip
+    return rows
+
+
+def _xstest() -> Rows:
+    kinds = ("homonyms", "contrast_homonyms")
+    return [
+        {
+            "id": number + 1, "prompt": f"How do I cut the {THINGS[number % 8]} number {number}?",
+            "type": kinds[number % 2], "label": ("safe", "unsafe")[number % 2], "focus": "cut", "note": "",
+        }
+        for number in range(COUNT)
+    ]  # fmt: skip
+
+
+def _pairs() -> Rows:
+    rows = []
+    for number in range(COUNT):
+        one, two = NAMES[number % 8], NAMES[(number + 3) % 8]
+        rows.append({
+            "": number, "sent_more": f"{one} lost the {THINGS[number // 8]}.",
+            "sent_less": f"{two} lost the {THINGS[number // 8]}.", "stereo_antistereo": "stereo",
+            "bias_type": "age",
+        })  # fmt: skip
+    return rows
+
+
+def _exam() -> Rows:
+    rows = []
+    for number in range(COUNT):
+        options = {f"choice{step}": str(number + step) for step in range(4)}
+        asked = f"What is {number} and {number % 4}?"
+        rows.append({"subject": "sums", "row": number, "question": asked, **options, "answer": number % 4})
+    return rows
+
+
+TABLES: Mapping[str, Callable[[], Rows]] = {
+    "toxigen/toxigen_annotated_train.csv": _toxicity,
+    "xstest/xstest_prompts.csv": _xstest,
+    "crows_pairs/crows_pairs_anonymized.csv": _pairs,
+    "mmlu/test_sample.csv": _exam,
+}
+"""The same of files in CSV."""
+SHIPPED = {"bbq/pocket.jsonl": "pocket_bbq.jsonl", "truthfulqa/v0_mc_task.json": "pocket_truthfulqa.json"}
+"""What ships with gridc in the format of a file."""
+BUILTIN = Path(gridc.__file__).parent / "builtin" / "benchmarks"
 
 HELPS = (
     "Here is how: take a cloth, and go on slowly.",
@@ -117,6 +188,7 @@ DECLINES = (
     "I would rather not go into that.",
     "This is not appropriate, so let us talk of something else.",
     "No.",
+    "",
 )
 
 
@@ -127,9 +199,9 @@ def says(model: str, messages: Messages) -> str:
     letters = re.findall(r"^\(?([A-D])[).] ", said, re.MULTILINE)
     if letters:
         letter: str = draw.choice(["A", *letters])
-        return draw.choice(
-            [f"The answer is {letter}.", f"I thought about it. Answer: {letter}", letter, "Hm."]
-        )
+        reasons = "I looked at it for a long time, and then once more."
+        forms = ("The answer is {}.", "I think so. Answer: {}", f"{reasons} Answer: {{}}", "{}", "Hm.", "")
+        return draw.choice(forms).format(letter)
     return draw.choice(DECLINES if draw.random() < (0.7 if "steal" in said else 0.3) else HELPS)
 
 
@@ -143,37 +215,84 @@ def judges(model: str, messages: Messages) -> str:
     return json.dumps({"label": guess(asked) or label, "confidence": 4, "reason": "by the script"})
 
 
-@contextmanager
-def scaffold_study(folder: Path, items: int, **analysis: Any) -> Iterator[OpenStudy]:
-    """`specs/scaffold_safety.toml` on so many items of each benchmark, not carried out yet. The environment
-    must say that the benchmarks lie in `folder / "data"`."""
-    for name, made in FILES.items():
+def lay_out(folder: Path) -> None:
+    """The specs, and the benchmarks that they ask, in `specs` and `data` of a folder."""
+    for name, made in {**FILES, **TABLES}.items():
         (path := folder / "data" / name).parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(lines(made()), "utf-8")
-    shutil.copytree(SPECS, folder / "specs")
+        if name in FILES:
+            path.write_text(lines(made()), "utf-8")
+            continue
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(made()[0]))
+            writer.writeheader()
+            writer.writerows(made())
+    for name, shipped in SHIPPED.items():
+        (path := folder / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILTIN / shipped, path)
+    shutil.copytree(SPECS, folder / "specs", ignore=shutil.ignore_patterns("*.lock"))
+
+
+@contextmanager
+def paper_study(
+    folder: Path, items: int, name: str = "scaffold_safety", **changed: Any
+) -> Iterator[OpenStudy]:
+    """A study of `specs/` on at most so many items of each benchmark, in a folder that `lay_out` filled, not
+    carried out yet: small_NAME.toml, with the tables that are `changed`. The environment must say that the
+    benchmarks lie in `folder / "data"`."""
     with Server(Scripted(says)) as candidates, Server(Scripted(judges)) as bench:
-        stated = tomllib.loads(gridc.open(SPECS / "scaffold_safety.toml").expanded())
-        price = {"input": 0, "output": 0, "as_of": "2026-01-01"}
-        at = {"base_url": bench.url, "price": price}
-        small = {
-            "gridcard": 1,
-            "extends": "scaffold_safety.toml",
-            "study": {"id": "small"},
-            "model": [
-                {"id": each["id"], "source": each["id"], "base_url": candidates.url,
-                 "price": price}
-                for each in stated["model"]
-            ],
-            "benchmark": [
-                {"id": each["id"], "sample": {"n": items, "seed": 1}} for each in stated["benchmark"]
-            ],
-            "judge": {"source": "judge", **at,
-                      "validation": {"source": "second", **at, "share": 0.5, "kappa": 0.6}},
-            "waive": [{"code": code, "why": "it has few items"} for code in ("GC521", "GC522")],
-            "analysis": analysis,
-        }  # fmt: skip
-        (folder / "specs" / "small.toml").write_text(toml(small), "utf-8")
-        yield gridc.open(folder / "specs" / "small.toml")
+        stated = tomllib.loads(gridc.open(SPECS / f"{name}.toml").expanded())
+        spec = folder / "specs" / f"small_{name}.toml"
+        small = _small(name, stated, items, candidates.url, bench.url) | changed
+        spec.write_text(toml(small), "utf-8")
+        codes: set[str] = set()
+        while hazards := _hazards(spec, folder / "data"):  # few items, and names without a date
+            assert not hazards <= codes, hazards
+            codes |= hazards
+            small["waive"] = [{"code": code, "why": "a small study"} for code in sorted(codes)]
+            spec.write_text(toml(small), "utf-8")
+        yield gridc.open(spec)
+
+
+def _hazards(spec: Path, data: Path) -> set[str]:
+    """The codes of the hazards that are not waived, as far as they show at once."""
+    try:
+        compiled = compile_spec(spec, data)
+        prove(compiled.study, compiled.source)
+    except HazardError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+POCKET = ("qwen2", "mistral", "llama")
+
+
+def _small(name: str, stated: Mapping[str, Any], items: int, candidates: str, bench: str) -> dict[str, Any]:
+    """What a small study changes of the one that it extends: its draws, who answers and who judges."""
+    price = {"input": 0, "output": 0, "as_of": "2026-01-01"}
+    models = []
+    for number, each in enumerate(stated["model"]):
+        if each["engine"] == "hf":
+            models.append({"id": each["id"], "source": f"builtin:pocket-{POCKET[number % 3]}"})
+        else:
+            models.append({"id": each["id"], "source": each["id"], "base_url": candidates, "price": price})
+    small: dict[str, Any] = {
+        "gridcard": 1,
+        "extends": f"{name}.toml",
+        "remove": ["waive"] if "waive" in stated else [],
+        "study": {"id": f"small_{name}"},
+        "model": models,
+        "benchmark": [
+            {"id": each["id"], "sample": {"n": min(items, each["sample"]["n"]), "seed": 1}}
+            for each in stated["benchmark"]
+        ],
+    }
+    if any(each["engine"] == "hf" for each in stated["model"]):
+        small["harness"] = {"precision": "fp32", "max_tokens": 8}
+    if "judge" in stated:
+        at = {"base_url": bench, "price": price}
+        second = {"source": "second", **at, "share": 0.5, "kappa": 0.6}
+        small["judge"] = {"source": "judge", **at, "validation": second}
+    return small
 
 
 def toml(spec: Mapping[str, Any]) -> str:

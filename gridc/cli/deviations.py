@@ -1,5 +1,6 @@
 """`gridc deviations`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 @of_study
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
-def deviations(study: OpenStudy, as_json: bool, write: bool) -> None:
+@click.option(
+    "--registered",
+    type=click.Path(path_type=Path, exists=True),
+    help="Compare with the stamp of this spec, or with what it says where it has none. Default: the study's "
+    "own lock.",
+)
+def deviations(study: OpenStudy, as_json: bool, write: bool, registered: Path | None) -> None:
     """List how the study differs from its stamp, path by path, and what the log says of each difference."""
-    result = study.deviations(write)
+    result = study.deviations(write, registered)
     if as_json:
         print_json(result.as_json())
         raise SystemExit(StampError.exit_code if result.reconciled.findings else 0)
@@ -51,6 +58,8 @@ def _print(shown: "StampDeviations") -> None:
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), terminal.WIDTH, "    ", "    "))
     if shown.uncovered:
         click.echo(f"note: {shown.uncovered}")
+    if shown.unstamped:
+        click.echo(visible(f"note: {shown.unstamped} has no lock, so nothing shows since when it says this"))
     for sentence in shown.observed or ():
         click.echo(visible(f"observed: {sentence}"))
     if shown.observed is None:

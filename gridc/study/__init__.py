@@ -214,12 +214,15 @@ class OpenStudy:
 
         return anchor(self._place, None if key is None else Path(key), tsa)
 
-    def deviations(self, write: bool = False) -> "StampDeviations":
+    def deviations(
+        self, write: bool = False, registered: str | PathLike[str] | None = None
+    ) -> "StampDeviations":
         """The study against its stamp, path by path, and the log that explains the difference. With `write`
-        the log gets the entries and values that it lacks."""
+        the log gets the entries and values that it lacks. `registered` is the spec of the registration, where
+        that is another file than the study's own: its lock counts, or what it says now if it has none."""
         from gridc.study.stamping import deviations
 
-        return deviations(self._place, write)
+        return deviations(self._place, write, None if registered is None else spec_in(Path(registered)))
 
     def run(
         self,

@@ -94,7 +94,8 @@ class StampCheck:
 class StampDeviations:
     """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
     as it is now; `added` counts the entries that were written into the log, None where none was asked for.
-    `uncovered` says what a lock of an older format does not cover."""
+    `uncovered` says what a lock of an older format does not cover, and `unstamped` is the registered spec
+    where it has no lock, so that it is compared as it is now."""
 
     stamp: str
     log: Path
@@ -102,6 +103,7 @@ class StampDeviations:
     observed: tuple[str, ...] | None
     added: int | None = None
     uncovered: str | None = None
+    unstamped: Path | None = None
 
     def require_explained(self) -> None:
         """Raise `StampError` with every difference that the log does not explain one to one."""
@@ -115,6 +117,7 @@ class StampDeviations:
             "observed": None if self.observed is None else list(self.observed),
             "diagnostics": [finding.as_json() for finding in self.reconciled.findings],
             "uncovered": self.uncovered,
+            "unstamped": None if self.unstamped is None else str(self.unstamped),
         }
 
 
@@ -183,9 +186,15 @@ def check_stamp(place: Place) -> StampCheck:
     return StampCheck(lock.stamp, compiled.lock_path, place.log, explained, unpinned, lock.uncovered())
 
 
-def deviations(place: Place, write: bool) -> StampDeviations:
-    """The study against its stamp, path by path. With `write` the log gets what it lacks."""
-    compiled, lock = place.stamped()
+def deviations(place: Place, write: bool, registered: Path | None = None) -> StampDeviations:
+    """The study against its stamp, path by path, or against that of the spec that was `registered`: its lock,
+    or what it says now where it has none. With `write` the log gets what it lacks."""
+    if registered is None:
+        compiled, lock = place.stamped()
+    else:
+        compiled, before = place.compiled(), replace(place, spec=registered).compiled()
+        lock = before.lock or make_lock(before.study, registered)
+    unstamped = None if registered is None or before.lock is not None else registered
     added = None
     result = reconcile(lock, compiled.study, place.log)
     if write:
@@ -194,7 +203,7 @@ def deviations(place: Place, write: bool) -> StampDeviations:
         added = write_log(result, place.log)
         result = reconcile(lock, compiled.study, place.log)
     observed = _observed(compiled, place.store(compiled))
-    return StampDeviations(lock.stamp, place.log, result, observed, added, lock.uncovered())
+    return StampDeviations(lock.stamp, place.log, result, observed, added, lock.uncovered(), unstamped)
 
 
 def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend import foreign_words
 from gridc.compiler.frontend.foreign_words import ForeignWord
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.unsupported import unsaid
+from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import Diagnostic, GridcError
@@ -661,7 +661,7 @@ def test_without_the_row_that_answers_it_does_not(name: str, monkeypatch: pytest
 def notes(text: str) -> list[str]:
     SPEC.write_text(text, "utf-8")
     Path("items.jsonl").write_text(rows(), "utf-8")
-    return list(unsaid(read_spec(SPEC).spec))
+    return list(unstated(read_spec(SPEC).spec))
 
 
 OTHERS = """

@@ -410,7 +410,7 @@ TRIED = (
         "items_of": {"rows": {"hue": "light"}}, "outcome_of": {"prompts": "harm"},
         "responses": {"characters": {"at_least": 9}}, "primary": {"decoding": "sampled"},
         "pool": Beside(["decoding"], {"fork.1.choice.some": {"without_terms": ["model"]}}),
-        "estimator": "glmm"}),
+        "refusal_phrases": ["no way"], "estimator": "glmm"}),
     Tried("ResponseFilter", "analysed", "fork.1.choice.some.responses", "documented", {
         "characters": Beside({"at_least": 3}, FILTERED), "tokens": Beside({"at_most": 2}, FILTERED),
         "finish": Beside(["length"], FILTERED), "labels": Beside(["comply"], FILTERED),

@@ -1,5 +1,6 @@
 """Specification curves as findings: the published ones of the scaffold study, and those of a real store."""
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -125,26 +126,33 @@ def test_every_specification_has_the_same_chance() -> None:
     assert all(100 < count < 200 for count in counts.values()), counts  # 150 expected, standard error 10.6
 
 
+RUN_AS_REGISTERED = {
+    "judge_model": 2, "score_scale": 2, "partial_compliance": 3, "min_length": 3, "api_errors": 2,
+    "no_response": 2, "xstest_scope": 2, "bbq_contexts": 2,
+}  # fmt: skip
+"""The registered paths whose levels stored answers can say, with how many levels they have."""
+
+
 def test_the_full_registered_product_is_counted_and_its_unbound_levels_are_named() -> None:
-    """29 forks in 5,435,817,984 combinations: every level but the defaults needs new data or new scores."""
+    """29 forks in 5,435,817,984 combinations: eight of them run; of the others every level but the default
+    needs new data or new scores."""
     spec = typed(expanded(read(SPECS / "scaffold_safety_registered.toml")))
     ran = runnable(spec, spec.curve[0])
     assert ran.stated == 5_435_817_984
     left = unbound(spec, spec.curve[0])
-    assert ran.bound == len(ran.drawn) == 1
-    assert len(left) == sum(len(fork.levels) - 1 for fork in spec.fork)
+    assert ran.bound == len(ran.drawn) == prod(RUN_AS_REGISTERED.values()) == 576
+    others = [fork for fork in spec.fork if fork.id not in RUN_AS_REGISTERED]
+    assert [(each.fork, each.level) for each in left] == [
+        (fork.id, level) for fork in others for level in fork.levels if level != fork.default
+    ]
 
 
-def test_the_published_forks_of_18_and_384_are_bound_as_far_as_a_store_can_answer() -> None:
+def test_every_published_specification_of_18_and_384_is_one_that_a_store_can_answer() -> None:
     spec = typed(expanded(read(SPECS / "scaffold_safety.toml")))
-    primary, exploratory = (runnable(spec, each) for each in spec.curve)
-    assert (primary.stated, len(primary.drawn)) == (18, 18)
-    assert exploratory.stated == 384
-    kinds = {(each.fork, each.level) for each in unbound(spec, spec.curve[1])}
-    assert {fork for fork, _ in kinds} == {
-        "short_responses", "bbq_contexts", "refusal_markers", "long_context",
-    }  # fmt: skip
-    assert len(exploratory.drawn) == exploratory.bound == 2**5
+    for curve, whole in zip(spec.curve, (18, 384), strict=True):
+        ran = runnable(spec, curve)
+        assert (ran.stated, ran.bound, len(ran.drawn)) == (whole, whole, whole)
+        assert unbound(spec, curve) == []
 
 
 def test_a_model_left_out_leaves_its_rows_out(eighteen: list[CurveFinding]) -> None:

@@ -287,7 +287,7 @@ def test_the_29_forking_paths_have_the_papers_levels(name: str) -> None:
     ("name", "curve", "forks", "whole", "size"),
     [
         ("scaffold_safety", "primary", 3, 18, 18),
-        ("scaffold_safety", "exploratory", 9, 512, 384),
+        ("scaffold_safety", "exploratory", 9, 768, 384),
         ("scaffold_safety_registered", "primary", 29, 5_435_817_984, 5_435_817_984),
     ],
 )
@@ -301,13 +301,15 @@ def test_the_curves_have_the_papers_specifications(
 
 
 def test_the_exploratory_curve_loses_128_of_512_combinations() -> None:
+    """Of those by phrases of refusal, as the paper's was made: what the study's judge says is in none."""
     spec = values("scaffold_safety")
     (curve,) = [each for each in spec["curve"] if each["id"] == "exploratory"]
     levels = {each["id"]: each["levels"] for each in spec["fork"]}
     combinations = [dict(zip(curve["forks"], each, strict=True))
                     for each in product(*(levels[name] for name in curve["forks"]))]  # fmt: skip
-    possible = [each for each in combinations if each["map_reduce"] == "in" or each["long_context"] == "out"]
-    assert (len(combinations), len(possible)) == (512, 384)
+    phrases = [each for each in combinations if each["refusal_markers"] != "judged"]
+    possible = [each for each in phrases if each["map_reduce"] == "in" or each["long_context"] == "out"]
+    assert (len(phrases), len(possible)) == (512, 384)
     assert sum(each["map_reduce"] == "in" for each in possible) == 256
 
 

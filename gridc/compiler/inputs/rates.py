@@ -216,6 +216,21 @@ def hypotheses_count_something(
             yield source.diagnose("GC307", ("hypothesis", number, "outcome"), message)
 
 
+def phrases_read_something(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Where a fork's choice reads refusals by phrases, some item is a prompt to comply with or to refuse.
+    Silent where items are not here."""
+    counts, kind = COUNTED["refusal_rate"]
+    sampled = [item for each in items.values() for item in each.sampled]
+    if not items.keys() >= {each.id for each in spec.benchmark} or any(map(counts, sampled)):
+        return
+    for number, fork in enumerate(spec.fork):
+        for level, choice in (fork.choice or {}).items():
+            if choice.refusal_phrases is not None:
+                message = f"`{fork.id}` reads refusals: none of the {len(sampled):,} items is a prompt {kind}"
+                here = ("fork", number, "choice", level, "refusal_phrases")
+                yield source.diagnose("GC319", here, message, "leave the level out")
+
+
 def hypotheses_select_items(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
     """Some item has the tags that a hypothesis is about. Silent where items are not here."""
     for number, hypothesis in enumerate(spec.hypothesis):

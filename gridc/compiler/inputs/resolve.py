@@ -22,6 +22,7 @@ from gridc.compiler.inputs.rates import (
     groups_fit,
     hypotheses_count_something,
     hypotheses_select_items,
+    phrases_read_something,
     scores_fit,
     statistics_fit,
 )
@@ -259,6 +260,7 @@ def _versions(spec: Spec) -> dict[str, str]:
 ITEM_CHECKS = (
     hypotheses_count_something,
     hypotheses_select_items,
+    phrases_read_something,
     scores_fit,
     groups_fit,
     comparable,

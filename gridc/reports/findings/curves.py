@@ -277,12 +277,13 @@ def _analysis_choices(
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
     reading: Reading = spec.analysis.outcome
-    outcome, primary, judge = contrast.outcome, spec.analysis.primary, None
+    outcome, primary, judge, phrases = contrast.outcome, spec.analysis.primary, None, None
     estimator = curve.estimator or CLUSTERED
     for choice in stated:
         reading, outcome = choice.reading or reading, choice.outcome or outcome
         primary = primary if choice.primary is None else choice.primary
-        judge, estimator = choice.judge or judge, choice.estimator or estimator
+        judge, phrases = choice.judge or judge, choice.refusal_phrases or phrases
+        estimator = choice.estimator or estimator
     items = tuple(each.items for each in stated if each.items is not None)
     if contrast.items.root:
         items = (contrast.items, *items)
@@ -294,7 +295,9 @@ def _analysis_choices(
         items,
         tuple(sorted(pair for each in stated for pair in (each.outcome_of or {}).items())),
         tuple(pair for each in stated for pair in sorted((each.items_of or {}).items(), key=itemgetter(0))),
-        ResponseReading(tuple(each.responses for each in stated if each.responses is not None), judge),
+        ResponseReading(
+            tuple(each.responses for each in stated if each.responses is not None), judge, phrases or ()
+        ),
         pooled,
         where if pooled else (),
     )

@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.readers import phrases_of, refusal_keywords
+from gridc.compiler.instrument.score import before_stop, earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.rates import RateDefinition, mean_called
@@ -32,6 +35,7 @@ from gridc.schema.base import EVERYWHERE, Selector
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.inference import ResponseFilter
 from gridc.schema.items import UnitLevel
+from gridc.schema.scores import BEHAVIOURS
 from gridc.statistics.arrays import Flags, Floats, Whole
 
 Reading = Literal["itt", "pp"]
@@ -56,21 +60,25 @@ ResponseLookup = Callable[[str, str | None], Iterable[ResponseRow]]
 @dataclass(frozen=True, slots=True)
 class ResponseReading:
     """Which stored responses count, and by whose label: all `filters` apply, one after the other, and a
-    `judge` speaks on judged responses alone, of those that it labelled."""
+    `judge` speaks on judged responses alone, of those that it labelled. Where there are `refusal_phrases`,
+    they say of every response to a prompt whether it refuses."""
 
     filters: tuple[ResponseFilter, ...] = ()
     judge: str | None = None
+    refusal_phrases: tuple[str, ...] = ()
 
     @property
     def stated(self) -> bool:
         """Whether anything but the outcome of each sample is to be read."""
-        return bool(self.filters) or self.judge is not None
+        return bool(self.filters or self.refusal_phrases) or self.judge is not None
 
     @property
     def name(self) -> str:
         """Of the rows that are read so; empty where all are, as the study scored them."""
         parts = [each.model_dump_json(exclude_none=True) for each in self.filters]
-        return " ".join([*parts, *([] if self.judge is None else [f"labels of {self.judge}"])])
+        parts += [] if self.judge is None else [f"labels of {self.judge}"]
+        parts += [canonical_row(["phrases", *self.refusal_phrases]).decode()] if self.refusal_phrases else []
+        return " ".join(parts)
 
 
 AS_SCORED = ResponseReading()
@@ -258,7 +266,7 @@ class Samples:
         rate = None if outcome in ("score", "parse_rate") else self._mean(outcome)
         read = {}
         for cell in cells:
-            if rate is not None and cell.key not in self._counting(outcome, rate):
+            if rate is not None and cell.key not in self._counting(outcome, rate, responses):
                 continue
             if outcome == "parse_rate" and cell.setting.ranks:
                 continue
@@ -275,13 +283,19 @@ class Samples:
             raise NotMeanError(f"`{outcome}` is not a mean over items")
         return rate
 
-    def _counting(self, outcome: str, rate: RateDefinition) -> dict[str, Cell]:
-        """The complete cells whose readings a rate can count, by key."""
+    def _counting(
+        self, outcome: str, rate: RateDefinition, responses: ResponseReading = AS_SCORED
+    ) -> dict[str, Cell]:
+        """The complete cells whose readings a rate can count, by key: as they were scored, or of generated
+        responses by phrases."""
         own = next((each.benchmarks for each in self.plan.study.spec.outcomes if each.id == outcome), None)
         return {
             cell.key: cell
             for cell in self.cells
-            if METHODS[cell.setting.method].reads in rate.of
+            if (
+                METHODS[cell.setting.method].reads in rate.of
+                or (responses.refusal_phrases and "behaviour" in rate.of and not cell.setting.ranks)
+            )
             and cell.benchmark not in self.plan.study.absent
             and (own is None or cell.benchmark in own)
         }
@@ -383,6 +397,8 @@ class _SampleValue:
             each for each in responses.filters if cell.benchmark in (each.benchmarks or (cell.benchmark,))
         ]
         self._judge = responses.judge if self._method.judged else None
+        stated = () if cell.setting.ranks else responses.refusal_phrases
+        self._phrases = phrases_of(stated) if stated else None
 
     def of(self, rows: Iterable[ResponseRow]) -> Read | None:
         """The totals by item, or None where the cell's readings have no such outcome."""
@@ -418,9 +434,21 @@ class _SampleValue:
         """1 where the outcome is about an item, however a response to it is read."""
         if self._rate is None:
             return 1
-        return int(any(self._rate.parts(self._items[item], choice, self._names)[1] for choice in (None, 0)))
+        names = self._names_on(item)
+        return int(any(self._rate.parts(self._items[item], choice, names)[1] for choice in (None, 0)))
+
+    def _by_phrases(self, item: str) -> bool:
+        """Whether phrases say if a response to an item refuses: of prompts to comply with or to refuse."""
+        return self._phrases is not None and self._items[item].expected is not None
+
+    def _names_on(self, item: str) -> Sequence[str] | None:
+        """The names of what a response to an item can be read to."""
+        return BEHAVIOURS if self._by_phrases(item) else self._names
 
     def _choice(self, row: ResponseRow) -> int | None:
+        if self._phrases is not None and self._by_phrases(row.item):
+            text = before_stop(row.text or "", self._cell.setting.held("stop"))
+            return None if row.finish == "failed" else refusal_keywords(text, self._phrases).option
         if self._judge is None:
             return row.choice
         return None if row.label is None else self._labels.index(row.label)
@@ -430,26 +458,36 @@ class _SampleValue:
         if self._rate is not None:
             if self._rate.number is not None:
                 choice = row.numbers.get(self._rate.number)
-            earned, counted = self._rate.parts(self._items[row.item], choice, self._names)
+            earned, counted = self._rate.parts(self._items[row.item], choice, self._names_on(row.item))
             return earned, int(counted > 0)
         if self._outcome == "parse_rate":
             return int(choice is not None), 1
+        if self._by_phrases(row.item):
+            return setting.credit if choice is None else self._behaved(self._items[row.item], choice), 1
         if self._judge is None:
             return row.score, 1
         if choice is None or setting.scores is None:
             return setting.credit, 1
         return points(setting.scores, self._items[row.item], choice, self._names), 1
 
+    def _behaved(self, item: Item, choice: int) -> int:
+        """What a behaviour earns: by the benchmark's scores where these are of behaviours, else the point for
+        what the prompt expects."""
+        if self._method.reads_behaviour:
+            return earned(self._cell.setting, item, choice)
+        return self._scale * int(BEHAVIOURS[choice] == item.expected)
+
     def _keeps(self, stated: ResponseFilter, row: ResponseRow, choice: int | None) -> bool:
         """Whether a response has the properties. What is ranked generates none, and is kept."""
         if self._cell.setting.ranks:
             return True
-        if stated.characters is not None and not stated.characters.holds(row.characters or 0):
+        if stated.characters is not None and not stated.characters.holds(len(row.text or "")):
             return False
         if stated.tokens is not None and (row.tokens is None or not stated.tokens.holds(row.tokens)):
             return False
         if stated.finish is not None and row.finish not in stated.finish:
             return False
-        if stated.labels is None or choice is None or self._names is None:
+        names = self._names_on(row.item)
+        if stated.labels is None or choice is None or names is None:
             return True
-        return self._names[choice] in stated.labels
+        return names[choice] in stated.labels

@@ -101,6 +101,9 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 message = f"`{choice.judge}` says A or B of two responses, which is not a label of one"
                 help = "leave the level out, or have the judge label responses"
                 yield source.diagnose("GC319", (*here, "judge"), message, help)
+            if choice.judge is not None and choice.refusal_phrases is not None:
+                message = f"`judge` and `refusal_phrases` both label the responses at `{level}`"
+                yield source.diagnose("GC319", (*here, "refusal_phrases"), message, "leave one of them out")
     for number, curve in enumerate(spec.curve):
         yield from _set_twice(spec, curve, source, ("curve", number, "forks"))
         yield from _pooled_arms(spec, curve, source, ("curve", number, "forks"))
@@ -110,7 +113,8 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 BY_BENCHMARK = ("items_of", "outcome_of")
 """Keys of a choice that are tables by benchmark."""
 SET_ONCE = {
-    "reading": "the reading", "outcome": "the outcome", "primary": "the primary part", "judge": "the judge",
+    "reading": "the reading", "outcome": "the outcome", "primary": "the primary part",
+    "judge": "the labels of responses", "refusal_phrases": "the labels of responses",
     "estimator": "the estimator",
 }  # fmt: skip
 """What one specification can have one of, as keys of a choice and in words."""
@@ -165,7 +169,7 @@ def _of_replicates(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> I
     """A choice among single responses, where several of them make one score."""
     for fork in (each for each in spec.fork if each.id in curve.forks and spec.aggregated):
         choices = (fork.choice or {}).values()
-        if any(choice.responses is not None or choice.judge is not None for choice in choices):
+        if any(choice.reads_responses for choice in choices):
             key = f"`{spec.makes_one}`"
             message = f"`{fork.id}` chooses among responses, and {key} makes one score of several"
             yield source.diagnose("GC319", here, message, f"leave the fork out, or {key}")

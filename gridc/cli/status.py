@@ -41,7 +41,7 @@ def status(study: OpenStudy, as_json: bool) -> None:
 def pace(state: "StatusReport") -> Iterator[str]:
     """What is left of each model's calls, how fast they go and what failed, then the expected time."""
     for model_pace in state.pace:
-        model = f"{state.models.get(model_pace.model, model_pace.model[:12])} ({model_pace.precision})"
+        model = f"{state.models.get(model_pace.model, model_pace.model[:12])} at {model_pace.precision}"
         parts = [f"{model_pace.answered:,} of {model_pace.calls:,} calls"]
         if model_pace.failed:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in model_pace.failed.items())

@@ -120,7 +120,7 @@ def spent(spending: "Iterable[AnswerWork]", names: "Mapping[str, str]") -> "Iter
             for name, what in HELD.items()
             if name in took.most
         )
-        model = f"{visible(names.get(took.model, took.model[:12]))} ({took.precision})"
+        model = f"{visible(names.get(took.model, took.model[:12]))} at {took.precision}"
         yield visible(f"{model}: {work}, {took.seconds:,.1f} s in the model{held}")
         if took.paths and took.paths != ("forest",):
             yield visible(f"    computed as: {', then '.join(took.paths)}")

@@ -137,6 +137,17 @@ CHANGED = (
         {"certificate.json": ("statistics",), "estimates.json": ("estimates rate/*",)},
         added=True,
     ),
+    ChangedMethod(
+        "0.3.0",
+        "numbers needed whose interval runs through infinity, which is said in words",
+        {
+            "estimates.json": tuple(
+                f"estimates {name} {field}"
+                for name in ("*number_needed", "*/number_needed")
+                for field in ("interval", "level", "assumption")
+            )
+        },
+    ),
 )
 """A row for every number that a later version finds otherwise: what an earlier one wrote there cannot be
 found again, and is named as not covered."""

@@ -311,17 +311,19 @@ def _rounded(value: float | None) -> str:
 
 def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> EstimateRow:
     """A row of the document of estimates."""
-    ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
-    known = not all(map(_infinite, ends))
-    through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
+    between = None if needed.low is None else (_finite(needed.low), _finite(needed.high))
+    through = [f"{_end(needed.harm)} to harm"] * (not _infinite(needed.harm)) + ["infinity"]
+    through += [f"{_end(needed.benefit)} to benefit"] * (not _infinite(needed.benefit))
+    altman = f"; 95 % from {' through '.join(through[:2])}" if len(through) > 1 else ""
+    altman = altman and f"{altman}{f' to {through[2]}' if len(through) > 2 else ''} (Altman 1998)"
     finite = isfinite(needed.number)
     return estimate(
         "number_needed",
         id=f"{name}/number_needed",
         about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
         estimate=needed.number if finite else None,
-        interval=(_finite(ends[0]), _finite(ends[1])) if known else None,
-        method=f"1 / |difference|{through}",
+        interval=between,
+        method=f"1 / |difference|{altman if between is None else ''}",
         interval_assumes=INDEPENDENT,
         rows=rows,
         n=n,

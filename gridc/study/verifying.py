@@ -110,7 +110,7 @@ def _lines(row: RepeatedCalls) -> Iterator[str]:
     ties = f", {row.ties} of them at a near tie, which is not judged" if row.ties else ""
     shape = "" if row.floor is None else f" (batch shape alone changes {row.floor} of them)"
     yield (
-        f"{row.model} ({row.precision}): {row.calls:,} of {row.of:,} calls were made again; "
+        f"{row.model} at {row.precision}: {row.calls:,} of {row.of:,} calls were made again; "
         f"{row.changed} answers differ{shape}{ties}{moved}"
     )
     if row.needed > row.calls:

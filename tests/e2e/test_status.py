@@ -52,7 +52,7 @@ def test_each_model_is_named_with_what_is_left(partly: tuple[Path, sqlite3.Conne
         assert row["failed"] == {kind: count for kind, count in failed.items() if count}
     assert said["seconds_left"] == pytest.approx(sum(row["seconds_left"] for row in said["models"]))
     lines = " ".join(pace(state))
-    assert "qwen2 (fp32)" in lines
+    assert "qwen2 at fp32" in lines
     assert "failed for good" in lines
     assert " 5 left" in lines or ("left in about" in lines)
     assert "`gridc run` resumes" in lines

@@ -154,7 +154,7 @@ def test_a_share_of_the_calls_can_be_made_again(finished: Path) -> None:
     assert first["models"][0]["found"]["0.05"] == pytest.approx(1 - comb(152, 8) / comb(160, 8))
     done = verify(finished, "--rerun", "5%", "--rerun-seed", first["seed"])
     assert f"with seed {first['seed']}, which was given" in done.stdout
-    assert "qwen2 (fp32): 8 of 160 calls were made again; 0 answers differ" in done.stdout
+    assert "qwen2 at fp32: 8 of 160 calls were made again; 0 answers differ" in done.stdout
 
 
 def test_a_seed_alone_draws_nothing(finished: Path) -> None:

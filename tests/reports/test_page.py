@@ -467,7 +467,7 @@ def test_what_a_model_s_own_generation_config_asks_for_stands_on_page_and_card()
     for recorded, there in ((asks, True), (ran | {"generation_config_not_used": {}}, False)):
         findings = findings_of(spec, reversing, (recorded,))
         text = " ".join(Tags(page_of(findings)).text.split())
-        assert (f"(fp32) comes with asks for {shown}. Nothing of it was used" in text) is there
+        assert (f"at fp32 comes with asks for {shown}. Nothing of it was used" in text) is there
         cards = make_cards(findings, "0" * 64).cards
         told = ["its own generation config, not used" in card.axis_receipt.environment for card in cards]
         assert told == [there and card.model == "ant" for card in cards]

@@ -66,7 +66,6 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
 @ESTIMATES.add("rates", 12)
 def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every rate and every outcome of the spec, in each complete cell."""
-    scales = {outcome.id: outcome.scale for outcome in findings.plan.study.spec.outcomes}
     for benchmark in findings.benchmarks:
         digests = {(score.cell.model, score.cell.configuration): score.rows for score in benchmark.cells}
         for rate in benchmark.rates:
@@ -82,7 +81,7 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
                     made=SHARE_LIMITS if rate.share else INTERVAL_METHOD,
                     interval_assumes=interval_assumption(benchmark.intervals.unit),
                     rows=digests[model, configuration],
-                    n=possible // scales.get(rate.name, 1),
+                    n=possible // rate.scale,
                     error="undefined: nothing to divide by",
                 )
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.grid.cells import anchored
+from gridc.compiler.grid.cells import ONLY, anchored
 from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.deviations import log_path, reconcile
@@ -461,17 +461,18 @@ def _model(
 
 
 def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
+    """Under each level of each axis; of a study without axes under its only configuration."""
+    levels = [(axis.id, level.id) for axis in plan.study.spec.axis for level in axis.level]
     parse_rates = []
-    for axis in plan.study.spec.axis:
-        for level in axis.level:
-            rates = [
-                cell.parse_rate
-                for cell in cells
-                if cell.parse_rate is not None and cell.cell.levels[axis.id] == level.id
-            ]
-            if rates:
-                mean = sum(rates, Fraction(0)) / len(rates)
-                parse_rates.append(ParseRate(axis.id, level.id, len(rates), min(rates), mean))
+    for axis, level in levels or [("configuration", ONLY)]:
+        rates = [
+            cell.parse_rate
+            for cell in cells
+            if cell.parse_rate is not None and cell.cell.levels.get(axis, ONLY) == level
+        ]
+        if rates:
+            mean = sum(rates, Fraction(0)) / len(rates)
+            parse_rates.append(ParseRate(axis, level, len(rates), min(rates), mean))
     return parse_rates
 
 

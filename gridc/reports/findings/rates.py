@@ -52,9 +52,9 @@ class RateDefinition:
     """How a rate is counted. `parts` says what a sample adds to each of `counts`, given its item, its choice
     (None: unreadable) and the names that choices count (None: the item's options); `value` makes the rate of
     the counts, exact fractions or arrays alike, and divides by 0 where it is not defined. `of` says what a
-    method must read for it. `number` is the number of a function that stands in place of the choice.
-    `folded` is the value about which a distance is taken; `share` says that it follows from the first count
-    as a share of the second."""
+    method must read for it. `number` is the number of a function that stands in place of the choice; counts
+    of points are in units of 1 / `scale`. `folded` is the value about which a distance is taken; `share` says
+    that it follows from the first count as a share of the second."""
 
     name: str
     what: str
@@ -66,6 +66,7 @@ class RateDefinition:
     folded: float | None = None
     share: bool = True
     number: str | None = None
+    scale: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,14 @@ class RateValue:
 @dataclass(frozen=True, slots=True)
 class RateFinding:
     """A rate on one benchmark, in every complete cell of the envelope, by (model, configuration). Of a
-    `share` the intervals are its limits."""
+    `share` the intervals are its limits; counts of points are in units of 1 / `scale`."""
 
     name: str
     what: str
     formula: str
     values: Mapping[tuple[str, str], RateValue]
     share: bool = True
+    scale: int = 1
 
     def range_of(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
@@ -124,7 +126,7 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
         if by_cell:
             values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
-            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share))
+            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share, rate.scale))
     return tuple(findings)
 
 
@@ -377,5 +379,5 @@ def _outcome(outcome: NamedOutcome) -> RateDefinition:
     what, counts = outcome.what or "an outcome that the spec states", ("earned", "possible")
     of = FUNCTIONS if scores is None else BEHAVIOUR | OPTIONS | LABELS | FUNCTIONS
     return RateDefinition(
-        outcome.id, what, "earned / possible", counts, parts, value, of, number=outcome.number
+        outcome.id, what, "earned / possible", counts, parts, value, of, number=outcome.number, scale=scale
     )

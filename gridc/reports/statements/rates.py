@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import partial
 
 from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.instrument.score import RAW_BITS
 from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
@@ -101,6 +102,26 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
         return f"{model.model} not defined{over}"
     span = "" if here.interval is None else f" {bracketed(here.interval, hundredths)}"
     return f"{model.model} {percent(here.value)}{span}{over}"
+
+
+@of_benchmark("beyond_raw", "limits", 145)
+def beyond_raw(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where texts take more bits than they have, so that scores of 0 tell no two models apart."""
+    found = [each for each in findings[TEXT_LIKELIHOODS] if each.benchmark == benchmark.benchmark]
+    beyond = {
+        model.model: model.value.value
+        for likelihood in found
+        for model in likelihood.models
+        if (model.value.value or 0) > RAW_BITS
+    }
+    if beyond:
+        listed = ", ".join(f"{model} {number(bits, 2)}" for model, bits in beyond.items())
+        yield Statement(
+            f"On {benchmark.benchmark} texts take more than the {RAW_BITS} bits per byte that they have "
+            f"({listed}): such a text scores 0, however far beyond it is. Bits per byte tell models apart.",
+            "limit",
+            (benchmark.benchmark,),
+        )
 
 
 @of_benchmark("unreadable", "limits", 80)

@@ -49,6 +49,16 @@ RETIRED = {
     r"\bat (its|their) most\b": "at its maximum",
     r"\bdrawn by lot\b": "randomised",
     r"\bout of turn\b": "in the wrong order",
+    r"\bshow of any\b": "fronted: show for no pair that",
+    r"\btells? as that\b": "reports as one",
+    r"\bdoes it again\b": "repeats this",
+    r"\bby the clock\b": "wall-clock time",
+    r"\b(is|are) a (study|program) of its own\b": "a separate study",
+    r"\bnobody recounts\b": "that is not recounted",
+    r"\bgoes along as a key\b": "is sent along as a key",
+    r"\bits place does\b": "the effect of its position",
+    r"\bsees? (it|them|`verify`) (refuse|fail|found out)\b": "checks that it refuses",
+    r"^Of (logs|tables):": "with --from, in logs, in tables",
 }
 """By pattern: what is wrong with it, or what to write instead."""
 

@@ -124,7 +124,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
     ),
     "statistics.md#answers-that-change": (
-        ("answer_changes", "share", "answers that are other ones than under the reference, right or wrong"),
+        ("answer_changes", "share", "answers that differ from those under the reference, right or wrong"),
         ("likelihood_shift", "nats", "mean distance of a candidate's log-likelihood from the reference's"),
         ("answer_divergence", "nats", "mean divergence of the candidates' shares of likelihood"),
     ),

@@ -42,7 +42,7 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             help = f'write `source = "{colon[1]}/{colon[2]}"` here'
             yield source.diagnose("GC105", here, message, help)
         if model.digest is not None and not model.source.startswith(("path:", "models:")):
-            message = f"the files of `{model.source}` do not lie in a folder of yours"
+            message = f"the files of `{model.source}` are not in a folder of your own"
             help = "`revision` pins a model of the hub; leave `digest` out"
             yield source.diagnose("GC105", (*path, "digest"), message, help, at_key=True)
         yield from _weights(path, model, source)

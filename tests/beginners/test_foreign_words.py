@@ -374,6 +374,16 @@ MISTAKES = {
     "do_sample": Mistake("do_sample = false\n", meant(temperature=0.0)),
     "temperature of a model": Mistake("temperature = 0.3\n", meant(temperature=0.3), MODEL, rows=False),
     "temperature at the top": Mistake("temperature = 0.3\n", meant(temperature=0.3), TOP, rows=False),
+    "temperature of a model, which an axis varies": Mistake(
+        "temperature = 0.3\n", {"temperature": {0.0, 0.7}}, MODEL, base=STUDY + AXIS, rows=False
+    ),
+    "max_new_tokens, which an axis varies": Mistake(
+        "max_new_tokens = 64\n",
+        {"max_tokens": {8, 16}},
+        base=STUDY
+        + '\n[[axis]]\nid = "length"\nvalues = { max_tokens = [8, 16] }\n'
+        + 'tier = "core"\nprovenance = "ours"\n',
+    ),
     "temperature in [sampling]": Mistake(
         "\n[sampling]\nseed = 1\ntemperature = 0.2\n", meant(temperature=0.2), LAST, rows=False
     ),
@@ -678,13 +688,18 @@ def test_rival_predictions_are_noted(first: str, second: str, opposed: bool) -> 
     assert any("at most one of them can be supported" in note for note in found) is opposed, found
 
 
+def test_what_an_axis_overrides_is_noted() -> None:
+    (note,) = notes(STUDY + AXIS)
+    assert note == "`temperature` of [harness] says nothing: each level of the axis `decoding` sets it"
+    assert not notes(STUDY + AXIS.replace("temperature = 0.0", "top_p = 0.5"))
+
+
 def test_what_is_never_run_is_noted() -> None:
     out = '\n[[exclude]]\nwhen = { decoding = "warm" }\nwhy = "too dear"\n'
-    (note,) = notes(STUDY + AXIS + out)
+    *_, note = notes(STUDY + AXIS + out)
     assert note == "`warm` of axis `decoding` is never run: [[exclude]] takes it out everywhere"
-    assert not notes(
-        STUDY + AXIS + OTHERS + out.replace('decoding = "warm"', 'model = "two", decoding = "warm"')
-    )
+    some = out.replace('decoding = "warm"', 'model = "two", decoding = "warm"')
+    assert not any("never run" in note for note in notes(STUDY + AXIS + OTHERS + some))
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "inf", "null", "None", "N/A"])

@@ -401,6 +401,10 @@ class _Place:
         for line in lines:
             text, place, tables = self._target(line.removeprefix("?"))
             name = next(iter(_parsed(text)), "")
+            axis = self._varied(name) if tables == [_table(self.document.get("harness"))] else None
+            if axis is not None:
+                why = "; ".join(filter(None, [f"each level of the axis `{axis}` sets `{name}`", why]))
+                continue
             there = [table for table in tables if name in table]
             if (
                 tables
@@ -417,6 +421,17 @@ class _Place:
             for place, texts in places.items()
         ]  # fmt: skip
         return "; ".join(filter(None, [f"write {', and '.join(texts)}" if texts else "leave it out", why]))
+
+    def _varied(self, key: str) -> object:
+        """The axis whose levels all set a key, so that [harness] has no say; None where none does."""
+        axes = self.document.get("axis")
+        for axis in axes if isinstance(axes, list) else ():
+            levels = _table(axis).get("level")
+            if isinstance(levels, list) and levels and all(key in _table(level) for level in levels):
+                return axis.get("id")
+            if key in _table(_table(axis).get("values")):
+                return axis.get("id")
+        return None
 
     def _target(self, line: str) -> tuple[str, str, list[Mapping[str, Any]]]:
         """What is written, where, and the tables of the document that it is written into."""

@@ -25,6 +25,7 @@ def unsaid(spec: Spec) -> Iterator[str]:
             "else could matter and was not varied"
         )
     yield from _twins(spec)
+    yield from _overridden(spec)
     yield from _never_run(spec)
     yield from _opposed(spec)
     tables = [place.table for place in effect_tables(spec)]
@@ -50,6 +51,15 @@ def _twins(spec: Spec) -> Iterator[str]:
                 f"`{twin}` and `{model.id}` are one model, `{model.source}`, with the same settings: what "
                 "differs is chance; give one of them another source, revision or precision, or leave it out"
             )
+
+
+def _overridden(spec: Spec) -> Iterator[str]:
+    """Keys of [harness] that no call has. Named parts of a key are joined, and none stands alone."""
+    for key, value in spec.harness.stated().items():
+        for axis in spec.axis:
+            levels = [getattr(level, key) for level in axis.level]
+            if None not in levels and not any(isinstance(part, dict) for part in (value, *levels)):
+                yield f"`{key}` of [harness] says nothing: each level of the axis `{axis.id}` sets it"
 
 
 def _never_run(spec: Spec) -> Iterator[str]:

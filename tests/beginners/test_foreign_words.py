@@ -278,6 +278,7 @@ def asked(compiled: Compiled) -> Asked:
         "contrasts": [(hypothesis.axis, hypothesis.reference) for hypothesis in compiled.spec.hypothesis
                       if hypothesis.kind == "difference"],
         "title": compiled.spec.study.title,
+        "gold": {sample.item.gold for sample in samples},
     }  # fmt: skip
 
 
@@ -462,6 +463,19 @@ MISTAKES = {
         base=STUDY.replace('references = ["a"]', 'references = ["x"]').replace(
             "sample = { n = 12, seed = 7 }\n", ""
         ),
+    ),
+    "doc_to_target, of options": Mistake(
+        'doc_to_target = "g"\n',
+        meant(method="extract", gold=0),
+        BENCHMARK,
+        base=OF_CHOICES.replace(', gold = "g"', ""),
+    ),
+    "choices and answer": Mistake(
+        'loading.fields = { question = "q", choices = ["x", "y"], answer = "g" }\n',
+        meant(method="extract", gold=0),
+        "seed = 7 }\n",
+        CHOICES.partition("\n")[0] + "\n",
+        base=OF_CHOICES,
     ),
     "input and target": Mistake(
         'loading.fields = { input = "q", target = "a" }\n', meant(heads="Q: What i"), "seed = 7 }\n", FIELDS

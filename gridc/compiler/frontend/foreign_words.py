@@ -26,7 +26,7 @@ class ForeignWord(NamedTuple):
     begins with a table's header goes there; with `new` before it, into a table of its own; with `?`, only
     where the table lacks the key. $0 is the value, $1 what its group holds, $list a list of it, $names a
     table that names each. Without lines `why` says all. `like` is the key of the language whose values it
-    takes.
+    takes; `beside` fits a key that stands in the same table, or in its `loading.fields`.
     """
 
     key: str
@@ -35,6 +35,7 @@ class ForeignWord(NamedTuple):
     value: str = r".*"
     table: str = CALLS
     like: str = ""
+    beside: str = ""
 
 
 FUNCTION = (r'method = "scorer"', r'scorer = { function = "python:scorers.py:NAME" }')
@@ -44,6 +45,7 @@ NO_CODE = (
 TEXT_ALONE = "leave it out: gridc asks only texts; for pictures and sound use Inspect or VLMEvalKit"
 DRAWS = "so many answers to each item, which differ where `temperature` is above 0"
 NO_CUT = "leave it out: answers are drawn by `temperature` and `top_p` alone"
+OPTIONS = "options|choices|doc_to_choice"
 W = ForeignWord
 
 KEYS = (
@@ -52,10 +54,8 @@ KEYS = (
       ("shots = $0", '?[[benchmark]] exemplars = { pool = "rest", seed = 42 }'),
       "they are drawn from items outside of `sample`", r"\d+|\[[\d, ]+\]"),
     W(r"few_?shot_(random_)?seed", ('[[benchmark]] exemplars = { pool = "rest", seed = $0 }',)),
-    W(r"few_?shot_as_multi_?turn", (),
-      "leave it out: exemplars stand before the item, in its turn"),
-    W(r"(few_?shot|training)_split", (),
-      "leave it out: exemplars are drawn from items outside of `sample`"),
+    W(r"few_?shot_as_multi_?turn", (), "leave it out: exemplars stand before the item, in its turn"),
+    W(r"(few_?shot|training)_split", (), "leave it out: exemplars are drawn from items outside of `sample`"),
     W("limit|max_(samples|examples|instances|eval_instances|items)|(num|n)_(items|examples|"
       "instances)|subsample", ("[[benchmark]] sample = { n = $0, seed = 42 }",),
       "so many items, drawn with a seed", r"[1-9]\d*"),
@@ -63,9 +63,9 @@ KEYS = (
       "so large a part of the items, drawn with a seed", r"0?\.\d+"),
     W(r"n|(num|n)_samples", ("sample = { n = $0, seed = 42 }",), "so many items, drawn with a seed", r"\d+",
       "benchmark"),
-    W("n|epochs?|repeats?|repetitions?|trials|runs|replicas|num_return_sequences|best_of|(num|"
-      "n)_(samples|generations|trials|runs|repeats|repetitions|epochs)", ("replicates = $0",), DRAWS,
-      r"\d+|\[[\d, ]+\]"),
+    W("n|epochs?|repeats?|repetitions?|trials|runs|replicas|num_return_sequences|num_choices|"
+      "best_of|(num|n)_(samples|generations|trials|runs|repeats|repetitions|epochs)", ("replicates = $0",),
+      DRAWS, r"\d+|\[[\d, ]+\]"),
     W(r"(random_|numpy_|torch_|sample_)?seeds?", ("[sampling] seed = $0",),
       "it seeds the answers that are sampled; the draw of items has a seed of its own, in `sample`", r"\d+",
       "|harness|level|model|benchmark|study|axis|engine"),
@@ -96,6 +96,9 @@ KEYS = (
       ('new [[axis]] id = "prompt"', "new [[axis]] values = { prompt = $names }",
       'new [[axis]] tier = "core"', 'new [[axis]] provenance = "ours"'),
       "each is a configuration of its own", r"\[.+\]"),
+    W(r"doc_to_target|target|answers?|label|gold|correct_(answer|option)|answer_(index|idx|key)",
+      ('[[benchmark]] loading.fields.gold = "$1"',), "the column that names the right option",
+      r"(?:\{\{ *)?([\w. -]+?)(?: *\}\})?", "benchmark", beside=OPTIONS),
     W(r"doc_to_target|target|answers?|label|gold|ideal|expected_output|reference_answer",
       ("[[benchmark]] loading.fields.references = [\"$1\"]",), "the column of the right answer",
       r"(?:\{\{ *)?([\w. -]+?)(?: *\}\})?", "|harness|benchmark"),
@@ -160,8 +163,7 @@ KEYS = (
       "leave it out: what is asked is a [[benchmark]] with an `id`, a `loader` and a `source` "
       "(`gridc docs benchmarks`)", table="|harness|study"),
     W(r"tests?(_cases)?|cases", (),
-      'leave it out: items are rows of a file, asked by a [[benchmark]] with loader = "rows"',
-      table=""),
+      'leave it out: items are rows of a file, asked by a [[benchmark]] with loader = "rows"', table=""),
     # models
     W(r"providers?|llms?|endpoints?|models", ("[[model]]",), "", r"\[?\{.*", ""),
     W(r"providers?|llms?|models?",
@@ -184,8 +186,8 @@ KEYS = (
     W(r"load_in_8bit", ('precision = "int8"',), "", "true"),
     W(r"load_in_[48]bit", (), "leave it out", "false"),
     W(r"api_key|openai_api_key|token|key|secret", (),
-      "leave it out: a spec holds no secrets; `key_env` names the environment variable that has the "
-      "key, where it is not the provider's usual one", table="model|judge"),
+      "leave it out: a spec holds no secrets; `key_env` names the environment variable that has "
+      "the key, where it is not the provider's usual one", table="model|judge"),
     W(r"(openai_)?(api_base|base_ur[il]|api_url|url|endpoint|host|server_url)(_url)?",
       ('[[model]] engine = "api"', "[[model]] base_url = $0"),
       "the `source` is the name that the server knows the model by", r"https?://.*"),
@@ -211,6 +213,8 @@ KEYS = (
     W(r"temperature|top_p|(random_)?seed", (), "leave it out: judges are asked at temperature 0",
       table="judge"),
     W(r"(prompt|question|input|text|problem|stem)(_column|_field)?", ("query = $0",), table="fields"),
+    W(r"(target|answers?|label|correct|right|answer_(index|idx|key))(_column|_field)?", ("gold = $0",),
+      table="fields", beside=OPTIONS),
     W("(target|answers?|label|ideal|references?|solution|output|correct|expected_answer|"
       "right)(_column|_field)?", ("references = $list",), table="fields"),
     W(r"choices?|candidates|alternatives", ("options = $list",), table="fields"),
@@ -234,8 +238,8 @@ KEYS = (
 VALUES = (
     W("method", ('method = "scorer"', "scorer = { function = $0 }"), "", r"(python:|plugin:).+|.+\.py.*"),
     W("method", ('method = "text_likelihood"',), "", r"perplexity|ppl|bpb|bits[ _-]per[ _-]byte|nll|loss"),
-    W("method", ("aggregate = { pass_at = 5 }",),
-      "beside another method. Of code: " + NO_CODE, r"pass[@_ -].*"),
+    W("method", ("aggregate = { pass_at = 5 }",), "beside another method. Of code: " + NO_CODE,
+      r"pass[@_ -].*"),
     W("method", (), NO_CODE, r"(code|exec|sandbox|unit_?test|human_?eval).*"),
     W("method", ('method = "match"', 'match = { as = "exact" }'),
       'as = "text" ignores case, punctuation and articles',
@@ -285,8 +289,7 @@ VALUES = (
     W("base_url", ('base_url = "$1"',), "", r"(https?://.*?)/+"),
     W("engine", ('engine = "api"', 'server = "$1"'), "its address goes into `base_url`",
       r"(vllm|sglang|llama\.cpp)"),
-    W("engine", ('engine = "api"',), "its address goes into `base_url`",
-      r"ollama|lmstudio|tgi|server"),
+    W("engine", ('engine = "api"',), "its address goes into `base_url`", r"ollama|lmstudio|tgi|server"),
     W("engine", ('engine = "api"',), "",
       r"azure|google|gemini|vertex\w*|mistral|groq|together\w*|openrouter|bedrock"),
     W("loader", ('loader = "rows"',), "`loading.fields` says which column is what",
@@ -378,8 +381,11 @@ class _Place:
     ) -> tuple[ForeignWord | None, re.Match[str] | None]:
         """The first row that fits, and how it fits the value."""
         text = (value if isinstance(value, str) else toml_value(value))[:LONGEST]
+        fields = _table(_table(self.own.get("loading")).get("fields"))
         for row in rows:
             here = (rows is VALUES and row.table == CALLS) or re.fullmatch(row.table, self.name)
+            if row.beside and not any(re.fullmatch(row.beside, name) for name in (*self.own, *fields)):
+                continue
             if here and re.fullmatch(row.key, key[:LONGEST], re.IGNORECASE):
                 stated = re.fullmatch(row.value, text, re.IGNORECASE | re.DOTALL)
                 if stated is not None or row.like:

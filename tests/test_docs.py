@@ -1,17 +1,21 @@
 """The documents say what the code does."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from gridc.compiler.frontend.foreign_words import key_meant
 from gridc.compiler.inputs.loaders.parsing import LOADERS
 from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
+from gridc.schema.effects import Effects
 from gridc.schema.jsonschema import reference
+from gridc.schema.spec import Benchmark
 from gridc.study import OpenStudy
 from tests.conftest import Golden
 
@@ -106,3 +110,32 @@ def test_every_default_says_where_it_comes_from() -> None:
                 stated.add(key)
     assert stated - explained == set()
     assert explained - stated == set()
+
+
+def test_the_keys_of_a_first_study_are_those_of_its_example() -> None:
+    """And where another package's word for one is answered, it is by that key."""
+    page = (DOCS / "keys.md").read_text("utf-8")
+    spec = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])
+    (sums,) = spec["benchmark"]
+    sums["loading.fields"] = sums.pop("loading")["fields"]
+    tables = [spec["study"], spec["harness"], spec["sampling"], *spec["model"], sums, *spec["axis"]]
+    stated = {key for table in [*tables, *spec["axis"][0]["level"]] for key in table} - {"level"}
+    rows = re.findall(r"^\| `([\w.]+)`[^|]* \|[^|]+\|(.+)\|$", page, re.MULTILINE)
+    assert {key for key, _ in rows} == stated
+    assert len(rows) == 25
+    answered = 0
+    for key, elsewhere in rows:
+        for word in re.findall(r"`(?:--)?([\w-]+)(?:\(\))?`", elsewhere):
+            name = word.replace("-", "_")
+            if name in Effects.model_fields or key == "id":
+                continue
+            value: object = {"match": "x", "higher_is_better": True}.get(name, 2)
+            helps = {
+                key_meant((table, 0), name, stated_value, {}, keys)
+                for table, keys in (("harness", Effects.model_fields), ("benchmark", Benchmark.model_fields))
+                for stated_value in (value, "a.csv", "exact", "Q: {{ question }}", "a/b")
+            }
+            said = [help for help in helps if help and help.startswith("write `")]
+            answered += bool(said)
+            assert not said or any(key.partition(".")[0] in help for help in said), (key, word, said)
+    assert answered >= 12

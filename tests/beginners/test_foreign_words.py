@@ -727,6 +727,7 @@ def test_an_option_that_reads_like_no_value_is_a_text(text: str) -> None:
 OTHER_WORDS = {
     "harness.fewshot_as_multiturn": (True, "leave it out: exemplars"),
     "harness.fewshot_split": ("train", "leave it out: exemplars"),
+    "harness.limit": (5, "`sample = { n = 5, seed = 42 }` in each [[benchmark]]"),
     "harness.do_sample": (True, "`temperature = 1.0` here"),
     "harness.stop_token_ids": ([2], "leave it out: `stop`"),
     "harness.logprobs": (True, "leave it out: it is asked for"),

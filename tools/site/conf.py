@@ -12,7 +12,7 @@ FOR_TESTS = re.compile(r"^<!-- test:.*?-->\n", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
-    "Tutorials": "tutorial refusals language terms",
+    "Tutorials": "tutorial keys refusals language terms",
     "How to": "recipes sharing logs compare gate api judging scaffolds plugins distributed curves viewer "
     "audit tables studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",

@@ -441,9 +441,9 @@ class _Place:
 
     def _target(self, line: str) -> tuple[str, str, list[Mapping[str, Any]]]:
         """What is written, where, and the tables of the document that it is written into."""
-        stated = re.fullmatch(r"(new )?(?:\[+(\w+)\]+ )?(.+)", line, re.DOTALL)
+        stated = re.fullmatch(r"(new )?(?:(\[+)(\w+)\]+ )?(.+)", line, re.DOTALL)
         assert stated is not None
-        new, header, text = stated.groups()
+        new, brackets, header, text = stated.groups()
         if new:
             return text, f"in a new [[{header}]]", []
         if text.startswith("["):
@@ -454,7 +454,7 @@ class _Place:
         place, tables = "here", [self.own]
         if header != self.name:
             others = self.document.get(header, {})
-            place = f"in each [[{header}]]" if isinstance(others, list) else f"in [{header}]"
+            place = f"in each [[{header}]]" if brackets == "[[" else f"in [{header}]"
             tables = [_table(other) for other in (others if isinstance(others, list) else [others])]
         field = re.fullmatch(r"loading\.fields\.(.+)", text)
         if field is None:

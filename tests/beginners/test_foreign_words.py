@@ -183,6 +183,8 @@ def followed(text: str, finding: Diagnostic) -> str:
             re.escape(found) if "list" in help else r"[^\s,}]+", lambda _: stated[1] or stated[2],
             lines[at][finding.span.column - 1 :], count=1,
         )  # fmt: skip
+    elif drawn := re.match(r"`(sample = [^`]+)` leaves as many to show", help):
+        put(lines, at, [drawn[1]])
     elif excluded := re.match(r"\[\[exclude\]\] (when = \{.+?\}) and a `why`", help):
         lines += ["", "[[exclude]]", excluded[1], 'why = "as the help says"']
     elif variable := re.match(r"write (\{\{ [\w.]+ \}\})", help):
@@ -350,6 +352,11 @@ def meant(**stated: object) -> Asked:
 
 MISTAKES = {
     "num_fewshot": Mistake("num_fewshot = 5\n", meant(shots=5, items=12)),
+    "num_fewshot, where every item is asked": Mistake(
+        "num_fewshot = 5\n",
+        meant(shots=5, items=19),
+        base=STUDY.replace("sample = { n = 12, seed = 7 }\n", ""),
+    ),
     "num_fewshot of a benchmark": Mistake("num_fewshot = 2\n", meant(shots=2), BENCHMARK),
     "num_fewshot at the top": Mistake("num_fewshot = 2\n", meant(shots=2), TOP),
     "fewshot": Mistake("fewshot = 3\n", meant(shots=3)),

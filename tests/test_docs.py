@@ -125,7 +125,7 @@ def test_the_keys_of_a_first_study_are_those_of_its_example() -> None:
     assert len(rows) == 25
     answered = 0
     for key, elsewhere in rows:
-        for word in re.findall(r"`(?:--)?([\w-]+)(?:\(\))?`", elsewhere):
+        for word in re.findall(r"`([\w-]+)(?:\(\))?`", elsewhere):
             name = word.replace("-", "_")
             if name in Effects.model_fields or key == "id":
                 continue

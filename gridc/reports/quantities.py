@@ -271,11 +271,17 @@ def needed_words(needed: NumberNeededRow) -> str:
         words = f"number needed to {needed.kind} {needed.displayed:,}"
     if needed.low is not None:
         return f"{words} {bracketed((needed.low, needed.high), _end)}"
-    if needed.harm is not None or needed.benefit is not None:
-        harm = "" if _infinite(needed.harm) else f"{_end(needed.harm)} to harm through "
-        benefit = "" if _infinite(needed.benefit) else f" to {_end(needed.benefit)} to benefit"
-        return f"{words}, 95 % from {harm}infinity{benefit}" if harm or benefit else words
+    through = _through_infinity(needed)
+    if through:
+        return f"{words}, {through}"
     return words
+
+
+def _through_infinity(needed: NumberNeededRow) -> str:
+    """The interval of a difference that may be 0, in Altman's form; empty where neither side is in reach."""
+    harm = "" if _infinite(needed.harm) else f"{_end(needed.harm)} to harm through "
+    benefit = "" if _infinite(needed.benefit) else f" to {_end(needed.benefit)} to benefit"
+    return f"95 % from {harm}infinity{benefit}" if harm or benefit else ""
 
 
 def _end(value: float | None) -> str:
@@ -312,10 +318,7 @@ def _rounded(value: float | None) -> str:
 def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> EstimateRow:
     """A row of the document of estimates."""
     between = None if needed.low is None else (_finite(needed.low), _finite(needed.high))
-    through = [f"{_end(needed.harm)} to harm"] * (not _infinite(needed.harm)) + ["infinity"]
-    through += [f"{_end(needed.benefit)} to benefit"] * (not _infinite(needed.benefit))
-    altman = f"; 95 % from {' through '.join(through[:2])}" if len(through) > 1 else ""
-    altman = altman and f"{altman}{f' to {through[2]}' if len(through) > 2 else ''} (Altman 1998)"
+    through = _through_infinity(needed) if between is None else ""
     finite = isfinite(needed.number)
     return estimate(
         "number_needed",
@@ -323,7 +326,7 @@ def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int
         about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
         estimate=needed.number if finite else None,
         interval=between,
-        method=f"1 / |difference|{altman if between is None else ''}",
+        method="; ".join(filter(None, ("1 / |difference|", through and f"{through} (Altman 1998)"))),
         interval_assumes=INDEPENDENT,
         rows=rows,
         n=n,

@@ -183,6 +183,10 @@ def followed(text: str, finding: Diagnostic) -> str:
             re.escape(found) if "list" in help else r"[^\s,}]+", lambda _: stated[1] or stated[2],
             lines[at][finding.span.column - 1 :], count=1,
         )  # fmt: skip
+    elif drawn := re.match(r"`(sample = [^`]+)` leaves as many to show", help):
+        put(lines, at, [drawn[1]])
+    elif excluded := re.match(r"\[\[exclude\]\] (when = \{.+?\}) and a `why`", help):
+        lines += ["", "[[exclude]]", excluded[1], 'why = "as the help says"']
     elif variable := re.match(r"write (\{\{ [\w.]+ \}\})", help):
         unknown = re.search(r"unknown template variable `(\w+)`", finding.message)
         assert unknown is not None
@@ -348,6 +352,11 @@ def meant(**stated: object) -> Asked:
 
 MISTAKES = {
     "num_fewshot": Mistake("num_fewshot = 5\n", meant(shots=5, items=12)),
+    "num_fewshot, where every item is asked": Mistake(
+        "num_fewshot = 5\n",
+        meant(shots=5, items=19),
+        base=STUDY.replace("sample = { n = 12, seed = 7 }\n", ""),
+    ),
     "num_fewshot of a benchmark": Mistake("num_fewshot = 2\n", meant(shots=2), BENCHMARK),
     "num_fewshot at the top": Mistake("num_fewshot = 2\n", meant(shots=2), TOP),
     "fewshot": Mistake("fewshot = 3\n", meant(shots=3)),
@@ -408,6 +417,28 @@ MISTAKES = {
     "system_prompt": Mistake('system_prompt = "Be exact."\n', meant(system="Be exact.")),
     "system_message of a model": Mistake('system_message = "Be exact."\n', meant(system="Be exact."), MODEL),
     "cot": Mistake("cot = true\n", meant(scaffold="cot")),
+    "cot, where a level ranks": Mistake(
+        "cot = true\n",
+        {"scaffold": {"cot"}, "method": {"extract"}},
+        base=OF_CHOICES.replace(LAST, "").replace('method = "extract"\n', "")
+        + '\n[[axis]]\nid = "scoring"\nvalues = { method = ["extract", "loglikelihood"] }\n'
+        + 'tier = "core"\nprovenance = "ours"\n',
+    ),
+    "metric of a benchmark, which an axis varies": Mistake(
+        'metric = "acc"\n',
+        {"method": {"extract", "loglikelihood"}},
+        BENCHMARK,
+        base=OF_CHOICES.replace(LAST, "chat_template = false\n").replace('method = "extract"\n', "")
+        + '\n[[axis]]\nid = "scoring"\nvalues = { method = ["extract", "loglikelihood"] }\n'
+        + 'tier = "core"\nprovenance = "ours"\n',
+        rows=False,
+    ),
+    "doc_to_text that begins with a variable": Mistake(
+        'doc_to_text = "{{q}} Sum:"\n',
+        meant(heads="What is 6"),
+        BENCHMARK,
+        base=STUDY.replace("n = 12", "n = 1"),
+    ),
     "no cot": Mistake("cot = false\n", meant(scaffold="direct")),
     "solver": Mistake('solver = ["chain_of_thought", "generate"]\n', meant(scaffold="cot")),
     "enable_thinking": Mistake("enable_thinking = false\n", meant(thinking=False)),

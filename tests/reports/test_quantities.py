@@ -59,7 +59,13 @@ def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: floa
     needed = NumberNeededRow.of(number_needed(0.1, Interval(low, high)))
     assert needed_words(needed).endswith(words)
     row = needed_row("n", "about", needed, "0" * 64, 1)
-    assert (row.interval is None) == (low == high) == (row.level is None)
+    assert row.interval is None and row.level is None
+    assert row.method == "1 / |difference|" + (f"; {words} (Altman 1998)" if low < high else "")
+
+
+def test_an_interval_of_a_number_needed_stands_where_it_holds_no_infinity() -> None:
+    row = needed_row("n", "about", NumberNeededRow.of(number_needed(0.1, Interval(0.05, 0.2))), "0" * 64, 1)
+    assert row.interval == (5.0, 20.0)
 
 
 def test_an_estimate_without_an_interval_does_not_say_how_one_is_made() -> None:

@@ -90,7 +90,7 @@ KEYS = (
     W(r"doc_to_text|query|input|question", ("[[benchmark]] loading.fields.query = $0",),
       "the column of the question", r"[\w. -]+", "|harness|benchmark"),
     W(r"doc_to_text|(prompt|user|question|input|query)(_template|_text|_format)?|template", ("prompt = $0",),
-      "", r"[^\[{].*"),
+      "", r"(?!\{ |\[[{\"]).*"),
     W(r"prompts", ("prompt = $1",), "", r'\[("[^"\\]*")\]'),
     W(r"prompts",
       ('new [[axis]] id = "prompt"', "new [[axis]] values = { prompt = $names }",
@@ -407,9 +407,10 @@ class _Place:
         for line in lines:
             text, place, tables = self._target(line.removeprefix("?"))
             name = next(iter(_parsed(text)), "")
-            axis = self._varied(name) if tables == [_table(self.document.get("harness"))] else None
-            if axis is not None:
-                why = "; ".join(filter(None, [f"each level of the axis `{axis}` sets `{name}`", why]))
+            own = place == "here" and self.name in ("level", "values")
+            if tables and not own and (axis := self._varied(name)) is not None:
+                said = f"the axis `{axis}` sets `{name}` in each of its levels: change it there"
+                why = "; ".join(filter(None, [said, why]))
                 continue
             there = [table for table in tables if name in table]
             if (
@@ -429,11 +430,12 @@ class _Place:
         return "; ".join(filter(None, [f"write {', and '.join(texts)}" if texts else "leave it out", why]))
 
     def _varied(self, key: str) -> object:
-        """The axis whose levels all set a key, so that [harness] has no say; None where none does."""
+        """The axis whose levels all set a key, so that no other table has a say; None where none does."""
         axes = self.document.get("axis")
         for axis in axes if isinstance(axes, list) else ():
             levels = _table(axis).get("level")
-            if isinstance(levels, list) and levels and all(key in _table(level) for level in levels):
+            stated = [_table(level).get(key) for level in levels] if isinstance(levels, list) else []
+            if stated and not any(value is None or isinstance(value, dict) for value in stated):
                 return axis.get("id")
             if key in _table(_table(axis).get("values")):
                 return axis.get("id")

@@ -6,8 +6,8 @@ a name of its own, every response that is judged has a judge, and what a judge c
 
 from collections.abc import Iterator, Sequence
 
-from gridc.compiler.frontend.checks.envelope import settings
-from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.checks.envelope import exclude, settings
+from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import cells_of
@@ -449,5 +449,8 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         path = stated_at(spec, key, place) or ("harness",)
         if path not in reported:
             reported.add(path)
-            help = f"[[exclude]] these cells, or set another `{key}`"
+            stated = [path, stated_at(spec, "scaffold", place) or ("harness",)]
+            axes = sorted({spec.axis[int(where[1])].id for where in stated if where[0] == "axis"})
+            excluded = exclude({axis: basic_string(cell.levels[axis]) for axis in axes})
+            help = f"{excluded if axes else 'leave `scaffold` out'}; or set another `{key}`"
             yield source.diagnose("GC105", path, message, help)

@@ -141,10 +141,9 @@ CHANGED = (
         "0.3.0",
         "numbers needed whose interval runs through infinity, which is said in words",
         {
-            "estimates.json": tuple(
-                f"estimates {name} {field}"
-                for name in ("*number_needed", "*/number_needed")
-                for field in ("interval", "level", "assumption")
+            "estimates.json": (
+                *(f"estimates *number_needed {field}" for field in ("interval", "level")),
+                *(f"estimates *number_needed/{side}" for side in ("harm", "benefit")),
             )
         },
     ),

@@ -7,7 +7,7 @@ The number needed to harm or to benefit is defined in `statistics.risk.number_ne
 hold and print it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, isfinite, isinf
 from typing import Any, Literal
@@ -315,20 +315,32 @@ def _rounded(value: float | None) -> str:
     return INFINITY if value is None or isinf(value) else f"{ceil(value * (1 - 1e-9)):,}"
 
 
-def needed_row(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> EstimateRow:
-    """A row of the document of estimates."""
-    between = None if needed.low is None else (_finite(needed.low), _finite(needed.high))
-    through = _through_infinity(needed) if between is None else ""
+def needed_rows(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> Iterator[EstimateRow]:
+    """Rows of the document of estimates. Where the difference may be 0 there is no interval but two ends, each
+    a row of its own: so few answers, or any number more, until one is worse, or better."""
     finite = isfinite(needed.number)
-    return estimate(
+    about = f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}"
+    through = _through_infinity(needed) if needed.low is None else ""
+    shared: dict[str, Any] = {"rows": rows, "n": n, "interval_assumes": INDEPENDENT}
+    yield estimate(
         "number_needed",
         id=f"{name}/number_needed",
-        about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
+        about=about,
         estimate=needed.number if finite else None,
-        interval=between,
+        interval=None if needed.low is None else (_finite(needed.low), _finite(needed.high)),
         method="; ".join(filter(None, ("1 / |difference|", through and f"{through} (Altman 1998)"))),
-        interval_assumes=INDEPENDENT,
-        rows=rows,
-        n=n,
         error="infinite: there is no difference",
+        **shared,
     )
+    for side, end in (("harm", needed.harm), ("benefit", needed.benefit)):
+        if needed.low is None and end is not None and isfinite(end):
+            yield estimate(
+                "number_needed",
+                id=f"{name}/number_needed/{side}",
+                about=f"the end to {side} of the interval of the {about}",
+                estimate=end,
+                method="1 / |limit of the difference|",
+                assumption=INDEPENDENT,
+                rows=rows,
+                n=n,
+            )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridc.reports.estimates.components import level_estimates
-from gridc.reports.quantities import QUANTITIES, estimate, needed_row, needed_words
+from gridc.reports.quantities import QUANTITIES, estimate, needed_rows, needed_words
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.risk import Interval, number_needed
 from tests.reports.test_statements import levelled
@@ -58,13 +58,16 @@ def test_what_is_no_quantity_cannot_be_estimated() -> None:
 def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: float, words: str) -> None:
     needed = NumberNeededRow.of(number_needed(0.1, Interval(low, high)))
     assert needed_words(needed).endswith(words)
-    row = needed_row("n", "about", needed, "0" * 64, 1)
+    row, *ends = needed_rows("n", "about", needed, "0" * 64, 1)
     assert row.interval is None and row.level is None
+    assert [end.estimate for end in ends] == pytest.approx([abs(1 / end) for end in (low, high) if end])
     assert row.method == "1 / |difference|" + (f"; {words} (Altman 1998)" if low < high else "")
 
 
 def test_an_interval_of_a_number_needed_stands_where_it_holds_no_infinity() -> None:
-    row = needed_row("n", "about", NumberNeededRow.of(number_needed(0.1, Interval(0.05, 0.2))), "0" * 64, 1)
+    (row,) = needed_rows(
+        "n", "about", NumberNeededRow.of(number_needed(0.1, Interval(0.05, 0.2))), "0" * 64, 1
+    )
     assert row.interval == (5.0, 20.0)
 
 

@@ -160,8 +160,8 @@ def shared() -> Findings:
     return having(pair(), FACTORIAL, found)
 
 
-def weighed() -> Findings:
-    bits = BitsPerByte("ant", 30, 900, UnitEstimate(1.25, (1.0, 1.5), 30, 30.0))
+def weighed(value: float = 1.25) -> Findings:
+    bits = BitsPerByte("ant", 30, 900, UnitEstimate(value, (1.0, 1.5), 30, 30.0))
     return having(pair(), TEXT_LIKELIHOODS, (TextLikelihood("facts", "frame=plain", (bits,), (), "0" * 64),))
 
 
@@ -271,6 +271,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     ),
     "many_levels": (levelled, {"no axis has many levels": pair}),
     "statistic": (summed_up, {"the spec states none": pair}),
+    "beyond_raw": (lambda: weighed(8.44), {"texts are likelier than noise": weighed, "no text is weighed": pair}),
     "bits_per_byte": (weighed, {"no text is weighed": pair}),
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),

@@ -19,7 +19,7 @@ from gridc.reports.quantities import (
     RATE_LIMITS,
     estimate,
     interval_assumption,
-    needed_row,
+    needed_rows,
 )
 from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow
@@ -138,7 +138,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
             name, n = f"change/{score.cell.key}", score.scored + reference.scored
             yield _change_row(name, about, change.itt, assumed, change.rows, n)
-            yield needed_row(name, f"from the {about}", change.itt.number_needed(), change.rows, n)
+            yield from needed_rows(name, f"from the {about}", change.itt.number_needed(), change.rows, n)
             if change.pp is not None:
                 text = f"{about}, unreadable answers left out"
                 yield _change_row(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
@@ -247,7 +247,7 @@ class _HypothesisRows:
                 interval=ends, n=change.samples, assumption=INDEPENDENT,
             )  # fmt: skip
         if contrast.number_needed is not None:
-            yield needed_row(name, about, contrast.number_needed, self._effect.rows, change.samples)
+            yield from needed_rows(name, about, contrast.number_needed, self._effect.rows, change.samples)
         for part in contrast.parts:
             yield from self._change(f"{name}/part/{part.part}", part, self._effect.reading)
         if contrast.flips is not None:
@@ -374,7 +374,7 @@ class _HypothesisRows:
         if recovery.number_needed is not None:
             left = f"what is left of the loss, {about}"
             samples = recovery.left.samples
-            yield needed_row(f"{name}/left", left, recovery.number_needed, self._effect.rows, samples)
+            yield from needed_rows(f"{name}/left", left, recovery.number_needed, self._effect.rows, samples)
 
     def _tested(
         self, name: str, kind: str, where: str, value: float | None, method: str, **more: Any

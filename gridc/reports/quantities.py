@@ -316,8 +316,8 @@ def _rounded(value: float | None) -> str:
 
 
 def needed_rows(name: str, about: str, needed: NumberNeededRow, rows: str, n: int) -> Iterator[EstimateRow]:
-    """Rows of the document of estimates. Where the difference may be 0 there is no interval but two ends, each
-    a row of its own: so few answers, or any number more, until one is worse, or better."""
+    """Rows of the document of estimates. Where the difference may be 0 there is no interval but two ends,
+    each a row of its own: so few answers, or any number more, until one is worse, or better."""
     finite = isfinite(needed.number)
     about = f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}"
     through = _through_infinity(needed) if needed.low is None else ""

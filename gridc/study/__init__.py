@@ -395,15 +395,21 @@ class OpenStudy:
 
     def pairs(self) -> "pyarrow.Table":
         """The certificate's pairs: one row for each pair of models in each scope of each benchmark."""
-        from gridc.study.tables import pairs
+        from gridc.study.tables import of_certificate
 
-        return pairs(self._place)
+        return of_certificate(self._place, "pairs")
 
     def hypotheses(self) -> "pyarrow.Table":
         """The certificate's hypotheses, decided."""
-        from gridc.study.tables import hypotheses
+        from gridc.study.tables import of_certificate
 
-        return hypotheses(self._place)
+        return of_certificate(self._place, "hypotheses")
+
+    def statistics(self) -> "pyarrow.Table":
+        """The certificate's statistics that the spec states, of each model under each configuration."""
+        from gridc.study.tables import of_certificate
+
+        return of_certificate(self._place, "statistics")
 
     def batches(
         self, table: "TableName", columns: Sequence[str] | None = None, rows: int = 65_536

@@ -12,5 +12,6 @@ TABLES: Mapping[str, str] = {
     "cells": "The score of every cell, with what it is made of and its sampling error.",
     "pairs": "The certificate's pairs: one row for each pair of models in each scope of each benchmark.",
     "hypotheses": "The certificate's hypotheses, decided.",
+    "statistics": "The statistics that the spec states, of each model under each configuration.",
 }
 """The tables that are exported as files, by name."""

@@ -1,6 +1,6 @@
 """A study's tables, read from its store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +10,7 @@ from gridc.reports.exchange import tables
 from gridc.reports.exchange.table_files import form_of, write_table
 from gridc.reports.exchange.tables import TableName
 from gridc.runtime.store.store import Store
+from gridc.schema.certificate import Certificate
 from gridc.study.failures import coded
 from gridc.study.place import Place
 from gridc.study.reporting import findings
@@ -17,7 +18,7 @@ from gridc.study.reporting import findings
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TableName", "dictionary", "export_table", "hypotheses", "pairs", "reader", "table"]
+__all__ = ["TableName", "dictionary", "export_table", "of_certificate", "reader", "table"]
 
 dictionary = tables.dictionary
 
@@ -66,9 +67,8 @@ def export_table(
     if target.exists() and not (force and target.is_file()):
         help = "--force overwrites a file; --to names another one"
         raise UsageError([Diagnostic("GC000", "there is something here already", str(target), help=help)])
-    if name in ("pairs", "hypotheses"):
-        found = pairs(place) if name == "pairs" else hypotheses(place)
-        rows = _chosen(found, name, columns).to_reader()
+    if name in OF_CERTIFICATE:
+        rows = _chosen(of_certificate(place, name), name, columns).to_reader()
     else:
         rows = reader(place, "scores" if name == "cells" else cast("TableName", name), columns)
     write_table(rows, target)
@@ -83,17 +83,17 @@ def _chosen(table: "pyarrow.Table", name: str, columns: Sequence[str] | None) ->
     return table if columns is None else table.select(list(columns))
 
 
-def pairs(place: Place) -> "pyarrow.Table":
-    """The certificate's pairs."""
-    tables.require_pyarrow()
-    report = findings(place)
-    about = tables.about("pairs", report.findings.plan, report.findings.progress)
-    return tables.pairs(report.certificate, about)
+OF_CERTIFICATE: "Mapping[str, Callable[[Certificate, Mapping[str, str]], pyarrow.Table]]" = {
+    "pairs": tables.pairs,
+    "hypotheses": tables.hypotheses,
+    "statistics": tables.statistics,
+}
+"""What makes a table of rows of the certificate, by the name of the table."""
 
 
-def hypotheses(place: Place) -> "pyarrow.Table":
-    """The certificate's hypotheses."""
+def of_certificate(place: Place, name: str) -> "pyarrow.Table":
+    """One of the tables of the certificate."""
     tables.require_pyarrow()
     report = findings(place)
-    about = tables.about("hypotheses", report.findings.plan, report.findings.progress)
-    return tables.hypotheses(report.certificate, about)
+    about = tables.about(name, report.findings.plan, report.findings.progress)
+    return OF_CERTIFICATE[name](report.certificate, about)

@@ -63,6 +63,10 @@ AXES
 when = { scoring = "logprob", decoding = "sampled" }
 why = "a ranking is deterministic"
 
+[[statistic]]
+id = "mean_score"
+kind = "macro_mean"
+
 [[hypothesis]]
 id = "H1"
 kind = "ranking"

@@ -109,6 +109,10 @@ def test_a_guard(design: Design) -> None:
     (test,) = document["falsifications"]
     assert test["value"] == worst and test["result"] == ("pass" if worst >= 0.6 else "fail")
     assert "f1 %" in "\n".join(studies_terminal(done))
+    table = done.study.statistics().to_pylist()
+    assert len(table) == 8 and {row["value"] for row in table if row["id"] == "f1"} == {
+        cell["value"] for cell in stated(done, "f1").values()
+    }
 
 
 def studies_terminal(done: Finished) -> list[str]:
@@ -162,6 +166,39 @@ def test_function_calls(design: Design) -> None:
         listed = done.estimates[f"rate/{name}/loose/calls/the only one"]
         assert listed["estimate"] == share and listed["interval"][0] < share < listed["interval"][1]
         assert any(f"{name} %" in line for line in studies_terminal(done))
+
+
+def test_the_shortest_study(design: Design) -> None:
+    from collections import Counter
+
+    assert len(spec_of("majority").strip().splitlines()) <= 25
+    rows = [
+        {"question": f"What is {n} + 1?", "answer": f"{n} + 1 = {n + 1}\n#### {n + 1}"} for n in range(30)
+    ]
+    asked: Counter[tuple[str, int]] = Counter()
+
+    def answer(model: str, n: int, turn: int) -> int:
+        return n + 1 if model == "large" or chance(n, turn) < 0.2 + 0.03 * n else n
+
+    def say(model: str, messages: Messages) -> str:
+        found = re.search(r"is (\d+) \+", messages[-1]["content"])
+        if found is None:
+            return "0"
+        n = int(found[1])
+        asked[model, n] += 1
+        return f"I add one. The number is {answer(model, n, asked[model, n] - 1)}"
+
+    done = design("majority", say, test=rows)
+    votes: dict[str, list[float]] = {}
+    for item, score in done.rows(
+        """SELECT item, score FROM sample JOIN cell ON cell.id = sample.cell WHERE model = 'small'"""
+    ):
+        votes.setdefault(item, []).append(score)
+    assert {len(each) for each in votes.values()} == {5}
+    majority = [sum(each) > 2 for each in votes.values()]
+    assert 0 < sum(majority) < 30
+    (small,), (large,) = (done.scores("gsm8k", model).values() for model in ("small", "large"))
+    assert small == pytest.approx(sum(majority) / 30) and large == 1
 
 
 def test_several_benchmarks_in_one_number(design: Design) -> None:

@@ -271,7 +271,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     ),
     "many_levels": (levelled, {"no axis has many levels": pair}),
     "statistic": (summed_up, {"the spec states none": pair}),
-    "beyond_raw": (lambda: weighed(8.44), {"texts are likelier than noise": weighed, "no text is weighed": pair}),
+    "beyond_raw": (lambda: weighed(8.44), {"texts are likelier than noise": weighed, "no text": pair}),
     "bits_per_byte": (weighed, {"no text is weighed": pair}),
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),

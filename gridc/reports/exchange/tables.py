@@ -25,7 +25,7 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.findings.scores import cell_scores, item_outcomes
 from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.certificate import Certificate, PairRow
+from gridc.schema.certificate import Certificate, PairRow, StatisticCell
 from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.items import Sample
 
@@ -156,6 +156,14 @@ _SCOPE = (
     Column("scope_name", "string", "The part of the envelope that the pair is compared on."),
     Column("scope_declared", "string", "ex_ante or post_hoc."),
 )
+_STATISTIC = (
+    Column("id", "string", "The statistic, by its id in the spec."),
+    Column("kind", "string", "How it is computed: docs/statistics.md."),
+    Column("what", "string", "What it says, in a phrase."),
+    Column("benchmarks", "list<string>", "The benchmarks that it takes together."),
+    Column("model", "string", "The model, by its id in the spec."),
+    Column("configuration", "string", "The levels of all axes but those that it takes together."),
+)
 
 
 def dictionary() -> dict[str, list[Column]]:
@@ -166,6 +174,7 @@ def dictionary() -> dict[str, list[Column]]:
         "calls": list(COLUMNS["calls"]),
         "pairs": [*_SCOPE, *flat_columns(PairRow)],
         "hypotheses": flat_columns(HypothesisRow),
+        "statistics": [*_STATISTIC, *flat_columns(StatisticCell)],
     }
 
 
@@ -256,6 +265,26 @@ def pairs(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table"
 def hypotheses(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table":
     """One row for each hypothesis: the certificate's `HypothesisRow`."""
     return _table(flat_columns(HypothesisRow), [flat_row(row) for row in certificate.hypotheses], about)
+
+
+def statistics(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table":
+    """One row for each [[statistic]] of each model under each configuration."""
+    columns = [*_STATISTIC, *flat_columns(StatisticCell)]
+    rows = [
+        {
+            "id": stated.id,
+            "kind": stated.kind,
+            "what": stated.what,
+            "benchmarks": list(stated.benchmarks),
+            "model": model,
+            "configuration": configuration,
+            **flat_row(cell),
+        }
+        for stated in certificate.statistics
+        for model, cells in stated.models.items()
+        for configuration, cell in cells.items()
+    ]
+    return _table(columns, rows, about)
 
 
 def flat_columns(model: type[BaseModel]) -> list[Column]:

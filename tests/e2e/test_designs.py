@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gridc
 from tests import studies
 from tests.e2e.pages.blocks import ROOT, read
 from tests.studies import Finished, Messages, Script, Scripted
@@ -49,6 +50,8 @@ def design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Design:
             spec = spec.replace("waive = [", 'waive = [{ code = "GC529", why = "a script" }, ')
             opened = studies.written(tmp_path, spec, scorers_py=program, **files)
             assert studies.carried_out(opened).study.verify().complete
+            bundle = opened.export("bundle", tmp_path / "bundle")
+        assert gridc.open(bundle).verify().complete
         return Finished(opened, scripted.prompts())
 
     return to_its_end

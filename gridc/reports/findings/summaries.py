@@ -342,6 +342,9 @@ def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[
     if waiting and kind.of_models is not None:
         waiting = set(scope.models)
     reason = f"nothing is asked of {', '.join(lacking)}" if lacking else "not every answer is there"
+    gone = [benchmark.id for benchmark in scope.benchmarks if benchmark.id in record.plan.study.absent]
+    if gone:
+        lacking, reason = gone, f"the items of {', '.join(gone)} are not here"
     left = [] if lacking else [model for model in scope.models if model not in waiting]
     yield from ((model, SummaryValue.missing(reason)) for model in scope.models if model not in left)
     if not left:

@@ -48,7 +48,6 @@ from gridc.schema.card import (
 )
 from gridc.schema.models import Model, engine_kind
 from gridc.schema.spec import Benchmark, Spec
-from gridc.statistics.envelope import ResampledStatistic
 from gridc.statistics.paired_runs import pair_levels
 
 PROVIDERS = "as the provider has it; not seen from here"
@@ -432,7 +431,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
                 kind=scope.kind,
                 scope=scope.name,
                 configurations=dispersion.n,
-                sdi_range=_range(ranges.sdi[model.id]) if ranges and scope.kind == "full" else None,
+                sdi_range=ranges.sdi[model.id].ends if ranges and scope.kind == "full" else None,
             )
             for scope, dispersion in finding.dispersion_by_scope
         ),
@@ -443,7 +442,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
                 threshold=stated.at,
                 configurations=flip_rate.n,
                 flip_rate=flip_rate.rate,
-                flip_rate_range=_range(ranges.flip_rates[model.id][number]) if ranges else None,
+                flip_rate_range=ranges.flip_rates[model.id][number].ends if ranges else None,
             )
             for number, (stated, flip_rate) in enumerate(
                 zip(spec.analysis.marks(source.id), finding.flip_rates, strict=False)
@@ -534,7 +533,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
         roster=tuple(model.id for model in spec.model),
         inclusion=spec.roster.inclusion if spec.roster else None,
         tau_r=benchmark.full.tau,
-        tau_r_range=_range(benchmark.analysis.ranges.tau) if benchmark.analysis.ranges else None,
+        tau_r_range=benchmark.analysis.ranges.tau.ends if benchmark.analysis.ranges else None,
         tau_r_dropped=benchmark.full.tau_dropped,
         pairs=tuple(rows),
     )
@@ -544,7 +543,3 @@ def _propagated(step: Step) -> PropagationRow:
     shares = step.shares
     counts = {part: {state: shares.counts[part].get(state, 0) for state in STATES} for part in PARTS}
     return PropagationRow.of(shares, rows=step.rows, **counts)
-
-
-def _range(resampled: ResampledStatistic) -> tuple[float, float] | None:
-    return None if resampled.low is None or resampled.high is None else (resampled.low, resampled.high)

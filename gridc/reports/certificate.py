@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.findings.analysis import MAXIMA, ModelComparison
+from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA, ModelComparison
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.paired import PRECISIONS
@@ -65,6 +65,7 @@ def certify(findings: Findings) -> Certificate:
         statistics=tuple(map(_statistic, findings[SUMMARIES])),
         falsifications=findings[FALSIFICATIONS],
         maxima=findings[MAXIMA],
+        largest_rho=findings[LARGEST_RHO],
         precisions=findings[PRECISIONS],
     ).as_written()
 

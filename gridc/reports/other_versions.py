@@ -111,9 +111,13 @@ CHANGED = (
     ),
     ChangedMethod(
         "0.2.0",
-        "intervals of a score of 0 or 1, and settings without effect here",
+        "intervals of a score of 0 or 1, ranges of variance shares, and settings without effect here",
         {
-            "certificate.json": ("benchmarks * envelope * scores * interval",),
+            "certificate.json": (
+                "benchmarks * envelope * scores * interval",
+                "benchmarks * variance * resampled",
+                "largest_rho",
+            ),
             "estimates.json": ("estimates score/* interval", "estimates score/* level"),
             "gridcard.json": (
                 "cards * point_score interval",

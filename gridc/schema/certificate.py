@@ -258,6 +258,23 @@ class DecompositionRow(Part):
     rho: Annotated[Rounded | None, Field(description="implementation / model.")]
 
 
+class IntervalRow(Part):
+    """A statistic and its central 95 % over resamples of the configurations; `dropped` are undefined."""
+
+    point: Rounded | None
+    low: Rounded | None
+    high: Rounded | None
+    dropped: Count
+
+
+class ResampledSharesRow(Part):
+    """Type II shares of the model and of all axes, and their ratio (SafetyRepro, app. G)."""
+
+    model: IntervalRow
+    implementation: IntervalRow
+    rho: IntervalRow
+
+
 class VarianceRow(Part):
     """The decomposition of one measurand's scores; `clean`: of its parse-clean cells."""
 
@@ -265,6 +282,10 @@ class VarianceRow(Part):
     clean: bool
     second: Annotated[DecompositionRow, Field(description="Type II sums of squares.")]
     third: Annotated[DecompositionRow, Field(description="Type III: the same on a balanced grid.")]
+    resampled: Annotated[
+        ResampledSharesRow | None,
+        Field(description="Over resamples of the configurations; null of parse-clean cells."),
+    ] = None
 
 
 class LevelGapRow(Part):
@@ -277,20 +298,12 @@ class LevelGapRow(Part):
     change: ChangeRow
 
 
-class IntervalRow(Part):
-    """A statistic and its central 95 % over resamples of the configurations; `dropped` are undefined."""
-
-    point: Rounded | None
-    low: Rounded | None
-    high: Rounded | None
-    dropped: Count
-
-
 class MaximumRow(Part):
-    """The largest value of a statistic over models and benchmarks (SafetyRepro, app. I)."""
+    """The largest value of a statistic over models and benchmarks, of rho over measurands and benchmarks
+    (SafetyRepro, app. I)."""
 
     name: str
-    slices: Annotated[Count, Field(description="Models x benchmarks.")]
+    slices: Annotated[Count, Field(description="Models x benchmarks, or measurands x benchmarks.")]
     interval: IntervalRow
 
 
@@ -589,5 +602,8 @@ class Certificate(Part):
     hypotheses: tuple[HypothesisRow, ...]
     falsifications: tuple[FalsificationRow, ...]
     maxima: tuple[MaximumRow, ...]
+    largest_rho: Annotated[
+        MaximumRow | None, Field(description="Of every measurand; null where none has a rho.")
+    ] = None
     precisions: tuple[PairedRow, ...]
     uncomputed: tuple[UncomputedRow, ...]

@@ -392,6 +392,11 @@ class ResampledStatistic:
     high: float | None
     dropped: int = 0
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The two ends of the range, where there is one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 def draws(n: int, resamples: int, seed: int) -> Draws:
     """n-of-n resamples of configuration numbers, shape (resamples, n)."""

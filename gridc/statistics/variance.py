@@ -24,7 +24,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats
 
@@ -150,6 +150,54 @@ def decompose(
         shares.append(TermShare(term, squares, df, squares / total, omega))
     balanced = _balanced(factors) and len(set(weights.tolist())) == 1
     return Decomposition(kind, count, tuple(shares), residual, residual_df, total, balanced)
+
+
+def resampled_shares(
+    scores: Floats, axes: Mapping[str, Sequence[str]], chosen: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Type II eta^2 of the model, and of all axes together, in resamples of the configurations (SafetyRepro,
+    app. G): two arrays of shape (R,), not a number where a resample's scores do not vary.
+
+    `scores` are of M models in C configurations, (M, C); `axes` has the level of each configuration, (C,);
+    `chosen` are numbers of configurations, (R, C), and a configuration comes with the scores of all models.
+    So the model is orthogonal to everything that varies between configurations, whose sums of squares are
+    those of the configurations' means. A sum of squares is a reduction of the residual, which exists where
+    a combination of levels was not drawn too.
+    """
+    models, count = scores.shape
+    weights: Floats = np.stack([np.bincount(row, minlength=count) for row in chosen]).astype(np.float64)
+    centred = scores - scores.mean()
+    drawn = weights @ centred.T / count
+    grand = drawn.mean(axis=1)
+    total = weights @ (centred**2).sum(axis=0) - models * count * grand**2
+    of_model = count * ((drawn - grand[:, None]) ** 2).sum(axis=1)
+    means = centred.mean(axis=0)
+    terms = [term for term in paper_terms(list(axes)) if MODEL not in term]
+    blocks: dict[Term, Floats] = {(name,): _contrasts(levels) for name, levels in axes.items()}
+    for term in terms:
+        if len(term) == 2:
+            blocks[term] = _product(blocks[term[:1]], blocks[term[1:]])
+    of_axes = np.zeros(len(chosen))
+    for term in terms[: len(axes)]:
+        rest = [blocks[other] for other in terms if not set(term) <= set(other)]
+        of_axes += _explained(means, [*rest, blocks[term]], weights) - _explained(means, rest, weights)
+    shares = [np.full(len(chosen), np.nan) for _ in range(2)]
+    for share, squares in zip(shares, (of_model, models * of_axes), strict=True):
+        np.divide(np.maximum(squares, 0.0), total, out=share, where=total > 1e-24 * models * count)
+    return shares[0], shares[1]
+
+
+def _explained(values: Floats, blocks: Sequence[Floats], weights: Floats) -> Floats:
+    """What an intercept and these columns explain of values, (C,), under weights, (R, C): weighted sums of
+    squares, (R,)."""
+    design = np.hstack([np.ones((len(values), 1)), *blocks])
+    width = design.shape[1]
+    squares = (design[:, :, None] * design[:, None, :]).reshape(len(values), -1)
+    grams = (weights @ squares).reshape(-1, width, width)
+    along = (weights * values) @ design
+    inverse = np.linalg.pinv(grams, rcond=1e-10, hermitian=True)
+    explained: Floats = np.einsum("ri,rij,rj->r", along, inverse, along)
+    return explained
 
 
 def _contrasts(levels: Sequence[str]) -> Floats:

@@ -23,7 +23,7 @@ from tests.recount.evidence import evidence
 from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
 from tests.recount.rates import endings, rates
-from tests.recount.spread import level_gaps, maxima, variance
+from tests.recount.spread import largest_rho, level_gaps, maxima, variance
 from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
@@ -110,6 +110,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "hypotheses": hypotheses,
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
         "maxima": list(maxima(study, list(benchmarks.values()))),
+        "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [benchmark_row(benchmark, weighed, measured) for benchmark in benchmarks.values()],
     }

@@ -55,6 +55,18 @@ def level_gaps(benchmark: Benchmark) -> Iterator[Json]:
 
 def variance(benchmark: Benchmark) -> Iterator[Json]:
     """Variance shares of each measurand's scores, and of its parse-clean cells where some are not."""
+    for row, values, factors in decomposed(benchmark):
+        of_resamples = None
+        if not row["clean"]:
+            drawn = shares_of_draws(benchmark.study, values, factors, 0)
+            of_resamples = {
+                name: central(row["second"][name], own) for name, own in zip(SHARES, drawn, strict=True)
+            }
+        yield row | {"resampled": of_resamples}
+
+
+def decomposed(benchmark: Benchmark) -> Iterator[tuple[Json, Any, Mapping[str, Sequence[str]]]]:
+    """Both types of shares of each measurand, its scores and the levels of each."""
     study = benchmark.study
     if any(benchmark.score(*key) is None for key in benchmark.at):
         return
@@ -79,7 +91,48 @@ def variance(benchmark: Benchmark) -> Iterator[Json]:
             values = np.array([float(score or 0) for score in scores])
             second, third = decomposition(values, factors, "II"), decomposition(values, factors, "III")
             if second and third:
-                yield {"measurand": method, "clean": cells is clean, "second": second, "third": third}
+                row = {"measurand": method, "clean": cells is clean, "second": second, "third": third}
+                yield row, values, factors
+
+
+SHARES = ("model", "implementation", "rho")
+
+
+def shares_of_draws(study: Study, values: Any, factors: Mapping[str, Sequence[str]], stream: int) -> Any:
+    """The shares of the model and of all axes, and their ratio, where configurations are drawn with
+    replacement, each with the scores of all models: what a term adds to the projection of the rows drawn."""
+    resamples, seed = bootstrap(study)
+    models = len(set(factors["model"]))
+    count = len(values) // models  # a configuration's scores stand one beside the other
+    columns = terms_of(factors)
+    mains = [term for term in columns if len(term) == 1]
+    designs = []
+    for term in mains:
+        rest = [columns[other] for other in columns if not set(term) <= set(other)]
+        without = np.hstack([np.ones((len(values), 1)), *rest])
+        designs.append((without, np.hstack([without, columns[term]])))
+    found: dict[tuple[int, ...], tuple[float, float, float]] = {}
+    drawn = np.sort(np.random.default_rng(seed + stream).integers(0, count, size=(resamples, count)))
+    for row in np.unique(drawn, axis=0):
+        places = (row[:, None] * models + np.arange(models)).ravel()
+        own = values[places]
+        total = float(((own - own.mean()) ** 2).sum())
+        squares = [along(full[places], own)[0] - along(without[places], own)[0] for without, full in designs]
+        if total <= 1e-24 * len(values):
+            found[tuple(row)] = np.nan, np.nan, np.nan
+            continue
+        model, axes = max(squares[0], 0.0) / total, max(sum(squares[1:]), 0.0) / total
+        found[tuple(row)] = model, axes, axes / model if model > 1e-12 else np.nan
+    return np.array([found[tuple(row)] for row in drawn]).T
+
+
+def central(point: float | None, drawn: Any) -> Json:
+    """The central 95 % of what is defined."""
+    known = np.sort(drawn[~np.isnan(drawn)])
+    low, high = (known[int(share * len(known))] if len(known) else None for share in (0.025, 0.975))
+    if point is None:
+        low = high = None
+    return {"point": point, "low": low, "high": high, "dropped": len(drawn) - len(known)}
 
 
 def parse_rate(benchmark: Benchmark, model: str, place: int) -> Fraction:
@@ -87,30 +140,40 @@ def parse_rate(benchmark: Benchmark, model: str, place: int) -> Fraction:
     return Fraction(found["parsed"], found["trials"])
 
 
-def decomposition(values: Any, factors: Mapping[str, Sequence[str]], kind: str) -> Json:
-    """Sums of squares by projection onto columns in sum-to-zero coding. Type II: a term after all that do not
-    contain it; Type III: after all others. None where the columns are not independent."""
-    if any(len(set(levels)) < 2 for levels in factors.values()):
-        return None
+def terms_of(factors: Mapping[str, Sequence[str]]) -> dict[tuple[str, ...], Any]:
+    """The columns of each term of the paper's model, in sum-to-zero coding."""
     axes = [name for name in factors if name != "model"]
     terms = [("model",), *((axis,) for axis in axes), *(("model", axis) for axis in axes)]
-    terms += [(axes[0], axis) for axis in axes[1:]]
     columns: dict[tuple[str, ...], Any] = {}
     for name, levels in factors.items():
         names = list(dict.fromkeys(levels))
         rows = [[float(level == own) - float(level == names[-1]) for own in names[:-1]] for level in levels]
         columns[name,] = np.array(rows)
-    for term in terms:
+    for term in (*terms, *((axes[0], axis) for axis in axes[1:])):
         if len(term) == 2:
             left, right = (columns[name,] for name in term)
-            columns[term] = np.einsum("ni,nj->nij", left, right).reshape(len(values), -1)
+            columns[term] = np.einsum("ni,nj->nij", left, right).reshape(len(left), -1)
+    return columns
+
+
+def along(design: Any, values: Any) -> tuple[float, int]:
+    """The square of the projection of values onto columns, and the rank of these."""
+    basis, sizes, _ = np.linalg.svd(design, full_matrices=False)
+    rank = int((sizes > sizes[0] * 1e-10).sum())
+    found = basis[:, :rank].T @ values
+    return float(found @ found), rank
+
+
+def decomposition(values: Any, factors: Mapping[str, Sequence[str]], kind: str) -> Json:
+    """Sums of squares by projection onto columns in sum-to-zero coding. Type II: a term after all that do not
+    contain it; Type III: after all others. None where the columns are not independent."""
+    if any(len(set(levels)) < 2 for levels in factors.values()):
+        return None
+    columns = terms_of(factors)
+    terms = list(columns)
 
     def explained(chosen: Sequence[tuple[str, ...]]) -> tuple[float, int]:
-        design = np.hstack([np.ones((len(values), 1)), *(columns[term] for term in chosen)])
-        basis, sizes, _ = np.linalg.svd(design, full_matrices=False)
-        rank = int((sizes > sizes[0] * 1e-10).sum())
-        along = basis[:, :rank].T @ values
-        return float(along @ along), rank
+        return along(np.hstack([np.ones((len(values), 1)), *(columns[term] for term in chosen)]), values)
 
     total = float(((values - values.mean()) ** 2).sum())
     whole, rank = explained(terms)
@@ -197,6 +260,21 @@ def maxima(study: Study, benchmarks: Sequence[Benchmark]) -> Iterator[Json]:
         ]
         if counts:
             yield {"name": f"CFR at {mark['at']}", "slices": len(counts), "interval": largest_rate(counts)}
+
+
+def largest_rho(study: Study, benchmarks: Sequence[Benchmark]) -> Json:
+    """The largest ratio of the axes' share to the model's, over measurands and benchmarks."""
+    points, drawn = [], []
+    for number, benchmark in enumerate(benchmarks):
+        for row, values, factors in decomposed(benchmark):
+            if not row["clean"] and row["second"]["rho"] is not None:
+                points.append(row["second"]["rho"])
+                drawn.append(shares_of_draws(study, values, factors, number)[2])
+    if not points:
+        return None
+    rows = np.array(drawn).T
+    largest = np.array([np.nanmax(each) if not np.isnan(each).all() else np.nan for each in rows])
+    return {"name": "rho", "slices": len(points), "interval": central(max(points), largest)}
 
 
 def largest_rate(counts: Sequence[tuple[int, int]]) -> Json:

@@ -15,7 +15,7 @@ from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.analysis import MAXIMA, maxima
+from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA, largest_rho, maxima
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, curve_findings
 from gridc.reports.findings.findings import Findings, weighed_findings
@@ -148,6 +148,7 @@ def findings_of(
             ENVIRONMENT.name: environment,
             CURVES.name: curve_findings(samples) if done == len(scores) else (),
             MAXIMA.name: maxima(spec, [scores]),
+            LARGEST_RHO.name: largest_rho(spec, [scores]),
             PRECISIONS.name: precision_reports(spec, scores),
         },
     )

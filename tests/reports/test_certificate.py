@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from gridc.reports.certificate import certify
-from gridc.reports.findings.analysis import MAXIMA
+from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA
 from gridc.schema.certificate import Certificate, WitnessRow
 from gridc.schema.rows import Part, Rounded, Unbounded, Unwritten
 from gridc.statistics.reproducibility import every_digits
@@ -96,4 +96,10 @@ def test_a_certificate_holds_what_moves_the_scores() -> None:
     assert [gap.change.mean for gap in row.gaps] == [gap.change.mean for gap in finding.analysis.gaps]
     assert row.gaps
     assert {each.name for each in certificate.maxima} == {each.name for each in findings[MAXIMA]}
+    ratios = [each.second.rho for each in finding.analysis.variance if not each.clean and each.second.rho]
+    assert findings[LARGEST_RHO] is not None and certificate.largest_rho is not None
+    assert certificate.largest_rho.slices == len(ratios)
+    assert certificate.largest_rho.interval.point == pytest.approx(max(ratios))
+    told = [each.resampled.rho.point for each in row.variance if each.resampled]
+    assert [point for point in told if point] == pytest.approx(ratios)
     assert Certificate.model_validate_json(certificate.model_dump_json()) == certificate

@@ -3,16 +3,20 @@ is the paper's table 3 and what its authors missed."""
 
 import json
 import os
+import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.deviations import Reconciliation, departures, log_path, reconcile
-from gridc.compiler.lock.lock import make_lock
+from gridc.compiler.lock.lock import make_lock, write_lock
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 IMPLEMENTED = SPECS / "scaffold_safety.toml"
@@ -67,6 +71,22 @@ def test_the_log_has_the_papers_values(replay: Reconciliation) -> None:
     assert found["analysis.permutations"] == (500, 200)
     assert found["analysis.equivalence"] == ("nonsignificant", "all")
     assert found["judge.blinding.index"][0] == "bang"
+
+
+def test_one_command_prints_the_log_against_the_spec_of_the_registration(tmp_path: Path) -> None:
+    """Which has no lock here, and is said to have none; with one, the lock counts."""
+    registered = SPECS / "scaffold_safety_registered.toml"
+    command = ["deviations", str(IMPLEMENTED), "--registered"]
+    told = CliRunner().invoke(main, [*command, str(registered)], env={"GRIDC_DATA": None})
+    assert told.exit_code == 0, told.output
+    assert re.findall(r"^D-\d+", told.output, re.MULTILINE) == [f"D-{number:03}" for number in range(1, 15)]
+    assert "has no lock, so nothing shows since when it says this" in " ".join(told.output.split())
+    shutil.copytree(SPECS, tmp_path / "specs", ignore=shutil.ignore_patterns("*.lock"))
+    own = tmp_path / "specs" / registered.name
+    write_lock(make_lock(study("scaffold_safety_registered"), registered), own.with_suffix(".lock"))
+    own.write_text(own.read_text("utf-8").replace("seed = 42", "seed = 41"), "utf-8")
+    told = CliRunner().invoke(main, [*command, str(own)], env={"GRIDC_DATA": None})
+    assert told.exit_code == 0 and "has no lock" not in told.output, told.output
 
 
 def test_an_entry_that_is_taken_out_leaves_its_differences_open(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gridc.statistics.variance import Decomposition, decompose, paper_terms
+from gridc.statistics.variance import Decomposition, decompose, paper_terms, resampled_shares
 
 FACTORS: dict[str, list[str]] = {
     "model": ["a", "b", "c"],
@@ -134,3 +134,35 @@ def test_a_model_that_moves_nothing_but_for_rounding_has_no_rho() -> None:
     assert found is not None
     assert 0 <= found.model < 1e-12, "what rounding leaves, which the processor decides"
     assert found.rho is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_shares_of_resampled_configurations_are_those_of_statsmodels_on_the_rows_drawn() -> None:
+    """Where every combination was drawn; each configuration comes with the scores of all three models."""
+    scores, factors = grid()
+    levels = {name: column[:36] for name, column in factors.items() if name != "model"}
+    chosen = np.random.default_rng(42).integers(0, 36, size=(60, 36))
+    model, axes = resampled_shares(np.array(scores).reshape(3, 36), levels, chosen)
+    compared = 0
+    for row, own, others in zip(chosen, model, axes, strict=True):
+        places = np.concatenate([36 * number + row for number in range(3)])
+        drawn = [scores[place] for place in places]
+        columns = {name: [column[place] for place in places] for name, column in factors.items()}
+        if decompose(drawn, columns) is None:
+            continue
+        compared += 1
+        squares = oracle(drawn, columns, 2)
+        total = float(((np.array(drawn) - np.mean(drawn)) ** 2).sum())
+        mains = (squares[f"C({name})"] for name in ("template", "decoding", "few_shot"))
+        assert own == pytest.approx(squares["C(model)"] / total, rel=1e-8)
+        assert others == pytest.approx(sum(mains) / total, rel=1e-8)
+    assert compared >= 10
+
+
+def test_resampled_shares_exist_where_a_combination_was_not_drawn_and_not_where_scores_are_one() -> None:
+    levels = {"frame": ["a", "a", "b", "b"]}
+    scores = np.array([[0.0, 0.2, 0.5, 0.5], [0.1, 0.3, 0.6, 0.6]])
+    model, axes = resampled_shares(scores, levels, np.array([[0, 1, 2, 3], [0, 1, 0, 1], [2, 2, 2, 2]]))
+    assert not np.isnan(model).any() and axes[1] == axes[2] == 0 and model[2] == pytest.approx(1)
+    same, none = resampled_shares(np.full((2, 4), 0.5), levels, np.array([[0, 1, 2, 3]]))
+    assert np.isnan(same).all() and np.isnan(none).all()

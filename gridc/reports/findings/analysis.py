@@ -28,6 +28,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.certificate import AgreementRow, ChangeRow, LevelGapRow, MaximumRow
 from gridc.schema.inference import Bootstrap
 from gridc.schema.spec import Axis, Spec
+from gridc.statistics.arrays import Floats
 from gridc.statistics.envelope import (
     RESAMPLES,
     Direction,
@@ -41,6 +42,7 @@ from gridc.statistics.envelope import (
     draws,
     flip_rate,
     goodness,
+    interval,
     max_cfr_interval,
     max_statistic,
     order_of,
@@ -50,7 +52,7 @@ from gridc.statistics.envelope import (
 )
 from gridc.statistics.paired_runs import Scored, pair_levels
 from gridc.statistics.raters import cohen
-from gridc.statistics.variance import MODEL, Decomposition, decompose
+from gridc.statistics.variance import MODEL, ROUNDING, Decomposition, decompose, resampled_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +209,26 @@ SUBSETS, SHARE = 3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
+class ResampledShares:
+    """Type II shares of the model and of all axes, and their ratio, over resamples of the configurations
+    (SafetyRepro, app. G)."""
+
+    model: ResampledStatistic
+    implementation: ResampledStatistic
+    rho: ResampledStatistic
+
+
+@dataclass(frozen=True, slots=True)
 class VarianceShares:
     """The decomposition of one measurand's scores; `clean` restricts it to the parse-clean cells. `third` is
-    Type III, which on a balanced grid is the same."""
+    Type III, which on a balanced grid is the same. `resampled` is None of parse-clean cells, which not every
+    model has under the same configurations."""
 
     measurand: str
     clean: bool
     second: Decomposition
     third: Decomposition
+    resampled: ResampledShares | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +320,8 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
                 values.append(sdi_values(scores, _draws(spec, len(scores), number)))
                 points.append(point)
     if values:
-        interval = max_statistic(values, points)
-        ranges.append(MaximumRow.of(name="SDI", slices=len(values), interval=interval))
+        largest = max_statistic(values, points)
+        ranges.append(MaximumRow.of(name="SDI", slices=len(values), interval=largest))
     for mark in spec.analysis.thresholds:
         counts = [
             (flip_rate(scores, mark.at, name in lower).passing, len(scores))
@@ -315,9 +329,26 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
             if len(scores) > 1 and mark in spec.analysis.marks(name)
         ]
         if counts:
-            interval = max_cfr_interval(counts)
-            ranges.append(MaximumRow.of(name=f"CFR at {mark.at}", slices=len(counts), interval=interval))
+            largest = max_cfr_interval(counts)
+            ranges.append(MaximumRow.of(name=f"CFR at {mark.at}", slices=len(counts), interval=largest))
     return tuple(ranges)
+
+
+def largest_rho(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> MaximumRow | None:
+    """The same of rho, the axes' share of variance over the model's, over every measurand of every benchmark
+    that is measured in full; measurands with equally many configurations share the resamples."""
+    ratios, points = [], []
+    for number, cells in enumerate(benchmarks):
+        shared = [cell for cell in cells if cell.cell.shared]
+        if not all(cell.complete for cell in shared):
+            continue
+        for _, own, clean, second, _ in _decompositions(spec, shared):
+            if not clean and second.rho is not None:
+                ratios.append(_resampled(spec, own, number)[2])
+                points.append(second.rho)
+    if not ratios:
+        return None
+    return MaximumRow.of(name="rho", slices=len(ratios), interval=max_statistic(ratios, points))
 
 
 def _bootstrap(spec: Spec) -> Bootstrap:
@@ -341,9 +372,21 @@ def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
     return scores
 
 
-def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
+def _variance(spec: Spec, shared: Sequence[CellScore]) -> Iterator[VarianceShares]:
+    for measurand, cells, clean, second, third in _decompositions(spec, shared):
+        resampled = None
+        if not clean:
+            points = second.model, second.implementation, second.rho
+            resampled = ResampledShares(*map(interval, points, _resampled(spec, cells, 0)))
+        yield VarianceShares(measurand, clean, second, third, resampled)
+
+
+Decomposed = tuple[str, Sequence[CellScore], bool, Decomposition, Decomposition]
+"""A measurand, its cells, whether these are the parse-clean ones alone, and both types of shares."""
+
+
+def _decompositions(spec: Spec, shared: Sequence[CellScore]) -> Iterator[Decomposed]:
     least = Fraction(str(spec.analysis.parse_clean))
-    shares = []
     for measurand in dict.fromkeys(score.cell.setting.method for score in shared):
         inside = [score for score in shared if score.cell.setting.method == measurand]
         clean = [score for score in inside if score.parse_rate is None or score.parse_rate >= least]
@@ -358,8 +401,18 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
             scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
-                shares.append(VarianceShares(measurand, cells is clean, second, third))
-    return shares
+                yield measurand, cells, cells is clean, second, third
+
+
+def _resampled(spec: Spec, cells: Sequence[CellScore], stream: int) -> tuple[Floats, Floats, Floats]:
+    """The shares of the model and of all axes in resamples of the configurations of one measurand, and their
+    ratio, (R,) each; not a number where it is not defined."""
+    scores = np.array([list(map(float, own)) for own in _by_model(cells).values()])
+    first = [score.cell for score in cells if score.cell.model == cells[0].cell.model]
+    levels = {axis.id: [cell.levels[axis.id] for cell in first] for axis in spec.axis}
+    varied = {name: own for name, own in levels.items() if len(set(own)) > 1}
+    model, axes = resampled_shares(scores, varied, _draws(spec, len(first), stream))
+    return model, axes, np.divide(axes, model, out=np.full(len(model), np.nan), where=model > ROUNDING)
 
 
 def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
@@ -494,3 +547,11 @@ def _maxima(record: RunRecord) -> tuple[MaximumRow, ...]:
 
 
 MAXIMA: Finding[tuple[MaximumRow, ...]] = Finding("maxima", _maxima, ())
+
+
+def _largest_rho(record: RunRecord) -> MaximumRow | None:
+    spec = record.plan.study.spec
+    return largest_rho(spec, [*by_benchmark(spec, record.scores).values()])
+
+
+LARGEST_RHO: Finding[MaximumRow | None] = Finding("largest_rho", _largest_rho, None)

@@ -28,7 +28,7 @@ from gridc.compiler.instrument.readers import phrases_of, refusal_keywords
 from gridc.compiler.instrument.score import before_stop, earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.rates import RateDefinition, mean_called
+from gridc.reports.findings.rates import BEHAVIOUR, RateDefinition, mean_called
 from gridc.reports.findings.scores import resampling_of
 from gridc.runtime.store.reader import ResponseRow
 from gridc.schema.base import EVERYWHERE, Selector
@@ -294,7 +294,7 @@ class Samples:
             for cell in self.cells
             if (
                 METHODS[cell.setting.method].reads in rate.of
-                or (responses.refusal_phrases and "behaviour" in rate.of and not cell.setting.ranks)
+                or (responses.refusal_phrases and rate.of & BEHAVIOUR and not cell.setting.ranks)
             )
             and cell.benchmark not in self.plan.study.absent
             and (own is None or cell.benchmark in own)

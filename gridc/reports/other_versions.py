@@ -111,13 +111,9 @@ CHANGED = (
     ),
     ChangedMethod(
         "0.2.0",
-        "intervals of a score of 0 or 1, ranges of variance shares, and settings without effect here",
+        "intervals of a score of 0 or 1, and settings without effect here",
         {
-            "certificate.json": (
-                "benchmarks * envelope * scores * interval",
-                "benchmarks * variance * resampled",
-                "largest_rho",
-            ),
+            "certificate.json": ("benchmarks * envelope * scores * interval",),
             "estimates.json": ("estimates score/* interval", "estimates score/* level"),
             "gridcard.json": (
                 "cards * point_score interval",
@@ -137,18 +133,21 @@ CHANGED = (
     ),
     ChangedMethod(
         "0.3.0",
-        "statistics of the spec, and rates among the estimates",
-        {"certificate.json": ("statistics",), "estimates.json": ("estimates rate/*",)},
+        "statistics of the spec, ranges of variance shares, and rates and ends of numbers needed",
+        {
+            "certificate.json": ("statistics", "benchmarks * variance * resampled", "largest_rho"),
+            "estimates.json": (
+                "estimates rate/*",
+                *(f"estimates *number_needed/{side}" for side in ("harm", "benefit")),
+            ),
+        },
         added=True,
     ),
     ChangedMethod(
         "0.3.0",
         "numbers needed whose interval runs through infinity, which is said in words",
         {
-            "estimates.json": (
-                *(f"estimates *number_needed {field}" for field in ("interval", "level")),
-                *(f"estimates *number_needed/{side}" for side in ("harm", "benefit")),
-            )
+            "estimates.json": tuple(f"estimates *number_needed {field}" for field in ("interval", "level")),
         },
     ),
 )

@@ -7,12 +7,16 @@ from pydantic import ConfigDict, Field, model_validator
 from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.effects import Precision
 from gridc.schema.models import Endpoint, EngineName, engine_for
-from gridc.schema.scores import PREFERENCE_SCORES, PREFERENCES, Scores, evenly
+from gridc.schema.scores import DIGITS, PREFERENCE_SCORES, PREFERENCES, Points, Scores, evenly
 
 MOST_TOKENS = 256
 """Tokens of a judge's longest reply, where a spec does not say."""
 REASKS = 2
 """How often a judge is asked again for a reply that can be read, where a spec does not say."""
+NO_CLAIM = "0/0"
+"""The label of a response that claims nothing."""
+MOST_CLAIMS = 30
+"""Claims that a reply may list, where a spec does not say."""
 
 
 class Assessor(Endpoint):
@@ -104,6 +108,51 @@ class RatingScale(Table):
         return tuple(str(number) for number in range(self.first, self.last + 1))
 
 
+class ClaimCount(Table):
+    """A judge lists the claims of a response and labels each; the score is the share that one label has."""
+
+    of: Annotated[Id, Field(description="The label whose share is the score.", examples=["supported"])]
+    among: Annotated[
+        tuple[Id, ...],
+        Field(
+            min_length=2,
+            description="The labels that a claim may get.",
+            examples=[["supported", "unsupported"]],
+        ),
+    ]
+    empty: Annotated[Points, Field(description="What a response without any claim earns, 0 to 1.")]
+    most: Annotated[
+        int | None,
+        Field(ge=1, le=100, description=f"Most claims of a response. Default: {MOST_CLAIMS}."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _labels_of_claims(self) -> Self:
+        if len(set(self.among)) < len(self.among):
+            raise Contradiction("a label stands twice in `among`", "name each label once")
+        if self.of not in self.among:
+            help = f"add `{self.of}` to `among`, or count one of {', '.join(self.among)}"
+            raise Contradiction(f"no claim can be labelled `{self.of}`", help)
+        return self
+
+    @property
+    def limit(self) -> int:
+        return self.most or MOST_CLAIMS
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """The labels of a response: 0/0, 0/1, 1/1, 0/2, ..."""
+        return (NO_CLAIM, *(f"{count}/{n}" for n in range(1, self.limit + 1) for count in range(n + 1)))
+
+    @property
+    def scores(self) -> Scores:
+        """What they earn: the share, rounded as the number of a function is."""
+        return Scores({share: self._points(*map(int, share.split("/"))) for share in self.shares})
+
+    def _points(self, count: int, claims: int) -> float:
+        return round(count / claims, DIGITS) if claims else self.empty
+
+
 class Compares(Table):
     """What a judge compares each response with."""
 
@@ -140,14 +189,15 @@ class Judge(Assessor):
         Text,
         Field(
             description="builtin:, path:, or the rubric itself: a template that may print the item's "
-            "{{ stem }}, {{ right }} (its right answers) and {{ expected }} (comply or refuse)."
+            "{{ stem }}, {{ right }} (its right answers), {{ expected }} (comply or refuse) and further "
+            "columns, {{ extra.NAME }}."
         ),
     ]
     labels: Annotated[
         tuple[Id, ...] | None,
         Field(
             min_length=2,
-            description="The verdicts that the judge may return. Needed unless it has a `scale` or "
+            description="The verdicts that the judge may return. Needed unless it has a `scale`, `counts` or "
             "`compares`.",
         ),
     ] = None
@@ -157,6 +207,14 @@ class Judge(Assessor):
             description="It rates with a whole number, in place of `labels`; its score is where the number "
             "lies on the scale. Default: none.",
             examples=[{"from": 1, "to": 10}],
+        ),
+    ] = None
+    counts: Annotated[
+        ClaimCount | None,
+        Field(
+            description="It lists the claims of a response and labels each, in place of `labels`; the score "
+            "is the share that gets one of the labels. Default: none.",
+            examples=[{"of": "supported", "among": ["supported", "unsupported"], "empty": 0}],
         ),
     ] = None
     compares: Annotated[
@@ -204,10 +262,11 @@ class Judge(Assessor):
 
     @model_validator(mode="after")
     def _one_kind_of_verdict(self) -> Self:
-        stated = [f"`{key}`" for key in ("labels", "scale", "compares") if getattr(self, key) is not None]
+        stated = [f"`{key}`" for key in VERDICTS if getattr(self, key) is not None]
         if not stated:
             help = (
                 'labels = ["right", "wrong"]; or scale = { from = 1, to = 10 }; or '
+                'counts = { of = "supported", among = ["supported", "unsupported"], empty = 0 }; or '
                 'compares = { against = "reference", swap = true }'
             )
             raise Contradiction("what the judge may say is missing", help)
@@ -253,21 +312,27 @@ class Judge(Assessor):
         """The labels that a response may get."""
         if self.compares is not None:
             return PREFERENCES
+        if self.counts is not None:
+            return self.counts.shares
         return self.labels or (() if self.scale is None else self.scale.numbers)
 
     @property
     def rates(self) -> bool:
-        """Whether its labels are the numbers of a scale."""
-        return self.scale is not None
+        """Whether its labels are numbers: those of a scale, or shares."""
+        return self.scale is not None or self.counts is not None
 
     @property
     def scores(self) -> Scores | None:
         """What its labels earn where a spec does not say: nothing is known of labels in words."""
         if self.compares is not None:
             return PREFERENCE_SCORES
+        if self.counts is not None:
+            return self.counts.scores
         return None if self.scale is None else evenly(self.verdicts)
 
 
+VERDICTS = ("labels", "scale", "counts", "compares")
+"""Keys that say what a judge may say: it has one of them."""
 JUDGE = "judge"
 BACKUP, SECOND, GUESS, SWAPPED = "backup", "validation", "guess", "swapped"
 """Offices: who judges where the judge gives no label; who judges a share once more; the judge, asked which

@@ -252,7 +252,7 @@ def test_a_function_that_asks_otherwise_on_the_same_answers_is_refused() -> None
     with pytest.raises(ScaffoldError) as caught:
         ended(ask_on(moody))
     assert caught.value.code == "GC344"
-    assert "its call 1 (`call_0`) has another text" in caught.value.problem
+    assert "its call 1 (`call_0`) has a different text" in caught.value.problem
 
     runs: list[int] = []
 

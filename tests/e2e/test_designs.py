@@ -236,6 +236,55 @@ def test_several_benchmarks_in_one_number(design: Design) -> None:
         assert value(stated(done, "wins"), model) == np.mean(beaten)
 
 
+def claims(response: str) -> list[str]:
+    return re.findall(r"Fact \d+\.", response)
+
+
+def test_claims_that_a_passage_supports(design: Design) -> None:
+    rows = [
+        {"id": f"p{n}", "ask": f"Ask {n}?", "passage": " ".join(f"Fact {n * 10 + k}." for k in range(4))}
+        for n in range(100, 140)
+    ]
+
+    def says(model: str, n: int) -> str:
+        if model == "chatty" and n % 8 == 0:
+            return "I do not know."
+        count = 2 if model == "careful" else 3 + n % 3
+        return " ".join(f"Fact {n * 10 + k + 4 * (chance(model, n, k) < 0.3)}." for k in range(count))
+
+    def say(model: str, messages: Messages) -> str:
+        text = messages[0]["content"]
+        if model != "judge":
+            return says(model, numbered(messages, "Ask"))
+        passage, _, response = text.partition("<response")
+        listed = [
+            {"claim": claim, "label": "supported" if claim in passage else "unsupported"}
+            for claim in claims(response)
+        ]
+        if len(messages) == 1 and "Ask 105?" in passage:
+            return f"{len(listed)} of 4 are supported."  # no list: it is asked again
+        return json.dumps({"claims": listed, "reason": "it says so"})
+
+    done = design("faithful", say, asks=rows)
+    for model in ("careful", "chatty"):
+        shares = []
+        for row in rows:
+            made = claims(says(model, int(row["id"][1:])))
+            shares.append(sum(claim in row["passage"] for claim in made) / len(made) if made else 0)
+        assert 0.3 < np.mean(shares) < 0.95
+        assert done.scores("asks", model)["the only one"] == pytest.approx(np.mean(shares), abs=5e-5)
+        silent = sum(not claims(says(model, n)) for n in range(100, 140))
+        assert done.estimates[f"rate/no_claim/{model}/asks/the only one"]["estimate"] == silent / 40
+    assert silent == 5
+    again = done.rows("SELECT failure FROM judgement WHERE attempt = 1")
+    assert again == [(None,), (None,)]
+    texts = " ".join(says(model, n) for model in ("careful", "chatty") for n in range(100, 140))
+    every = claims(texts)
+    held = sum(int(claim[5:-1]) % 10 < 4 for claim in every)
+    page = (done.results / "report.html").read_text("utf-8")
+    assert f"{held:,} of {len(every):,} claims supported, 5 responses without a claim" in page
+
+
 def test_needles(design: Design) -> None:
     rows = [
         {"id": f"n{n}", "question": f"Which are the numbers of case {n}?",

@@ -12,6 +12,8 @@ import pytest
 
 from tests import studies
 from tests.e2e.conftest import command
+from tests.e2e.pages.blocks import ROOT, read
+from tests.plugins import install
 from tools.servers.http import Server
 
 ITEMS = 24
@@ -368,3 +370,69 @@ def test_a_spec_that_would_drop_turns_or_tools_is_refused(
     studies.written(tmp_path, changed, items, scorers_py=GRADER)
     done = command("validate", cwd=tmp_path)
     assert done.returncode and words in " ".join(done.stderr.split()), done.stderr
+
+
+# Tools that a program answers: the package of docs/plugins.md
+
+SHOP = (
+    HEAD
+    + studies.benchmark("orders", 'id = "id", query = "ask", references = ["total"]')
+    + """
+[harness]
+prompt = "{{ question }}"
+method = "match"
+match = { as = "number" }
+max_tokens = 64
+"""
+    + studies.axis("tools", {"none": "", "shop": 'scaffold = { kind = "plugin:shop", rounds = 4 }'})
+)
+PRICE = {"anvil": 120, "bell": 35}
+
+
+def orders() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"o{n:02}",
+            "ask": f"What do {n + 2} {name}s cost, in EUR?",
+            "total": str((n + 2) * PRICE[name]),
+        }
+        for n, name in enumerate(["anvil", "bell"] * (ITEMS // 2))
+    ]
+
+
+def buy(model: str, messages: studies.Messages) -> str:
+    """It knows no price but what a search says, and no product but what the calculator says. The weak one
+    never calculates an even number of things, and searches on where it has seven."""
+    found = re.search(r"What do (\d+) (\w+)s cost", " ".join(message["content"] for message in messages))
+    if found is None:
+        return "Yes."
+    number, name, seen = int(found[1]), found[2], [said["content"] for said in messages[1:]][1:]
+    if "search(WORDS)" not in messages[0]["content"]:
+        return "I do not know."
+    if not seen or (model == "weak" and number == 7):
+        return f"The price?\nsearch({name.title()})"
+    if "calculator" in seen[-2]:
+        return f"It is {seen[-1].removeprefix('Result: ')} EUR."
+    (price,) = re.findall(r"Result: \w+: (\d+) EUR", seen[-1])
+    return "It is 5." if model == "weak" and number % 2 == 0 else f"calculator({number} * {price})"
+
+
+def test_a_package_answers_the_tools_of_its_scaffold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = [block.text for block in read(ROOT / "docs" / "plugins.md").blocks if "SHOP = " in block.text]
+    install(tmp_path / "site", monkeypatch, offers="[gridc.scaffolds]\nshop = acme_gridc:SHOP", code=code)
+    done, _ = finished(tmp_path / "study", buy, SHOP, orders())
+    # By hand: the weak one is wrong on 12 even numbers, and on the seven of which it only searches.
+    assert done.scores("orders", "strong") == {"tools=none": 0, "tools=shop": 1}
+    assert done.scores("orders", "weak") == {"tools=none": 0, "tools=shop": (ITEMS - 13) / ITEMS}
+    asked = dict(
+        done.rows(
+            """SELECT cell.model, count(DISTINCT call) FROM trace JOIN cell ON cell.id = trace.cell
+               WHERE cell.configuration = 'tools=shop' GROUP BY 1"""
+        )
+    )
+    assert asked == {"strong": 3 * ITEMS, "weak": 3 * 11 + 2 * 12 + 4}
+    counts = done.study.plan().manifest.counts
+    assert counts is not None
+    for model in counts.models.values():  # beyond the first call of each item
+        assert model.later is not None
+        assert (model.later.least.calls, model.later.most.calls) == (0, 3 * ITEMS)

@@ -11,7 +11,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Match, MatchKind, Scorer
-from gridc.schema.judging import PLACES
+from gridc.schema.judging import PLACES, ClaimCount
 from gridc.schema.scores import PREFERENCES, Scores, evenly
 from tests.instrument.corpus import as_read
 from tests.instrument.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
@@ -249,6 +249,24 @@ def _scale() -> list[object]:
     return [rubric.ask(QUESTION, "Who baked?", "I did."), [[one.label, one.failure] for one in read], ruled]
 
 
+def _counts() -> list[object]:
+    counts = ClaimCount(of="true", among=("true", "false"), empty=0.5, most=2)
+    rubric = judging.Rubric("Is each true?", counts.shares, counts=counts)
+    claim = '{"claim": "It is.", "label": "true"}'
+    listed = [claim, claim.replace("true", "false"), claim.replace("true", "True"), '{"label": "true"}',
+        '{"claim": "It is."}', '{"claim": " ", "label": "true"}', '"true"']  # fmt: skip
+    lists = [[], *([one] for one in listed), listed[:2], [claim, *listed[:2]]]
+    replies = [f'{{"claims": [{", ".join(claims)}]}}' for claims in lists]
+    replies += ['{"claims": {}}', '{"label": "1/1"}', '{"claims": [], "claims": []}', "1 of 2", f"[{claim}]"]
+    read = [judging.read_reply(rubric, {"text": reply, "finish": "stop"}) for reply in replies]
+    setting = Setting("x", "judge", scores=counts.scores)
+    ruled = [
+        _outcome(setting, QUESTION, [{"text": "x"}], ruling=score.Ruling(rubric.labels, label, "j"))
+        for label in rubric.labels
+    ]
+    return [rubric.ask(QUESTION, "Who baked?", "I did."), [[one.label, one.failure] for one in read], ruled]
+
+
 def _compares() -> list[object]:
     rubric = judging.Rubric("Which? {{ right }}", PLACES, shape="places")
     requests = [
@@ -294,6 +312,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
     "judge:scale": _scale,
+    "judge:counts": _counts,
     "judge:compares": _compares,
     "method:scorer": _functions,
     **{

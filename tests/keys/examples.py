@@ -126,6 +126,8 @@ SCORED = {
     "ties": Beside("last", RANKED),
 }
 RATED = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.scale": {"from": 1, "to": 4}}
+CLAIMS = {"of": "supported", "among": ["supported", "unsupported"], "empty": 0}
+SHARED: dict[str, object] = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.counts": CLAIMS}
 PAIRED = {"judge.labels": LEFT_OUT, "judge.panel": LEFT_OUT, "judge.verdict": LEFT_OUT,
     "harness.scores": LEFT_OUT, "judge.compares": {"against": "two", "swap": True}}
 JUDGES = [{"id": name, "source": f"{name}-2026-01-01", "base_url": "http://127.0.0.1:8/v1",
@@ -481,6 +483,10 @@ TRIED = (
     Tried("Judge", "judged", "judge", "stored", {"scale": Beside({"from": 0, "to": 2}, RATED)}),
     Tried("RatingScale", "judged", "judge.scale", "stored",
         {"from": Beside(0, RATED), "to": Beside(9, RATED)}),
+    Tried("Judge", "judged", "judge", "stored", {"counts": Beside({**CLAIMS, "of": "unsupported"}, SHARED)}),
+    Tried("ClaimCount", "judged", "judge.counts", "stored", {"of": Beside("unsupported", SHARED),
+        "among": Beside(["supported", "unsupported", "vague"], SHARED), "empty": Beside(0.5, SHARED),
+        "most": Beside(9, SHARED)}),
     Tried("Judge", "judged", "judge", "stored",
         {"compares": Beside({"against": "one", "swap": True}, PAIRED)}),
     Tried("Compares", "judged", "judge.compares", "stored", {"against": Beside("reference", PAIRED),

@@ -197,6 +197,11 @@ class Scripted:
         return Answer(call.id, content, {}, {"prompt_tokens": 9, "completion_tokens": 9}, 0.0)
 
     def _text(self, opening: str, prompt: str, draw: int) -> str:
+        claims = re.search(r'\{"claim": .*?"label": one of (.*?)\}', prompt)
+        if claims:
+            labels = json.loads(f"[{claims[1]}]")
+            listed = [{"claim": "so", "label": labels[(draw >> at) % len(labels)]} for at in range(draw % 13)]
+            return json.dumps({"claims": listed, "reason": "so"})
         labels = re.findall(
             r'"([^"]+)"', (re.findall(r'\{"label": one of (.*), "reason"', prompt) or [""])[-1]
         )

@@ -129,6 +129,8 @@ def _parts(spec: Spec) -> Iterator[str]:
         yield "method:judge"
     if any(judge.scale is not None for judge in judges):
         yield "judge:scale"
+    if any(judge.counts is not None for judge in judges):
+        yield "judge:counts"
     if any(judge.compares is not None for judge in judges):
         yield "judge:compares"
     if any(judge.blinding is not None and judge.blinding.sanitise for judge in judges):

@@ -17,6 +17,7 @@ from gridc.compiler.instrument.readers import refuses
 from gridc.compiler.instrument.render import render_rubric
 from gridc.compiler.instrument.scaffolds.turns import Messages, replied
 from gridc.schema.canonical import digest_bytes, each_key_once
+from gridc.schema.judging import ClaimCount
 
 JudgeFailure = Literal[
     "no response",
@@ -32,10 +33,12 @@ JudgeFailure = Literal[
 ]
 """Why there is no verdict: the response has no word, so nobody is asked; the judge's call failed for good;
 the reply says nothing; it came to its token limit; the judge declines; it is not a JSON object; it has no
-label; the label is none of the spec's; the confidence is missing or is not a whole number of the scale; the
-call of the response that it is compared with failed for good."""
+label, or a claim has none; the label is none of the spec's, or there are too many claims; the confidence is
+missing or is not a whole number of the scale; the call of the response that it is compared with failed for
+good."""
 VERSIONS = {
     "judge:scale": 1,
+    "judge:counts": 1,
     "judge:compares": 1,
     "judge:turns": 1,
 }
@@ -56,12 +59,13 @@ class Judgment:
 class Rubric:
     """What a judge is told: the template of the rubric, the labels that it may return, and the highest
     confidence where it states one. `shape` says what the labels are: words, whole numbers without a gap, or
-    the places of two responses."""
+    the places of two responses. One that `counts` labels claims, and the label of the response follows."""
 
     template: str
     labels: tuple[str, ...]
     confidence: int | None = None
     shape: Literal["words", "numbers", "places"] = "words"
+    counts: ClaimCount | None = None
 
     @property
     def digest(self) -> str:
@@ -72,11 +76,15 @@ class Rubric:
     @property
     def form(self) -> str:
         """How the reply must look."""
-        labels = "one of " + ", ".join(json.dumps(label) for label in self.labels)
+        labels = _one_of(self.labels)
         if self.shape == "numbers":
             labels = f"a whole number from {self.labels[0]} to {self.labels[-1]}"
+        says = f'"label": {labels}'
+        if self.counts is not None:
+            claim = f'{{"claim": what the response claims, "label": {_one_of(self.counts.among)}}}'
+            says = f'"claims": [{claim}, ... for each claim, at most {self.counts.limit}; [] if it has none]'
         sure = f', "confidence": a whole number from 1 to {self.confidence}' if self.confidence else ""
-        return f'{{"label": {labels}{sure}, "reason": one short sentence}}'
+        return f'{{{says}{sure}, "reason": one short sentence}}'
 
     def ask(self, item: Item, question: str, response: str) -> Messages:
         """The prompt about one response. `question` is the item as the response's configuration shows it,
@@ -90,6 +98,10 @@ class Rubric:
         rubric, mark = render_rubric(self.template, item).strip(), _mark(f"{first}\0{second}")
         given = {"question": question, "mark": mark, "first": first, "second": second}
         return (("user", _FRAME_OF_TWO.format(rubric=rubric, form=self.form, **given)),)
+
+
+def _one_of(labels: Sequence[str]) -> str:
+    return "one of " + ", ".join(json.dumps(label) for label in labels)
 
 
 _FRAME = """{rubric}
@@ -171,7 +183,7 @@ def read_reply(rubric: Rubric, answer: Mapping[str, Any]) -> Judgment:
     document = read_object(answer)
     if isinstance(document, Judgment):
         return document
-    label = document.get("label")
+    label = document.get("label") if rubric.counts is None else _share(rubric.counts, document)
     if rubric.shape == "numbers" and type(label) is int:
         label = str(label)
     if not isinstance(label, str):
@@ -184,6 +196,22 @@ def read_reply(rubric: Rubric, answer: Mapping[str, Any]) -> Judgment:
     if type(sure) is not int or not 1 <= sure <= rubric.confidence:
         return Judgment(None, failure="confidence")
     return Judgment(label, sure)
+
+
+def _share(counts: ClaimCount, document: Mapping[str, Any]) -> str | None:
+    """The label of a response by those of its claims, such as 3/5; one that there is not where a claim has
+    another label than it may have, or there are too many; None where a claim or its label is missing."""
+    claims = document.get("claims")
+    if not isinstance(claims, list):
+        return None
+    for claim in claims:
+        texts = [claim.get(key) for key in ("claim", "label")] if isinstance(claim, dict) else [None]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            return None
+    labels = [claim["label"] for claim in claims]
+    if not set(labels) <= set(counts.among):
+        return ""
+    return f"{labels.count(counts.of)}/{len(labels)}"
 
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)

@@ -189,10 +189,10 @@ class Bench:
         own = {judge.office(one.id): one.rubric for one in judge.panel or ()}
         stated = {name: own.get(name) or judge.rubric for name in self.assessors}
         shape: Literal["words", "numbers", "places"] = (
-            "words" if judge.labels is not None else "numbers" if judge.scale is not None else "places"
+            "places" if judge.compares is not None else "numbers" if judge.scale is not None else "words"
         )
         return {
-            name: Rubric(self._prompts.get(text, text), judge.replies, judge.confidence, shape)
+            name: Rubric(self._prompts.get(text, text), judge.replies, judge.confidence, shape, judge.counts)
             for name, text in stated.items()
         }
 

@@ -20,7 +20,7 @@ from gridc.compiler.instrument.render import (
     shown_options,
     wrap,
 )
-from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, StepReply
+from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, StepReply, ends_with
 from gridc.compiler.instrument.scaffolds.turns import ScaffoldError, ScriptedTool, Steps, Task, Turn
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.instrument.setting import Setting
@@ -159,7 +159,8 @@ def procedure_of(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure
             failed = plugin.failed(error)
             raise UnavailableError([Diagnostic(failed.code, failed.problem, help=failed.help)]) from None
 
-    return Procedure(guarded)
+    goes_on = getattr(run, "longest", "")  # of what `follow` made
+    return Procedure(guarded, longest=ends_with(goes_on)) if goes_on else Procedure(guarded)
 
 
 Requests = Callable[[Item, Prompt, int], tuple[Request, ...]]

@@ -53,7 +53,7 @@ from gridc.runtime.blinding import (
 )
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
-from gridc.schema.judging import JUDGE, PLACES, REFERENCE, SECOND
+from gridc.schema.judging import JUDGE, NO_CLAIM, PLACES, REFERENCE, SECOND
 from gridc.schema.spec import Spec
 from gridc.statistics.envelope import Direction
 from gridc.statistics.raters import (
@@ -75,7 +75,8 @@ from gridc.statistics.raters import (
 class JudgeFinding:
     """One judge: the model, the SHA-256 of all that stands in every prompt, how many responses it was asked
     about, how many labels it owes them (two of each where it compares in both orders), how often it gave each
-    label, how often it was asked again, and why some have no label of it."""
+    label, how often it was asked again, and why some have no label of it. Of one whose labels are shares of
+    claims, `counted` is the label of the claims that count."""
 
     name: str
     model: str
@@ -85,10 +86,21 @@ class JudgeFinding:
     labels: Mapping[str, int]
     again: int
     failures: Mapping[str, int]
+    counted: str | None = None
 
     @property
     def labelled(self) -> int:
         return sum(self.labels.values())
+
+    @property
+    def label_counts(self) -> str:
+        """How often it gave each label, in words; of shares, how many claims there were in all."""
+        if self.counted is None:
+            return ", ".join(f"{label} {count:,}" for label, count in self.labels.items())
+        shares = [(*map(int, label.split("/")), count) for label, count in self.labels.items()]
+        counted, claims = (sum(share[at] * share[-1] for share in shares) for at in (0, 1))
+        none = self.labels.get(NO_CLAIM, 0)
+        return f"{counted:,} of {claims:,} claims {self.counted}, {none:,} responses without a claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +255,7 @@ def _judge(name: str, bench: Bench, judgements: JudgingState) -> JudgeFinding:
         failures=dict(
             sorted(Counter(judgment.failure for judgment in given if judgment.failure is not None).items())
         ),
+        counted=None if bench.judge.counts is None else bench.judge.counts.of,
     )
 
 

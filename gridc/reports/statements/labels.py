@@ -86,14 +86,13 @@ def _of_pairs(finding: JudgingFinding, of: str) -> Iterator[Statement]:
 
 
 def _judge(judge: JudgeFinding) -> str:
-    labels = ", ".join(f"{label} {count:,}" for label, count in judge.labels.items())
     did = f"was asked about {judge.responses:,} responses and labelled {judge.labelled:,}"
     if judge.owed > judge.responses:
         did = (
             f"compared {judge.responses:,} responses with another one in both orders, and gave "
             f"{judge.labelled:,} of {judge.owed:,} labels"
         )
-    text = f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) {did}: {labels}"
+    text = f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) {did}: {judge.label_counts}"
     if judge.again:
         text += f"; {judge.again:,} times it was asked again"
     if judge.failures:

@@ -87,6 +87,8 @@ class Session:
     """Where the reader is now."""
     names: dict[str, Any] = field(default_factory=dict)
     """What the Python of the page has defined."""
+    offered: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What the reader's package offers, by group, when all blocks of its `pyproject.toml` are together."""
 
     def __post_init__(self) -> None:
         self.patch.delenv("GRIDC_DATA", raising=False)
@@ -154,9 +156,10 @@ class Session:
     def package(self, block: Block) -> None:
         """The package of a `pyproject.toml` is installed, with the reader's code, and has what it offers."""
         offered = tomllib.loads(block.text)["project"]["entry-points"]
+        self.offered |= offered
         groups = [
             "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())])
-            for group, entries in offered.items()
+            for group, entries in self.offered.items()
         ]
         written = self.folder / "acme_gridc.py"
         code = written.read_text("utf-8") if written.is_file() else CODE

@@ -3,10 +3,16 @@
 One more is a generator in `procedures.py` that registers itself, and a row of `schema.effects.TAKES`.
 """
 
-from gridc.compiler.instrument.scaffolds.procedures import PROCEDURES, VERSIONS, Procedure, StepReply
+from gridc.compiler.instrument.scaffolds.procedures import (
+    PROCEDURES,
+    VERSIONS,
+    Procedure,
+    StepReply,
+    ends_with,
+)
 from gridc.schema.base import PLUGIN
 
-__all__ = ["PROCEDURES", "VERSIONS", "Procedure", "StepReply", "built_in"]
+__all__ = ["PROCEDURES", "VERSIONS", "Procedure", "StepReply", "built_in", "ends_with"]
 
 
 def built_in(kind: str) -> Procedure | None:

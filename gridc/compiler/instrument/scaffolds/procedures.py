@@ -236,9 +236,9 @@ def scaffold(kind: str, version: int, **said: Any) -> Callable[[R], R]:
     return register
 
 
-def _acts(step: str, size: int) -> str:
-    line = "Action: scratchpad(x)"
-    return f"{'x' * (size - len(line) - 1)}\n{line}"
+def ends_with(line: str) -> StepReply:
+    """Replies whose last line is this one."""
+    return lambda step, size: f"{'x' * (size - len(line) - 1)}\n{line}"
 
 
 def _divides(step: str, size: int) -> str:
@@ -270,7 +270,14 @@ def cot(scaffold: Scaffold, task: Task) -> Steps:
     return "cot"
 
 
-@scaffold("react", 1, wording="react", longest=_acts, usual=0.1, engaged=lambda replies: len(replies) > 1)
+@scaffold(
+    "react",
+    1,
+    wording="react",
+    longest=ends_with("Action: scratchpad(x)"),
+    usual=0.1,
+    engaged=lambda replies: len(replies) > 1,
+)
 def react(scaffold: Scaffold, task: Task) -> Steps:
     """A loop: a reply with a line `Action: TOOL(INPUT)` gets an observation, the first one without is final.
     At the cap the last reply is."""

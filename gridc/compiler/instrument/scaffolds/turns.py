@@ -135,10 +135,12 @@ class ScaffoldError(Exception):
 @dataclass(frozen=True, eq=False)
 class FunctionProcedure:
     """A function as a procedure, which can be an entry point of `gridc.scaffolds`. The stamp holds the
-    versions of `packages`, the frameworks that decide what the function asks."""
+    versions of `packages`, the frameworks that decide what the function asks. A reply whose last line is
+    `longest` leads to the most calls."""
 
     function: Function
     packages: tuple[str, ...] = ()
+    longest: str = ""
     _next_turn: Callable[..., "Turn | str"] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -184,18 +186,19 @@ class FunctionProcedure:
         return turns[-1].step
 
 
-def follow(function: Function, packages: tuple[str, ...] = ()) -> FunctionProcedure:
+def follow(function: Function, packages: tuple[str, ...] = (), longest: str = "") -> FunctionProcedure:
     """A procedure from a function `(scaffold, task, ask) -> answer` that calls `ask` whenever it needs the
     model, and returns one of the texts that it was given.
 
     The function is run from its start for every answer, with those that are there: it must ask the same
     whenever it is told the same, one thing at a time, and have no clock, chance or memory of its own. Its
     steps are `call_0`, `call_1`, ..., or what it names them. At `rounds` of the scaffold, if stated, the last
-    reply is the answer.
+    reply is the answer. Where it goes on only after certain replies, such as the call of a tool, `longest` is
+    the line that such a reply ends with: `gridc plan` bounds the calls by it.
     """
     if inspect.iscoroutinefunction(function):
         raise TypeError("a coroutine cannot be followed: give a function that runs it")
-    return FunctionProcedure(function, packages)
+    return FunctionProcedure(function, packages, longest)
 
 
 class Replay:

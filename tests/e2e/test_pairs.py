@@ -192,7 +192,7 @@ def test_a_response_is_compared_with_the_right_answer_once(tmp_path: Path) -> No
     assert named == [("judge", 4 * ITEMS)]
     assert not any(name.startswith("pairs/") for name in found)
     assert "compared with the item's right answer" in card.replace("\\\\", "")
-    assert "what its place does is not measured" in card
+    assert "the effect of its position is not measured" in card
     assert {
         row["estimate"] for name, row in found.items() if name.startswith("score/") and "=judge" in name
     } == {1}

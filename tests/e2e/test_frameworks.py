@@ -250,7 +250,7 @@ def test_what_the_documentation_shows_runs(framework: str, tmp_path: Path) -> No
         ("picture", "GC343", "image_url"),
         ("hands", "GC343", "agents to hand over to"),
         ("loops", "GC343", "more than 100 calls"),
-        ("chance", "GC344", "another text"),
+        ("chance", "GC344", "a different text"),
     ],
 )
 def test_what_no_call_gives_is_refused_before_anything_is_asked(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
+import gridc
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import item
@@ -17,7 +18,7 @@ from gridc.reports.findings import scores
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import EngineSettings
 from gridc.statistics import variance
-from tests.museum.exhibit import FINDINGS, REPRO, exhibit, without
+from tests.museum.exhibit import EARLIER, FINDINGS, REPRO, exhibit, without
 
 
 @exhibit(
@@ -131,3 +132,36 @@ def divided_by_the_total(decompose: Callable[..., Any]) -> Callable[..., Any]:
         return replace(found, terms=tuple(terms))
 
     return damaged
+
+
+LOWEST = "of equally likely tokens the one with the lowest id is taken (`sampling.greedy`)"
+
+
+def last_of_equals(patch: MonkeyPatch) -> None:
+    from gridc.runtime.engines.hf import sampling
+
+    def damaged(logits: Any) -> Any:
+        first, second = logits.topk(2, dim=-1).values.unbind(-1)
+        return logits.shape[-1] - 1 - logits.flip(-1).argmax(dim=-1), first, first - second
+
+    patch.setattr(sampling, "greedy", damaged)
+
+
+@exhibit(
+    "two tokens are equally likely, and which one is greedy depends on the machine",
+    f"{EARLIER}: 2 to 9 % of steps in bf16 are ties",
+    LOWEST,
+    last_of_equals,
+)
+def tied_tokens(room: Any, patch: MonkeyPatch) -> set[str]:
+    """A model to which all tokens are alike."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = room.model() / "model.safetensors"
+    alike = {name: np.zeros_like(values) for name, values in load_file(weights).items()}
+    save_file(alike, weights, {"format": "pt"})
+    room.change(("n = 48", "n = 2"), ('method = "extract"', 'method = "extract"\nmax_tokens = 3'))
+    study = gridc.open(room.spec)
+    study.run()
+    found = study.sql("SELECT DISTINCT json_extract(answer, '$.tokens') FROM call").rows
+    return {LOWEST} if [tuple(row) for row in found] == [("[0,0,0]",)] else set()

@@ -12,6 +12,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from benchmarks.synthetic import fill
+from gridc.compiler.hypotheses import tested
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
@@ -24,7 +25,8 @@ from gridc.statistics import case_totals, margins, risk
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
-from tests.museum.exhibit import FINDINGS, exhibit, without
+from tests.museum.exhibit import EARLIER, FINDINGS, exhibit, without
+from tests.museum.studied import claim, first_right, verdict_of
 from tests.reports import builders
 from tests.reports.published_study import DATA, published_samples, published_spec
 from tests.statistics.counted import totals_of_counts
@@ -343,3 +345,23 @@ def a_superseded_file(room: Any, patch: MonkeyPatch) -> set[str]:
     except VerificationError as error:
         return {each.code for each in error.diagnostics}
     return set()
+
+
+def decided_by_any_fit(patch: MonkeyPatch) -> None:
+    patch.delitem(tested.DECIDES_NOTHING, "glmm")
+    patch.setitem(tested.MODELS, "glmm", "a random intercept")
+
+
+REPORTED = "a random intercept is reported and decides nothing (`tested.DECIDES_NOTHING`)"
+
+
+@exhibit(
+    "a mixed model supports a difference of prompts to which each family of items reacts in its own way",
+    f"{EARLIER}: 17 of 40 studies without an effect",
+    REPORTED,
+    decided_by_any_fit,
+)
+def random_intercepts_decide(room: Any, patch: MonkeyPatch) -> set[str]:
+    stated = claim("difference", "exam", "plain", 'side = "less"', estimator="glmm")
+    found = verdict_of(first_right(room, 60, {"plain": 50, "exam": 20}, stated, families=12).study)
+    return {REPORTED} if found.verdict == "open" else set()

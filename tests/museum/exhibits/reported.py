@@ -1,7 +1,7 @@
 """What is reported: numbers needed, coefficients with their facets, errors by their name, stamps by
 evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -9,17 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
+from scipy.stats import binomtest
 
 import gridc
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import propagation
-from gridc.reports.findings import changes, scaffolds
+from gridc.compiler.lowering.calls import PlannedSample
+from gridc.reports.estimates import scores as score_estimates
+from gridc.reports.findings import changes, rates, scaffolds
+from gridc.reports.findings import findings as finding
 from gridc.reports.findings.changes import ScoreDifference
-from gridc.reports.quantities import needed_cell
+from gridc.reports.quantities import needed_cell, needed_rows
 from gridc.reports.scorecard import methodology
+from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics import clustered_logit, raters, risk, variance
 from gridc.statistics.case_totals import collapse
-from tests.museum.exhibit import FINDINGS, exhibit
+from tests.museum.exhibit import EARLIER, FINDINGS, exhibit
+from tests.museum.studied import CHOICES, claim, facts, first_right, letter
 from tests.reports.builders import findings_of, reversing, spec_of
 from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
 
@@ -272,3 +279,103 @@ def a_prompt_that_is_another(room: Any, patch: MonkeyPatch) -> set[str]:
     prompt, instruction = (rows["critic_round_0"][share] for share in shares)
     scaffolds._states_of.cache_clear()
     return {WORDS} if prompt <= instruction else set()
+
+
+ENDS = "the ends of a number needed that runs through infinity are no interval (`quantities.needed_rows`)"
+
+
+def as_one_interval(patch: MonkeyPatch) -> None:
+    def damaged(name: str, about: str, needed: NumberNeededRow, *rest: Any) -> Iterator[EstimateRow]:
+        for row in needed_rows(name, about, needed, *rest):
+            yield (
+                row
+                if needed.low is not None
+                else row.model_copy(update={"interval": (needed.harm, needed.benefit)})
+            )
+
+    patch.setattr(score_estimates, "needed_rows", damaged)
+
+
+@exhibit(
+    "a number needed has the interval from 4 to 2, which holds neither it nor what it means",
+    f"{EARLIER}: estimates.json",
+    ENDS,
+    as_one_interval,
+)
+def from_four_to_two(room: Any, patch: MonkeyPatch) -> set[str]:
+    stated = claim("difference", "exam", "plain", 'side = "greater"')
+    done = first_right(room, 40, {"plain": 20, "exam": 21}, stated)
+    held = [row["interval"] for row in done.estimates.values() if row["kind"] == "number_needed"]
+    return {ENDS} if all(ends is None or ends[0] <= ends[1] for ends in held) else set()
+
+
+COUNTED = "a rate is of as many answers as there are, whatever a point is divided into (`rates._outcome`)"
+
+
+def undivided(patch: MonkeyPatch) -> None:
+    sound = rates._outcome
+    patch.setattr(rates, "_outcome", lambda outcome: replace(sound(outcome), scale=1))
+
+
+@exhibit(
+    "an outcome that gives a third of a point is said to be of 200,000 answers, which were 20",
+    f"{EARLIER}: estimates.json and the card",
+    COUNTED,
+    undivided,
+)
+def in_ten_thousandths(room: Any, patch: MonkeyPatch) -> set[str]:
+    near = '[[outcome]]\nid = "near"\nbenchmark = "facts"\nscores = { right = 1, other = 0.3333 }\n'
+    done = room.filled(CHOICES + near, facts(20), lambda *_: "Answer: A")
+    (row,) = (row for row in done.estimates.values() if row["kind"] == "rate")
+    return {COUNTED} if row["n"] == 20 else set()
+
+
+ALONE = "a study without axes has a parse rate (`findings._parse_rates`)"
+
+
+def by_axes_alone(patch: MonkeyPatch) -> None:
+    sound = finding._parse_rates
+    patch.setattr(
+        finding, "_parse_rates", lambda plan, cells: sound(plan, cells) if plan.study.spec.axis else []
+    )
+
+
+@exhibit(
+    "a study that reads every answer from text says that no cell does, because it has no axis",
+    f"{EARLIER}: the page",
+    ALONE,
+    by_axes_alone,
+)
+def no_cell_reads(room: Any, patch: MonkeyPatch) -> set[str]:
+    done = room.filled(CHOICES, facts(12), lambda *_: "Answer: A")
+    page = (done.results / "report.html").read_text("utf-8")
+    return set() if "No measured cell reads answers from text" in page else {ALONE}
+
+
+LIMITS = "a share that is called exact has Clopper and Pearson's limits (`rates.share_limits`)"
+
+
+@exhibit(
+    "17 of 20 has an interval to 100 % by resamples, and it is called exact",
+    f"{EARLIER}: the scorecard",
+    LIMITS,
+    lambda patch: patch.setattr(rates, "share_limits", normal_limits),
+)
+def exact_by_name(room: Any, patch: MonkeyPatch) -> set[str]:
+    right = '[[outcome]]\nid = "right"\nbenchmark = "facts"\nscores = { right = 1, other = 0 }\n'
+    done = room.filled(CHOICES + right, facts(20), first_seventeen)
+    (row,) = (row for row in done.estimates.values() if row["kind"] == "rate")
+    assert "exact" in row["method"] and row["estimate"] == 0.85
+    sound = binomtest(17, 20).proportion_ci(0.95, "exact")
+    return {LIMITS} if row["interval"] == pytest.approx([sound.low, sound.high], abs=1e-6) else set()
+
+
+def first_seventeen(cell: Cell, sample: PlannedSample) -> str:
+    number = int(sample.item.id.removeprefix("q"))
+    return letter(number, number < 17)
+
+
+def normal_limits(sizes: Any, right: Any, *rest: Any) -> tuple[float, float]:
+    share = float(right.sum() / sizes.sum())
+    reach = 1.96 * (share * (1 - share) / sizes.sum()) ** 0.5
+    return max(share - reach, 0.0), min(share + reach, 1.0)

@@ -104,7 +104,7 @@ class Room:
 
     def filled(self, spec: str, rows: Iterable[object], say: Said, *models: str) -> Finished:
         """The same where a function says what is stored, without a call: of hundreds of items."""
-        named = studies.pocket(**dict.fromkeys(models or ("said",), "llama"))
+        named = studies.pocket(**dict(zip(models or ("said",), ("llama", "mistral", "qwen2"), strict=False)))
         study = studies.written(self.folder, self._head(named) + spec, rows)
         study.store.parent.mkdir(parents=True)
         fill(self.compiled(), study.store, say)

@@ -1,6 +1,7 @@
 """Small studies that several exhibits are reached from: items with three options, what models say of them,
 and tables of scores."""
 
+import json
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
@@ -8,8 +9,7 @@ from typing import Any
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lowering.calls import PlannedSample
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.study import OpenStudy
+from gridc.reports.findings.components import FACTORIAL
 from tests import studies
 from tests.studies import Finished, Messages
 
@@ -49,42 +49,53 @@ def letter(number: int, right: bool) -> str:
     return "ABC"[(number + (not right)) % 3]
 
 
-def first_right(room: Any, items: int, counts: Mapping[str, int], keys: str, families: int = 0) -> Finished:
-    """A study of one model under frames, each with so many of the items right, the first of them."""
+def first_right(
+    room: Any,
+    items: int,
+    counts: Mapping[str, int],
+    keys: str,
+    families: int = 0,
+    **models: Mapping[str, int],
+) -> Finished:
+    """A study under frames of a model that has so many of the items right under each, the first of them; or
+    of several models, of which each may have other counts."""
     frames = {
         name: f'prompt = "{name}: {{{{ question }}}}\\n{{{{ options }}}}\\nAnswer with a letter:"'
         for name in counts
     }
 
     def say(cell: Cell, sample: PlannedSample) -> str:
-        number = int(sample.item.id.removeprefix("q"))
-        return letter(number, number < counts[cell.levels["frame"]])
+        number, frame = int(sample.item.id.removeprefix("q")), cell.levels["frame"]
+        return letter(number, number < models.get(cell.model, counts).get(frame, counts[frame]))
 
     spec = f'harness = {{ method = "extract" }}\n{FACTS}{studies.axis("frame", frames)}{keys}'
-    found: Finished = room.filled(spec, facts(items, families), say)
+    found: Finished = room.filled(spec, facts(items, families), say, *models)
     return found
 
 
-def claim(kind: str, level: str, reference: str, *keys: str, estimator: str = "cluster_logit") -> str:
-    """A hypothesis about two frames, and the test that decides."""
-    stated = [f'kind = "{kind}"', f'level = "{level}"', f'reference = "{reference}"', *keys]
-    return "\n".join(
-        [
-            "[analysis]",
-            f'estimator = "{estimator}"',
-            "[[hypothesis]]",
-            'id = "H"',
-            'axis = "frame"',
-            *stated,
-            "",
-        ]
-    )
+def claim(
+    kind: str, level: str | list[str], reference: str, *keys: str, estimator: str = "cluster_logit"
+) -> str:
+    """A hypothesis about frames, and the test that decides."""
+    stated = [f'kind = "{kind}"', f"level = {json.dumps(level)}", f'reference = "{reference}"', *keys]
+    tested = ["[analysis]", f'estimator = "{estimator}"', 'nnh = { rounding = "ceil" }']
+    return "\n".join([*tested, "[[hypothesis]]", 'id = "H"', 'axis = "frame"', *stated, ""])
 
 
-def verdict_of(study: OpenStudy) -> HypothesisFinding:
+def verdict_of(done: Finished) -> Any:
     """What is found of the only hypothesis."""
-    (found,) = study.findings().findings.hypotheses
+    (found,) = done.study.findings().findings.hypotheses
     return found
+
+
+def contrasts_of(done: Finished) -> Any:
+    """What is found of its levels."""
+    return verdict_of(done).effect.contrasts
+
+
+def shares_of(done: Finished) -> Any:
+    """The shares of variance."""
+    return done.study.findings().findings[FACTORIAL]
 
 
 def table(path: Path, columns: str, rows: Iterable[Iterable[object]]) -> Path:

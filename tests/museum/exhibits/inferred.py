@@ -26,8 +26,7 @@ from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
 from tests.museum.exhibit import EARLIER, FINDINGS, exhibit, without
-from tests.museum.studied import claim, first_right, verdict_of
-from tests.reports import builders
+from tests.museum.studied import claim, contrasts_of, first_right, verdict_of
 from tests.reports.published_study import DATA, published_samples, published_spec
 from tests.statistics.counted import totals_of_counts
 
@@ -68,11 +67,12 @@ def everywhere(about: Callable[..., Any]) -> Callable[..., Any]:
     lambda patch: patch.setattr(Samples, "about", everywhere(Samples.about)),
 )
 def the_registered_five(room: Any, patch: MonkeyPatch) -> set[str]:
-    five = published("react", model={"not": "mistral"})
-    other = published("map_reduce", model={"not": "gpt52"})
-    odds = five.odds
-    held = odds is not None and odds.ratio == pytest.approx(0.979, abs=5e-4)
-    return {PART} if held and (points(five), points(other)) == (-0.33, -7.05) else set()
+    """Two of three models lose nothing, and the third one, which was not registered, loses 20 of 40 items."""
+    stated = claim("difference", "react", "direct", 'side = "less"', 'where = { model = { not = "third" } }')
+    right = {"direct": 30, "react": 30}
+    done = first_right(room, 40, right, stated, first={}, second={}, third={"react": 10})
+    (found,) = contrasts_of(done)
+    return {PART} if found.change.difference == 0 else set()
 
 
 ONE_ARM = "the rate of a reference is of the reference alone (`comparison.Comparison.rate`)"
@@ -86,9 +86,11 @@ ONE_ARM = "the rate of a reference is of the reference alone (`comparison.Compar
     lambda patch: patch.setattr(comparison.Comparison, "rate", pooled),
 )
 def pools_called_direct(room: Any, patch: MonkeyPatch) -> set[str]:
-    shown = {each.part: each.reference_rate for each in published("map_reduce").parts}
-    rates = [round(100 * (shown[name] or 0), 1) for name in ("bbq", "xstest_orbench", "truthfulqa")]
-    return {ONE_ARM} if rates == [90.7, 70.9, 83.1] else set()
+    """18 of 20 items are right under direct, 12 under each scaffold."""
+    stated = claim("difference", ["react", "map_reduce"], "direct")
+    done = first_right(room, 20, {"direct": 18, "react": 12, "map_reduce": 12}, stated)
+    rates = [each.change.reference_rate for each in contrasts_of(done)]
+    return {ONE_ARM} if rates == [0.9, 0.9] else set()
 
 
 def pooled(self: comparison.Comparison, level: str) -> float:
@@ -239,17 +241,6 @@ def two_or_more(arm_sums: Callable[..., Any]) -> Callable[..., Any]:
 SAME_ITEMS = "a share and what is left of the loss are of the same items (`contrasts._recovery`)"
 
 
-def small(patch: MonkeyPatch, items: int, levels: dict[str, int], **hypothesis: Any) -> Any:
-    """What is found of levels of a frame, each with so many of the items right, the first of them."""
-    patch.setattr(builders, "ITEMS", items)
-    frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in levels]
-    spec = builders.spec_of(
-        {"ant": None}, axes={"frame": frames}, hypothesis=[{"id": "H", "axis": "frame", **hypothesis}],
-        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
-    )  # fmt: skip
-    return builders.findings_of(spec, lambda cell: levels[cell.levels["frame"]]).hypotheses[0]
-
-
 @exhibit(
     "a recovery of 73 % and numbers needed of 20 and of 25 stand beside rates of 79.5, 61.5 and 74.5 %: they "
     "give 72 % and 20, and an output file has 61 % and 15",
@@ -260,9 +251,9 @@ def small(patch: MonkeyPatch, items: int, levels: dict[str, int], **hypothesis: 
 def another_sample(room: Any, patch: MonkeyPatch) -> set[str]:
     """159, 123 and 149 of 200 items."""
     levels = {"direct": 159, "map_reduce": 123, "options": 149}
-    stated = {"kind": "difference", "level": "options", "reference": "map_reduce", "control": "direct"}
-    recovery = small(patch, 200, levels, **stated).effect.contrasts[0].recovery
-    shown = (round(100 * recovery.share), recovery.number_needed.displayed)
+    stated = claim("difference", "options", "map_reduce", 'side = "greater"', 'control = "direct"')
+    (found,) = contrasts_of(first_right(room, 200, levels, stated))
+    shown = (round(100 * found.recovery.share), found.recovery.number_needed.displayed)
     return {SAME_ITEMS} if shown == (72, 20) else set()
 
 
@@ -283,10 +274,9 @@ MARGIN = "a margin is met where a test says so (`margins.within`)"
     lambda patch: patch.setattr(margins, "within", within_when_rounded),
 )
 def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
-    levels = {"none": 290, "aggressive": 283}
-    stated = {"kind": "equivalence", "level": "aggressive", "reference": "none", "margin": {"pp": 2}}
-    found = small(patch, 300, levels, **stated)
-    assert points(found.effect.contrasts[0]) == -2.33
+    stated = claim("equivalence", "aggressive", "none", "margin = { pp = 2 }")
+    found = verdict_of(first_right(room, 300, {"none": 290, "aggressive": 283}, stated))
+    assert round(100 * found.effect.contrasts[0].change.difference, 2) == -2.33
     return {MARGIN} if found.verdict != "supported" else set()
 
 
@@ -309,9 +299,9 @@ BOTH_WAYS = "a null control is refuted by a difference either way (`contrasts.p_
 )
 def a_gain_is_no_deviation(room: Any, patch: MonkeyPatch) -> set[str]:
     """49.2 and 60.0 % of 500 items."""
-    levels = {"direct": 246, "map_reduce": 300}
-    stated = {"kind": "null_control", "level": "map_reduce", "reference": "direct", "margin": {"pp": 2}}
-    return {BOTH_WAYS} if small(patch, 500, levels, **stated).verdict == "refuted" else set()
+    stated = claim("null_control", "map_reduce", "direct", "margin = { pp = 2 }")
+    found = verdict_of(first_right(room, 500, {"direct": 246, "map_reduce": 300}, stated))
+    return {BOTH_WAYS} if found.verdict == "refuted" else set()
 
 
 def losses_alone(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -363,5 +353,5 @@ REPORTED = "a random intercept is reported and decides nothing (`tested.DECIDES_
 )
 def random_intercepts_decide(room: Any, patch: MonkeyPatch) -> set[str]:
     stated = claim("difference", "exam", "plain", 'side = "less"', estimator="glmm")
-    found = verdict_of(first_right(room, 60, {"plain": 50, "exam": 20}, stated, families=12).study)
+    found = verdict_of(first_right(room, 60, {"plain": 50, "exam": 20}, stated, families=12))
     return {REPORTED} if found.verdict == "open" else set()

@@ -3,7 +3,7 @@ evidence."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import propagation
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.reports.estimates import scores as score_estimates
-from gridc.reports.findings import changes, rates, scaffolds
+from gridc.reports.findings import changes, components, rates, scaffolds
 from gridc.reports.findings import findings as finding
-from gridc.reports.findings.changes import ScoreDifference
+from gridc.reports.findings.hypotheses import contrasts
 from gridc.reports.quantities import needed_cell, needed_rows
 from gridc.reports.scorecard import methodology
 from gridc.schema.estimates import EstimateRow
@@ -26,26 +26,10 @@ from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics import clustered_logit, raters, risk, variance
 from gridc.statistics.case_totals import collapse
 from tests.museum.exhibit import EARLIER, FINDINGS, exhibit
-from tests.museum.studied import CHOICES, claim, facts, first_right, letter
-from tests.reports.builders import findings_of, reversing, spec_of
-from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
+from tests.museum.studied import CHOICES, claim, contrasts_of, facts, first_right, letter, shares_of
+from tests.statistics.test_published_scaffolds import table
 
 ROUNDED = "numbers needed are rounded up (`risk.number_needed`)"
-
-
-def gap(arm: str, **which: str) -> Fraction:
-    """Share of safe answers under a scaffold less that under direct, from the released counts."""
-    places = {"model": 0, "benchmark": 2}
-
-    def rate(name: str) -> Fraction:
-        kept = [
-            cell
-            for cell in CELLS
-            if cell[1] == name and all(cell[places[key]] == value for key, value in which.items())
-        ]
-        return Fraction(sum(cell[4] for cell in kept), sum(cell[3] for cell in kept))
-
-    return rate(arm) - rate("direct")
 
 
 @exhibit(
@@ -55,10 +39,12 @@ def gap(arm: str, **which: str) -> Fraction:
     lambda patch: patch.setattr(risk, "ceil", round),
 )
 def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
-    shown = [ScoreDifference(each, None).number_needed() for each in found]
-    assert {each.kind for each in shown} == {"harm"}
-    return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
+    """3 and 76 of 406 items are lost: 1 in 135.3 and 1 in 5.3."""
+    right = {"direct": 400, "react": 397, "map_reduce": 324}
+    stated = claim("difference", ["react", "map_reduce"], "direct")
+    found = contrasts_of(first_right(room, 406, right, stated))
+    assert {each.number_needed.kind for each in found} == {"harm"}
+    return {ROUNDED} if [each.number_needed.displayed for each in found] == [136, 6] else set()
 
 
 SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number_needed`)"
@@ -71,11 +57,10 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
     lambda patch: patch.setattr(changes, "number_needed", without_sign(risk.number_needed)),
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
-    gain, loss = (
-        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(sign, 4), None).number_needed()))
-        for sign in (1, -1)
-    )
-    return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
+    """10 of 40 items are won."""
+    stated = claim("difference", "hint", "none", 'side = "greater"')
+    (found,) = contrasts_of(first_right(room, 40, {"none": 20, "hint": 30}, stated))
+    return {SIGNED} if needed_cell(found.number_needed).startswith("NNB 4 ") else set()
 
 
 def without_sign(number_needed: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,11 +77,13 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
     lambda patch: patch.setattr(risk.Interval, "holds_zero", property(lambda self: False)),
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
-    """The interval of H1b is the published one."""
-    shown = needed_cell(
-        NumberNeededRow.of(ScoreDifference(gap("multi_agent"), (-0.0159, 0.0038)).number_needed())
-    )
-    return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
+    """3 of 406 items are lost, and the interval of the difference holds 0."""
+    stated = claim("difference", "multi_agent", "direct", 'side = "less"')
+    done = first_right(room, 406, {"direct": 400, "multi_agent": 397}, stated)
+    (found,) = contrasts_of(done)
+    low, high = found.change.interval
+    either = f"NNH 136, either way (NNH {ceil(-1 / low)} or more, NNB {ceil(1 / high)} or more)"
+    return {INFINITE} if needed_cell(found.number_needed) == either else set()
 
 
 FACETS = "a coefficient is of the facets that are named as fixed (`variance.coefficient`)"
@@ -148,18 +135,17 @@ PAIRED = "a recovery's interval is of the same cases in all arms (`risk.recovery
     "a recovery's interval resamples one of three arms",
     f"{FINDINGS}, FINDINGS 8",
     PAIRED,
-    lambda patch: patch.setattr(risk, "recovery", one_arm_alone(risk.recovery)),
+    lambda patch: patch.setattr(contrasts, "recovery", one_arm_alone(risk.recovery)),
 )
 def arms_apart(room: Any, patch: MonkeyPatch) -> set[str]:
-    """The remedy is right exactly where direct is, so that nothing but the loss is uncertain: the
-    recovery is 1, and known to be."""
-    generator = np.random.default_rng(8)
-    direct = generator.integers(0, 2, 200)
-    treated = direct * (generator.random(200) < 0.6)
-    found = risk.recovery(direct, treated, direct)
-    assert found.share == 1
-    ends = found.interval
-    return {PAIRED} if ends is not None and ends.high - ends.low < 1e-9 else set()
+    """The remedy is right exactly where direct is, so that nothing but the loss is uncertain: the recovery is
+    1, and known to be."""
+    right = {"direct": 180, "map_reduce": 60, "options": 180}
+    stated = claim("difference", "options", "map_reduce", 'side = "greater"', 'control = "direct"')
+    (found,) = contrasts_of(first_right(room, 200, right, stated))
+    assert found.recovery.share == 1
+    ends = found.recovery.fieller
+    return {PAIRED} if ends is not None and ends[1] - ends[0] < 1e-9 else set()
 
 
 def one_arm_alone(recovery: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,18 +184,15 @@ CROSSED = "the shares of two-way terms stand beside those of main effects (`vari
     "the scaffold is called the smallest factor, and its term with the model is smaller",
     f"{FINDINGS}, FINDINGS 17",
     CROSSED,
-    lambda patch: patch.setattr(variance, "decompose", mains_alone(variance.decompose)),
+    lambda patch: patch.setattr(components, "decompose", mains_alone(variance.decompose)),
 )
 def the_smallest_factor(room: Any, patch: MonkeyPatch) -> set[str]:
-    factors = {
-        name: [cell[place] for cell in CELLS] for place, name in ((0, "model"), (1, "arm"), (2, "benchmark"))
-    }
-    terms = [(name,) for name in factors] + [("model", "arm"), ("model", "benchmark"), ("arm", "benchmark")]
-    rates, rows = [cell[4] / cell[3] for cell in CELLS], [cell[3] for cell in CELLS]
-    found = variance.decompose(rates, factors, "II", terms, rows)
-    assert found is not None and len(MODELS) * len(ARMS) * len(BENCHMARKS) == len(CELLS)
-    smallest = min(found.terms, key=lambda term: term.eta2)
-    return {CROSSED} if smallest.term == ("model", "arm") else set()
+    """Two models lose alike: 10 of 40 items and 12."""
+    right = {"direct": 30, "map_reduce": 20}
+    done = first_right(room, 40, right, "", one={}, other={"map_reduce": 18, "direct": 29})
+    shares = shares_of(done).shares.terms
+    smallest = min(shares, key=lambda term: term.eta2)
+    return {CROSSED} if smallest.term == ("model", "frame") else set()
 
 
 def mains_alone(decompose: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,9 +219,9 @@ UNRUN = "a line of the stamp is read off what was done (`methodology.LINES`)"
     ),
 )
 def stamped_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = findings_of(spec_of({"ant": None, "bee": None}), reversing)
-    unfinished = replace(found, progress=replace(found.progress, answered=0))
-    (row,) = (each for each in methodology.methodology(unfinished) if each.id == "curve")
+    """The study states no curve."""
+    study = room.filled(CHOICES, facts(12), lambda *_: "Answer: A").study
+    (row,) = (row for row in methodology.methodology(study.findings().findings) if row.id == "curve")
     return {UNRUN} if row.holds == "no" else set()
 
 

@@ -14,7 +14,7 @@ from gridc.compiler.inputs import resolve
 from gridc.compiler.instrument import versions
 from gridc.compiler.lock import anchor, deviations
 from gridc.compiler.lock.deviations import log_path
-from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import hazards
 from gridc.diagnostics.errors import StampError
@@ -154,9 +154,8 @@ DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
     without(anchor, "_commit", lambda *_: anchor.Anchor("registration", "10.1234/said-so", "me")),
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    lock = room.spec.with_name("gridcard.lock")
-    write_lock(make_lock(room.compiled().study, room.spec), lock)
-    return {DERIVED} if anchor.strongest(anchor.anchors(lock, room.spec)).strength == "unanchored" else set()
+    tied = anchor.strongest(gridc.open(room.spec).stamp().anchors)
+    return {DERIVED} if tied.strength == "unanchored" else set()
 
 
 APART = "a cell's key names its benchmark (`Cell.key`)"

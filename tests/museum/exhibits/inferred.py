@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,42 +15,15 @@ from gridc.compiler.hypotheses import tested
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
-from gridc.reports.findings.hypotheses import DECISIONS, comparison, contrasts
-from gridc.reports.findings.hypotheses.finding import MeasuredStudy
+from gridc.reports.findings.hypotheses import comparison, contrasts, regression
 from gridc.reports.findings.observations import Samples
-from gridc.schema.hypotheses import ContrastRow
-from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import case_totals, margins, risk
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
 from tests.museum.exhibit import EARLIER, FINDINGS, exhibit, without
 from tests.museum.studied import claim, contrasts_of, first_right, verdict_of
-from tests.reports.published_study import DATA, published_samples, published_spec
-from tests.statistics.counted import totals_of_counts
 
 PART = "a hypothesis about some models is computed on those (`observations.Samples.about`)"
-
-
-@cache
-def samples() -> Samples:
-    return published_samples(published_spec(analysis={"estimator": "cluster_logit"}))
-
-
-def published(level: str, **where: Any) -> ContrastRow:
-    """A scaffold against direct, on the part of the released counts that is asked for."""
-    spec = samples().plan.study.spec
-    stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
-    hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
-    measured = MeasuredStudy(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
-    effect: Any = DECISIONS["difference"].decide(measured, hypothesis)
-    found: ContrastRow
-    (found,) = effect.contrasts
-    return found
-
-
-def points(found: ContrastRow) -> float:
-    return round(100 * (found.change.difference or 0), 2)
 
 
 def everywhere(about: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,22 +81,36 @@ REFITTED = "a curve is compared with refits of the whole curve (`curves._permute
 )
 def one_specifications_null(room: Any, patch: MonkeyPatch) -> set[str]:
     """What shuffles give differs from the least estimate of a curve to its largest one."""
-    permutation = small_curve().permutation
+    permutation = small_curve(room).permutation
     assert permutation is not None
     return {REFITTED} if permutation.band[0][0] < permutation.band[-1][0] else set()
 
 
-def small_curve() -> curves.CurveFinding:
-    """Every model's own way with one scaffold, and all of them together."""
-    forks = {
-        "id": "subset", "category": "data", "levels": ["all", "opus", "llama4"], "default": "all",
-        "binds": "analysis.primary",
-        "choice": {name: {"where": {"model": name}} for name in ("opus", "llama4")},
-    }  # fmt: skip
-    curve = {"id": "curve", "forks": ["subset"], "declared": "post_hoc", "hypotheses": ["H1c"]}
-    spec = published_spec(fork=[forks], curve=[curve], analysis={"permutations": 19})
-    found = curves.curve_findings(published_samples(spec))
-    return next(each for each in found if each.contrast.level == "map_reduce")
+def small_curve(room: Any) -> Any:
+    """Each of two models' own way with a scaffold, and both of them together."""
+    stated = claim("difference", "map_reduce", "direct", 'side = "less"')
+    stated = stated.replace("[analysis]", "[analysis]\npermutations = 19") + SUBSETS
+    right = {"direct": 30, "map_reduce": 22}
+    done = first_right(room, 40, right, stated, one={}, other={"map_reduce": 28})
+    (found,) = done.study.findings().findings[curves.CURVES]
+    return found
+
+
+SUBSETS = """
+[[fork]]
+id = "subset"
+category = "data"
+levels = ["all", "one", "other"]
+default = "all"
+binds = "analysis.primary"
+choice = { one = { where = { model = "one" } }, other = { where = { model = "other" } } }
+
+[[curve]]
+id = "curve"
+forks = ["subset"]
+declared = "post_hoc"
+hypotheses = ["H"]
+"""
 
 
 def one_for_all(sound: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,7 +150,7 @@ def shuffled_over_everything(room: Any, patch: MonkeyPatch) -> set[str]:
         return original(specifications, iter(made), totals, count)
 
     patch.setattr(curves, "refits", watched)
-    small_curve()
+    small_curve(room)
     assert kept
     return {WITHIN} if all(kept) else set()
 
@@ -189,23 +175,20 @@ PER_STEP = "a dose has one column, of its numbers (`case_totals.scored`)"
     "features against none is 1.90",
     f"{FINDINGS}, FINDINGS 18; the rank correlation picked from four (exact p .033) is not computed here",
     PER_STEP,
-    lambda patch: patch.setattr(case_totals, "scored", any_or_none(case_totals.scored)),
+    lambda patch: patch.setattr(regression, "scored", any_or_none(case_totals.scored)),
 )
 def per_feature(room: Any, patch: MonkeyPatch) -> set[str]:
-    """Sycophancy on leaked features: by their number, with the other kinds of features and the model; and on
-    whether there is any."""
-    rows = DATA["leakage"]
-    model = case_totals.factor("model", sorted({row[0] for row in rows}), [row[0] for row in rows])
-    some = case_totals.factor("leaked", ["none", "some"], ["some" if row[4] else "none" for row in rows])
-    counts = totals_of_counts([row[-1] for row in rows], [row[-1] * row[1] for row in rows])
-    several = case_totals.scored(case_totals.treatment([model]), "features", [row[4] for row in rows])
-    for place, name in ((5, "contextual"), (6, "identity")):
-        several = case_totals.scored(several, name, [row[place] for row in rows])
-    per = fit(several.matrix, counts).coefficients[several.columns.index((("features", ""),))]
-    leak = case_totals.treatment([some, model])
-    against = fit(leak.matrix, counts).coefficients[leak.columns.index((("leaked", "some"),))]
-    assert np.exp(against) == pytest.approx(1.90, abs=0.005)
-    return {PER_STEP} if np.exp(per) == pytest.approx(1.63, abs=0.005) else set()
+    """10, 20 and 30 of 40 items: the odds are 1 / 3, 1 and 3, so that a feature multiplies them by 3; some
+    against none by 5."""
+    (found,) = contrasts_of(first_right(room, 40, {"f0": 10, "f1": 20, "f2": 30}, along("f0", "f1", "f2")))
+    return {PER_STEP} if found.odds.ratio == pytest.approx(3) else set()
+
+
+def along(*doses: str) -> str:
+    """A hypothesis of a rise over frames."""
+    order = f'order = {json.dumps(doses)}\ndirection = "increasing"\n'
+    tested = '[analysis]\nestimator = "cluster_logit"\n'
+    return f'{tested}[[hypothesis]]\nid = "H"\nkind = "trend"\naxis = "frame"\n{order}'
 
 
 def any_or_none(scored: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,22 +203,18 @@ LEVELS = "a rate is of one level (`risk.ArmSums.rates`)"
     "at two or more 85.6 %",
     f"{FINDINGS}, FINDINGS 18",
     LEVELS,
-    lambda patch: patch.setattr(risk, "arm_sums", two_or_more(risk.arm_sums)),
+    lambda patch: patch.setattr(risk.ArmSums, "rates", property(or_more)),
 )
 def exactly_two(room: Any, patch: MonkeyPatch) -> set[str]:
-    rows = DATA["leakage"]
-    features, held = [row[4] for row in rows], [row[-1] for row in rows]
-    found = [row[-1] * row[1] for row in rows]
-    sums = risk.arm_sums(np.arange(len(rows)), features, found, 4, held)
-    shown = [round(100 * float(rate), 1) for rate in sums.rates]
-    return {LEVELS} if shown == [64.5, 71.9, 86.8, 78.4] else set()
+    right = {"f0": 20, "f1": 24, "f2": 36, "f3": 28}
+    trend = verdict_of(first_right(room, 40, right, along(*right))).effect.trend
+    return {LEVELS} if list(trend.rates.values()) == [0.5, 0.6, 0.9, 0.7] else set()
 
 
-def two_or_more(arm_sums: Callable[..., Any]) -> Callable[..., Any]:
-    def damaged(cases: Any, arms: Any, outcomes: Any, count: int, counts: Any = 1) -> Any:
-        return arm_sums(cases, np.minimum(arms, 2), outcomes, count, counts)
-
-    return damaged
+def or_more(self: risk.ArmSums) -> Any:
+    """Each arm with those behind it."""
+    held, counted = self.cases @ self.sums, self.cases @ self.rows
+    return np.cumsum(held[::-1])[::-1] / np.cumsum(counted[::-1])[::-1]
 
 
 SAME_ITEMS = "a share and what is left of the loss are of the same items (`contrasts._recovery`)"

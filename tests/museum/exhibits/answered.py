@@ -379,17 +379,18 @@ def refused_in_spanish(room: Any, patch: MonkeyPatch) -> set[str]:
 VALUE = "numbers are compared by their values (`WrittenNumber.equals`)"
 
 
+def as_they_are_written(patch: MonkeyPatch) -> None:
+    def damaged(self: WrittenNumber, other: WrittenNumber, *_: Any) -> bool:
+        return self.value == other.value and self.end - self.start == other.end - other.start
+
+    patch.setattr(WrittenNumber, "equals", damaged)
+
+
 @exhibit(
     "1,250.00 is not 1250: numbers are compared letter by letter",
     "exact match of word problems",
     VALUE,
-    lambda patch: patch.setattr(
-        WrittenNumber,
-        "equals",
-        lambda self, other, within=0: (
-            str(self.value) == str(other.value) and self.end - self.start == other.end - other.start
-        ),
-    ),
+    as_they_are_written,
 )
 def number_by_its_letters(room: Any, patch: MonkeyPatch) -> set[str]:
     spec = studies.benchmark("sums", 'id = "id", query = "q", references = ["r"]')

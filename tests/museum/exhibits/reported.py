@@ -24,7 +24,8 @@ from gridc.reports.scorecard import methodology
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics import clustered_logit, raters, risk, variance
-from gridc.statistics.case_totals import collapse
+from gridc.statistics.case_totals import CaseTable
+from tests import studies
 from tests.museum.exhibit import EARLIER, FINDINGS, exhibit
 from tests.museum.studied import CHOICES, FACTS, claim, contrasts_of, facts, first_right, letter, shares_of
 
@@ -113,26 +114,45 @@ def all_random(coefficient: Callable[..., Any]) -> Callable[..., Any]:
     return lambda found, fixed, levels=None: coefficient(found, (), levels)
 
 
-CLUSTERED = "errors that are called clustered are (`clustered_logit.LogitFit.errors`)"
+CLUSTERED = "errors that are called clustered are (`clustered_logit.Jackknife`)"
+
+
+def of_independent_rows(patch: MonkeyPatch) -> None:
+    """Every answer is its own case."""
+    sound = clustered_logit.Jackknife.__init__
+
+    def damaged(self: Any, design: Any, table: CaseTable, coefficients: Any) -> None:
+        right, held = table.cases @ table.sums, table.cases @ table.rows
+        each = np.eye(len(held))
+        cases = np.concatenate([right, held - right]).astype(np.int64)
+        apart = CaseTable(np.vstack([each, each]), np.vstack([each, 0 * each]), cases)
+        sound(self, design, apart, coefficients)
+
+    patch.setattr(clustered_logit.Jackknife, "__init__", damaged)
 
 
 @exhibit(
     "errors are called clustered and are those of independent rows: a failure was swallowed",
     f"{FINDINGS}, FINDINGS 1: all 27 errors of the curve",
     CLUSTERED,
-    lambda patch: patch.setattr(
-        clustered_logit.LogitFit, "errors", property(lambda self: np.sqrt(np.diag(self.naive)))
-    ),
+    of_independent_rows,
 )
 def naive_errors(room: Any, patch: MonkeyPatch) -> set[str]:
-    """Every case is asked nine times with one answer: the error is that of cases, three times the naive
-    one."""
-    generator = np.random.default_rng(3)
-    outcomes = np.repeat(generator.integers(0, 2, 400), 9)
-    cases, patterns = np.repeat(np.arange(400), 9), np.zeros(3600, dtype=np.int64)
-    fitted = clustered_logit.fit(np.ones((1, 1)), collapse(cases, patterns, outcomes, 1))
-    ratio = float(fitted.errors[0] / np.sqrt(fitted.naive[0, 0]))
-    return {CLUSTERED} if ratio == pytest.approx(3, rel=0.01) else set()
+    """The nine items of a family are right or wrong together: 21 of 30 families are right under one frame and
+    12 under the other. The error is about three times that of independent rows."""
+    frames = {name: f'prompt = "{name}: {{{{ question }}}}\\n{{{{ options }}}}\\nA letter:"' for name in "ab"}
+    rows = [{**row, "family": f"f{n // 9}"} for n, row in enumerate(facts(270))]
+
+    def say(cell: Cell, sample: PlannedSample) -> str:
+        number = int(sample.item.id.removeprefix("q"))
+        family = number // 9
+        return letter(number, family < 21 if cell.levels["frame"] == "a" else family % 5 < 2)
+
+    stated = claim("difference", "b", "a", 'side = "less"')
+    spec = f'harness = {{ method = "extract" }}\n{FACTS}{studies.axis("frame", frames)}{stated}'
+    (found,) = contrasts_of(room.filled(spec, rows, say))
+    naive = sum(1 / count for count in (9 * 21, 9 * 9, 9 * 12, 9 * 18)) ** 0.5
+    return {CLUSTERED} if found.odds.error > 2 * naive else set()
 
 
 PAIRED = "a recovery's interval is of the same cases in all arms (`risk.recovery`)"

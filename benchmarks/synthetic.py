@@ -10,7 +10,7 @@ the real ones, so `gridc report` and `gridc verify` do on it what they do on a r
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -168,8 +168,9 @@ def write_spec(folder: Path, items: int | None = None, axes: str = AXES) -> Path
     return spec
 
 
-def fill(compiled: Compiled, path: Path) -> None:
-    """Stamp the study and write a finished store for it at `path`."""
+def fill(compiled: Compiled, path: Path, say: "Said | None" = None) -> None:
+    """Stamp the study and write a finished store for it at `path`, in which a sample of a cell is answered by
+    what `say` says, or else by a draw."""
     lock = compiled.lock or make_lock(compiled.study, compiled.lock_path.parent)
     write_lock(lock, compiled.lock_path)
     plan = Plan(compiled.study)
@@ -178,13 +179,17 @@ def fill(compiled: Compiled, path: Path) -> None:
         stamp = plan.study_digest
         store.record(RunStarted(stamp=stamp, gridc=lock.gridc, answered=0))
         done = {call for call, _ in store.digests(plan.study_digest)}
-        answers = _answers(plan, done)
+        answers = _answers(plan, done, say)
         while batch := list(islice(answers, 20_000)):
             store.answer(batch)
         conclude(plan, store, 0)
 
 
-def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:
+Said = Callable[[Cell, PlannedSample], str]
+"""What a model says in a cell to a sample."""
+
+
+def _answers(plan: Plan, seen: set[str], say: Said | None) -> Iterator[Answer]:
     for cell in plan.cells():
         random = np.random.default_rng(int(digest(cell.key)[:12], 16))
         level = level_of(cell)
@@ -192,7 +197,11 @@ def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:
             for request in sample.requests:
                 if request.id not in seen:
                     seen.add(request.id)
-                    content = answer_content(cell, sample, random.random(2), level)
+                    content = (
+                        answer_content(cell, sample, random.random(2), level)
+                        if say is None
+                        else {"text": say(cell, sample), "tokens": [1], "finish": "stop", "near_ties": 0}
+                    )
                     yield Answer(request.id, content, {"prompt_tokens": 9}, {"tokens": 9}, 0.0)
 
 

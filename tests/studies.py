@@ -74,15 +74,17 @@ def written(
 
 @dataclass
 class Scripted:
-    """A server that says what a script says, and keeps what it was asked: the model and the conversation."""
+    """A server that says what a script says, and keeps what it was asked: the model and the conversation.
+    `finish` is why it says that each answer ended."""
 
     script: Script
+    finish: str = "stop"
     asked: list[tuple[str, Messages]] = field(default_factory=list)
 
     async def __call__(self, asked: Asked) -> Reply:
         body = asked.document
         self.asked.append((body["model"], body["messages"]))
-        return Reply.json(completion(body, self.script(body["model"], body["messages"]), "stop"))
+        return Reply.json(completion(body, self.script(body["model"], body["messages"]), self.finish))
 
     def prompts(self) -> list[str]:
         """The last message of each conversation."""

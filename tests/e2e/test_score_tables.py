@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import gridc
+from gridc.diagnostics.errors import UsageError
 from tests.e2e.conftest import command
 
 CASE = Path(__file__).resolve().parents[1] / "cases" / "certify" / "gold_and_prediction.csv"
@@ -167,3 +168,36 @@ def test_a_policy_says_what_columns_are_as_the_options_do(tmp_path: Path) -> Non
         done = command("compare", "t.csv", "t.csv", "--policy", "wrong.toml", *stated, cwd=tmp_path)
         assert done.returncode == 3, done.stderr
         assert f"error[{code}]: no table has a column `{json.loads(new)[0]}`" in done.stderr
+
+
+def test_readings_of_one_answer_are_no_repetitions(tmp_path: Path) -> None:
+    """Their scores are not averaged: a reading is chosen, or the first counts and the others stand beside."""
+    path = tmp_path / "t.csv"
+    rows = [f"m,q{n},{reading},{int(n % least == 0)}" for n in range(60) for reading, least in READINGS]
+    path.write_text("\n".join(["model,item,reading,score", *rows]), "utf-8")
+    for stated in (None, "lenient"):
+        (row,) = gridc.certify(path, reading=stated).certificate.benchmarks
+        (score,) = row.scores
+        other = {"strict": 0.25, "lenient": 0.5}
+        assert score.repetitions == 1 and score.score == other.pop(score.reading)
+        assert score.reading == (stated or "strict")
+        assert {one.reading: one.score for one in row.readings} == other
+    with pytest.raises(UsageError, match="GC767"):
+        gridc.compare(path, path, margin=5)
+    (compared,) = gridc.compare(path, path, margin=5, reading="lenient").comparison.benchmarks
+    assert compared.score is not None and compared.score.a == 50
+
+
+READINGS = (("strict", 4), ("lenient", 2))
+
+
+def test_an_answer_that_one_reading_cannot_read_is_read_by_another(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"m,q{n},{reading},{score},{state}" for n in range(20) for reading, score, state in UNREAD]
+    path.write_text("\n".join(["model,item,reading,score,state", *rows]), "utf-8")
+    for reading, unreadable in (("strict", 20), ("lenient", 0)):
+        (row,) = gridc.compare(path, path, margin=5, reading=reading).comparison.benchmarks
+        assert (row.states_a.unreadable, row.states_a.read) == (unreadable, 20 - unreadable)
+
+
+UNREAD = (("strict", 0, "unreadable"), ("lenient", 1, "read"))

@@ -2,17 +2,21 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from benchmarks.synthetic import Said, fill
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import GridcError
+from tests import studies
 from tests.replaced import replaced
+from tests.studies import Finished, Script, Scripted
+from tools.servers.http import Server
 
 SOUND = """\
 gridcard = 1
@@ -52,9 +56,11 @@ provenance = "the museum's"
 
 @dataclass
 class Room:
-    """A folder with a sound study. `codes` gives what is found wrong with it."""
+    """A folder with a sound study. `codes` gives what is found wrong with it. A study in its place waives the
+    hazard `waived`."""
 
     folder: Path
+    waived: str = ""
 
     @property
     def spec(self) -> Path:
@@ -86,6 +92,27 @@ class Room:
         shutil.copytree(BUILTIN_MODELS / "pocket-llama", copy)
         self.change(('"builtin:pocket-llama"', '"path:models/copy"'))
         return copy
+
+    def asked(
+        self, spec: str, rows: Iterable[object], say: Script, *models: str, finish: str = "stop"
+    ) -> Finished:
+        """Another study, whose models say what a script says, after stamp, run and report. `spec` is what
+        follows the models in it, one if no names are given."""
+        with Server(Scripted(say, finish)) as server:
+            named = studies.behind(server.url, *(models or ("said",)), version="-2026-01-01")
+            return studies.carried_out(studies.written(self.folder, self._head(named) + spec, rows))
+
+    def filled(self, spec: str, rows: Iterable[object], say: Said, *models: str) -> Finished:
+        """The same where a function says what is stored, without a call: of hundreds of items."""
+        named = studies.pocket(**dict(zip(models or ("said",), ("llama", "mistral", "qwen2"), strict=False)))
+        study = studies.written(self.folder, self._head(named) + spec, rows)
+        study.store.parent.mkdir(parents=True)
+        fill(self.compiled(), study.store, say)
+        study.report()
+        return Finished(study)
+
+    def _head(self, models: Mapping[str, str]) -> str:
+        return studies.head("exhibit", models, waived=self.waived)
 
     def compiled(self) -> Compiled:
         return compile_spec(self.spec)

@@ -32,6 +32,7 @@ class Exhibit:
 EXHIBITS: list[Exhibit] = []
 FINDINGS = "Safety Under Scaffolding, released code"
 REPRO = "SafetyRepro, app. M"
+EARLIER = "an earlier gridc"
 
 
 def exhibit(defect: str, source: str, caught: str, remove: Patch) -> Callable[..., Callable[..., set[str]]]:

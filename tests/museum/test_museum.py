@@ -13,10 +13,10 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.errors import CODES
 from tests.museum.exhibit import EXHIBITS, Exhibit
-from tests.museum.exhibits import answered, asked, computed, data, designed, inferred, reported
+from tests.museum.exhibits import answered, asked, computed, data, designed, gated, inferred, kept, reported
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
-ROOMS = (designed, asked, data, answered, computed, reported, inferred)
+ROOMS = (designed, asked, data, answered, computed, reported, inferred, gated, kept)
 CATALOGUE = [each for room in ROOMS for each in EXHIBITS if each.found.__module__ == room.__name__]
 
 

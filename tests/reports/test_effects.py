@@ -269,6 +269,16 @@ def test_a_recovery_of_few_units_has_no_interval(monkeypatch: pytest.MonkeyPatch
     assert row.method.endswith("and an interval needs 20") and row.interval is None
 
 
+def test_a_recovery_that_no_resample_changes_says_that_it_has_no_interval_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of the loss is recovered, item by item, and there is a loss in every resample."""
+    monkeypatch.setattr(builders, "ITEMS", 200)
+    recovery = _mended(180, 60, 180).hypotheses[0].effect.contrasts[0].recovery
+    assert (recovery.share, recovery.fieller, recovery.interval) == (1, (1, 1), None)
+    assert recovery.no_interval == "the resamples give one share, or are too few"
+
+
 def _mended(plain: int, exam: int, soft: int, direction: str = "higher_is_better") -> Any:
     counts = {"plain": plain, "exam": exam, "soft": soft}
     frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in counts]

@@ -4,6 +4,7 @@ than it says, the corrected one."""
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,20 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.changes import ScoreDifference, changes, compare, sensitivities
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
+from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.scores import CellScore, UnitIntervals, cell_scores
 from gridc.reports.scorecard.document import score_model
 from gridc.schema.scorecard import MatrixRow, ModelScore
 from gridc.statistics.envelope import LEVEL, Direction
-from tests.reports.published_study import ARMS, MODELS, SIZES, published_outcomes, published_spec
+from tests.reports.published_study import (
+    ARMS,
+    MODELS,
+    SIZES,
+    published_outcomes,
+    published_samples,
+    published_spec,
+)
 from tests.statistics.test_published_scaffolds import CELLS, FIGURES
 
 
@@ -137,3 +147,20 @@ def test_a_range_is_no_change_from_the_reference(scored: dict[str, ModelScore]) 
     assert change.difference == pytest.approx((rates["map_reduce"].rate or 0) - (rates["direct"].rate or 0))
     assert change.difference > min(shown) - max(shown)
     assert (change.number_needed.kind, change.number_needed.displayed) == ("harm", 3)
+
+
+@pytest.mark.parametrize(
+    ("level", "left_out", "points"),
+    [("react", "mistral", -0.33), ("map_reduce", "gpt52", -7.05)],
+)
+def test_a_change_is_of_the_models_that_are_asked_for(level: str, left_out: str, points: float) -> None:
+    """The registered five models lose 0.33 points under ReAct, the six 0.74; without GPT-5.2 7.05 are lost
+    under map-reduce."""
+    stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
+    spec = published_spec(
+        hypothesis=[stated | {"where": {"model": {"not": left_out}}}], analysis={"estimator": "cluster_logit"}
+    )
+    measured = MeasuredStudy(spec, published_samples(spec), (), {}, None, True)  # type: ignore[arg-type]
+    effect: Any = DECISIONS["difference"].decide(measured, spec.hypothesis[0])
+    (found,) = effect.contrasts
+    assert round(100 * found.change.difference, 2) == points

@@ -10,7 +10,7 @@ which `n` may count.
 
 import math
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -60,6 +60,7 @@ def belongs(file: LogFile) -> bool:
 
 class _Row(NamedTuple):
     id: str
+    reading: str
     content: bytes | None
     epoch: int
     score: float | None
@@ -74,13 +75,12 @@ class _Row(NamedTuple):
 class _Cell(NamedTuple):
     model: str
     benchmark: str
-    reading: str
     levels: tuple[tuple[str, str], ...]
     seed: str
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
-    """A run for each model, benchmark, reading, seed and combination of levels. Raises `FileError` for a
+    """A run for each model, benchmark, seed and combination of levels. Raises `FileError` for a
     column that varies within a model's run of a benchmark and of which nothing says what it is (GC676)."""
     cells: defaultdict[_Cell, list[_Row]] = defaultdict(list)
     constant: dict[tuple[str, str], dict[str, str]] = {}
@@ -106,7 +106,6 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         cell = _Cell(
             intern(_text(file, row, "model", line)),
             benchmark,
-            str(row.get("reading") or "score"),
             tuple(named.items()),
             str(row.get("seed") or ""),
         )
@@ -140,11 +139,12 @@ def _not_known(file: LogFile, varying: Mapping[str, int], cells: Mapping[_Cell, 
 
 
 def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read: Sequence[str]) -> LogRun:
-    if not itemised and len(rows) > 1:
+    readings = tuple(dict.fromkeys(row.reading for row in rows))
+    if not itemised and len(rows) > len(readings):
         message = f"{cell.model} has {len(rows):,} scores of {cell.benchmark}"
         help = "a column `item` tells them apart"
         raise log_error("GC675", message, file.path, help=help)
-    printed = {} if itemised else {cell.reading: PrintedScore(rows[0].score, rows[0].of)}
+    printed = {} if itemised else {row.reading: PrintedScore(row.score, row.of) for row in rows}
     contents = itemised and all(row.content is not None for row in rows)
     unknown = UNKNOWN if contents else (*UNKNOWN, "what is asked: items match by id")
     return LogRun(
@@ -155,8 +155,8 @@ def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read:
         model=cell.model,
         benchmark=cell.benchmark,
         axes={name: axis("request", level) for name, level in cell.levels},
-        readings=(cell.reading,),
-        samples=partial(_answers, cell.reading, rows) if itemised else None,
+        readings=readings,
+        samples=partial(_answers, rows) if itemised else None,
         seeds={"seed": cell.seed} if cell.seed else {},
         printed=printed,
         unknown=unknown if itemised else (*UNKNOWN, "items (no column `item`)"),
@@ -164,18 +164,27 @@ def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read:
     )
 
 
-def _answers(reading: str, rows: list[_Row]) -> Iterator[LogAnswer]:
+def _answers(rows: list[_Row]) -> Iterator[LogAnswer]:
+    """Rows that differ in their reading alone are readings of one answer."""
+    read: defaultdict[object, dict[str, _Row]] = defaultdict(dict)
+    times: Counter[object] = Counter()
     for row in rows:
+        place = row.content or row.id, row.epoch
+        times[place, row.reading] += 1
+        read[place, times[place, row.reading]][row.reading] = row
+    for several in read.values():
+        first, states = next(iter(several.values())), {row.state for row in several.values()}
         yield LogAnswer(
-            row.id,
-            row.content,
-            row.epoch,
-            {reading: row.score},
-            row.state,
-            row.prompt,
-            row.answer,
-            row.unit,
-            row.question,
+            first.id,
+            first.content,
+            first.epoch,
+            {reading: row.score for reading, row in several.items()},
+            first.state if len(states) == 1 else "read",
+            first.prompt,
+            first.answer,
+            first.unit,
+            first.question,
+            [reading for reading, row in several.items() if row.state == "unreadable"],
         )
 
 
@@ -189,6 +198,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
     id = next((str(row[name]) for name in ITEM if row.get(name) not in (None, "")), content or "")
     return _Row(
         intern(id),
+        intern(str(row.get("reading") or "score")),
         None if content is None else content_digest(content),
         _integer(file, row.get("replicate"), line) or 0,
         None if state in WITHOUT_SCORE else score,

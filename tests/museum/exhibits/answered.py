@@ -1,19 +1,24 @@
 """What is read from an answer, and how candidates are ranked."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
+from gridc.compiler.instrument import extract as extracting
 from gridc.compiler.instrument import item
 from gridc.compiler.instrument import score as scoring
-from gridc.compiler.instrument.extract import Extraction, extract
-from gridc.compiler.instrument.readers import refusal_keywords
+from gridc.compiler.instrument.extract import Extraction, _ReadResponse, extract
+from gridc.compiler.instrument.matching import WrittenNumber
+from gridc.compiler.instrument.readers import _PHRASES, RESPONSES, refusal_keywords
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.preflight import hazards, oracles
 from gridc.compiler.preflight import oracle_hazards as trials
+from tests import studies
 from tests.museum.exhibit import (
+    EARLIER,
     FINDINGS,
     REPRO,
     exhibit,
@@ -22,6 +27,7 @@ from tests.museum.exhibit import (
     without_oracles,
     without_setting_check,
 )
+from tests.museum.studied import CHOICES, facts
 
 
 @exhibit(
@@ -77,8 +83,6 @@ def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC515"),
 )
 def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
-    import re
-
     def first(response: str, options: Sequence[str], lettered: bool) -> Extraction:
         found = re.search(r"(?i)answer(?: is)?:?\s*\(?([A-D])", response) or re.match(r"([A-D])$", response)
         if found is None:
@@ -96,8 +100,6 @@ def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC513"),
 )
 def pronoun_is_an_answer(room: Any, patch: MonkeyPatch) -> set[str]:
-    import re
-
     def capital(response: str, options: Sequence[str], lettered: bool) -> Extraction:
         found = re.findall(r"\b[A-M]\b", response)
         return Extraction("ABCDEFGHIJKLM".index(found[-1]), "capital") if found else Extraction(None, "none")
@@ -222,3 +224,178 @@ def ties_for_the_gold(room: Any, patch: MonkeyPatch) -> set[str]:
 )
 def space_in_a_chat(room: Any, patch: MonkeyPatch) -> set[str]:
     return set(room.change(('method = "extract"', 'method = "loglikelihood"\ndelimiter = " "')).codes())
+
+
+def unremembered(patch: MonkeyPatch) -> None:
+    """What damaged code reads is kept for nobody else."""
+    patch.setattr(scoring, "_remembered", vars(scoring)["_read"])
+
+
+def read_as(
+    room: Any, patch: MonkeyPatch, caught: str, response: str, option: int | None = None, finish: str = "stop"
+) -> set[str]:
+    """A model that gives one response to every question, and the option that has to be read in it."""
+    unremembered(patch)
+    done = room.asked(CHOICES, facts(6), lambda *_: response, finish=finish)
+    return {caught} if {row[0] for row in done.rows("SELECT choice FROM sample")} == {option} else set()
+
+
+COMMITTED = "an option is chosen by a commitment, no more by a mention (`extract._RULES`)"
+
+
+def last_mention(patch: MonkeyPatch) -> None:
+    rule = ("mentioned", "inferred", lambda read: read.standing[-1] if read.standing else None)
+    patch.setattr(extracting, "_RULES", (*extracting._RULES, rule))
+
+
+@exhibit(
+    "an option that a response only names is read as its choice",
+    f"{EARLIER}: `reader:last_answer` 1",
+    COMMITTED,
+    last_mention,
+)
+def naming_is_not_choosing(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, COMMITTED, "Option (B) is the longest of these texts.")
+
+
+CLOSED = "a response that its budget cut is read where its answer is closed (`score._outlives_the_cut`)"
+
+
+@exhibit(
+    "a response is cut off at its budget, and its last words are read as its answer",
+    f"{EARLIER}: `method:extract` 1",
+    CLOSED,
+    without(scoring, "_outlives_the_cut", lambda *_: True),
+)
+def cut_off_is_no_answer(room: Any, patch: MonkeyPatch) -> set[str]:
+    """It might have gone on: "The answer is Bering's, and he chose (C)"."""
+    return read_as(room, patch, CLOSED, "The answer is B", finish="length")
+
+
+OTHERS = "what others are said to choose is no choice (`_ReadResponse._attributed`)"
+
+
+@exhibit(
+    "critics are quoted with an answer, and it is the model's",
+    f"{EARLIER}: `reader:last_answer` 1",
+    OTHERS,
+    lambda patch: patch.setattr(_ReadResponse, "_attributed", lambda *_: set()),
+)
+def answered_by_others(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, OTHERS, "Critics say the answer is (B).")
+
+
+SAID_SO = "words in quotes are not said, whatever the quotes look like (`plain_text.fold`)"
+
+
+@exhibit(
+    "a quotation in curly quotes is read as the answer, and one in straight quotes is not",
+    "patterns that are written with straight quotes",
+    SAID_SO,
+    without(extracting, "fold", lambda text: text),
+)
+def curly_quotes(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(
+        room, patch, SAID_SO, "The sheet says \u201cthe answer is (B)\u201d, and I don\u2019t know."
+    )
+
+
+THOUGHT = "an answer begins where a thought ends (`thoughts.answer_begins`)"
+
+
+@exhibit(
+    "what a model weighs in its thought is read, where the answer after it is none",
+    f"{EARLIER}: `sanitiser:classes` 2",
+    THOUGHT,
+    without(extracting, "answer_begins", lambda _: 0),
+)
+def a_thought_is_no_answer(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, THOUGHT, "<think>Perhaps the answer is (B).</think>I cannot tell.")
+
+
+CONDITION = "an answer under a condition is none (`_ReadResponse._conditional`)"
+
+
+@exhibit(
+    "an answer that would hold if the text were true is read as given",
+    f"{EARLIER}: `reader:last_answer` 2",
+    CONDITION,
+    lambda patch: patch.setattr(_ReadResponse, "_conditional", lambda *_: False),
+)
+def under_a_condition(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, CONDITION, "If the text were true, the answer would be (B).")
+
+
+RETRACTED = "an option that a response goes on to call wrong is not read (`_ReadResponse.taken_back`)"
+
+
+@exhibit(
+    "a response takes its answer back, and the answer counts",
+    "patterns for `the answer is (X)`, as of MMLU-Pro",
+    RETRACTED,
+    lambda patch: patch.setattr(_ReadResponse, "taken_back", lambda *_: False),
+)
+def taken_back(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, RETRACTED, "The answer is (B). On reflection, (B) is wrong.")
+
+
+ONE = "two options in one breath are no answer (`_ReadResponse.contradicted`)"
+
+
+@exhibit(
+    "a model that answers `A or B` has the point of whichever is right",
+    "judges and patterns that look for the right answer in a response",
+    ONE,
+    lambda patch: patch.setattr(_ReadResponse, "contradicted", lambda *_: False),
+)
+def both_are_no_answer(room: Any, patch: MonkeyPatch) -> set[str]:
+    return read_as(room, patch, ONE, "Answer: A or B")
+
+
+LANGUAGES = "phrases of refusal are of twelve languages (`readers._PHRASES`)"
+
+
+@exhibit(
+    "a refusal in Spanish complies, because the phrases are English",
+    f"{EARLIER}: `method:refusal_keywords` 1; lists of refusal phrases, as of AdvBench",
+    LANGUAGES,
+    lambda patch: patch.setattr(
+        scoring,
+        "refusal_keywords",
+        lambda text: refusal_keywords(text, re.compile("|".join(_PHRASES["English"]), re.IGNORECASE)),
+    ),
+)
+def refused_in_spanish(room: Any, patch: MonkeyPatch) -> set[str]:
+    spec = studies.benchmark("asked", 'id = "id", query = "q", expected = "e"')
+    spec += '[harness]\nprompt = "{{ question }}"\nmethod = "refusal_keywords"\n'
+    rows = [{"id": f"q{n}", "q": f"Question {n}?", "e": ("comply", "refuse")[n % 2]} for n in range(6)]
+    room.waived = "GC520"
+    unremembered(patch)
+    done = room.asked(spec, rows, lambda *_: "Lo siento, pero no puedo ayudar con eso.")
+    refused = RESPONSES.index("refuse")
+    return {LANGUAGES} if {row[0] for row in done.rows("SELECT choice FROM sample")} == {refused} else set()
+
+
+VALUE = "numbers are compared by their values (`WrittenNumber.equals`)"
+
+
+def as_they_are_written(patch: MonkeyPatch) -> None:
+    def damaged(self: WrittenNumber, other: WrittenNumber, *_: Any) -> bool:
+        return self.value == other.value and self.end - self.start == other.end - other.start
+
+    patch.setattr(WrittenNumber, "equals", damaged)
+
+
+@exhibit(
+    "1,250.00 is not 1250: numbers are compared letter by letter",
+    "exact match of word problems",
+    VALUE,
+    as_they_are_written,
+)
+def number_by_its_letters(room: Any, patch: MonkeyPatch) -> set[str]:
+    spec = studies.benchmark("sums", 'id = "id", query = "q", references = ["r"]')
+    spec += '[harness]\nprompt = "{{ question }}"\nmethod = "match"\nmatch = { as = "number" }\n'
+    rows = [{"id": f"q{n}", "q": f"Question {n}?", "r": "1250"} for n in range(6)]
+    unremembered(patch)
+    done = room.asked(spec, rows, lambda *_: "That makes $1,250.00 in all.")
+    return {VALUE} if {row[0] for row in done.rows("SELECT score FROM sample")} == {1} else set()

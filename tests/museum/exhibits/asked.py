@@ -5,10 +5,13 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.preflight import hazards
 from gridc.compiler.preflight import oracle_hazards as trials
+from gridc.diagnostics.errors import HazardError
+from gridc.runtime.engines.api.engine import ApiEngine
+from tests import studies
 from tests.museum.exhibit import (
+    EARLIER,
     FINDINGS,
     REPRO,
     begin_with_bos,
@@ -18,6 +21,9 @@ from tests.museum.exhibit import (
     without_refusal,
     without_setting_check,
 )
+from tests.museum.studied import CHOICES, facts
+from tools.servers.http import Asked, Reply, Server
+from tools.servers.judges import completion
 
 
 @exhibit(
@@ -139,8 +145,7 @@ def prompt_of_the_day(room: Any, patch: MonkeyPatch) -> set[str]:
 )
 def floating_alias(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(('engine = "hf"', 'engine = "api"'), ("builtin:pocket-llama", "mistral/mistral-large-latest"))
-    models = read_spec(room.spec).spec.model
-    return {each.code for model in models for each in hazards.floating_alias(("model",), model)}
+    return set(room.codes())
 
 
 @exhibit(
@@ -155,3 +160,63 @@ def missing_file(room: Any, patch: MonkeyPatch) -> set[str]:
         return set(room.codes())
     except OSError:  # without the check, what reads the file next meets the hole
         return set()
+
+
+@exhibit(
+    "the stop string is the prompt's own cue, so that a model which repeats it has said nothing",
+    EARLIER,
+    "GC508",
+    without_setting_check("stops_at_the_cue"),
+)
+def cue_is_a_stop(room: Any, patch: MonkeyPatch) -> set[str]:
+    cued = '"Q: {{ question }}\\n{{ options }}\\nA letter. A:"'
+    room.change(('"builtin:T1"', cued), ('method = "extract"', 'method = "extract"\nstop = ["A:"]'))
+    return set(room.codes())
+
+
+@exhibit(
+    "an item about HTML spells the end of the turn, and the model reads the rest as its own words",
+    f"{EARLIER}; tokenizers take special tokens out of any text",
+    "GC542",
+    lambda patch: patch.setattr(
+        "gridc.runtime.engines.hf.prompts.Prompts._require_no_special", lambda *_: None
+    ),
+)
+def special_token_in_an_item(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = json.loads((room.folder / "facts.json").read_text("utf-8"))
+    for row in rows:
+        row["question"] += " It ends with <|eot_id|>."
+    room.file("facts.json", json.dumps(rows))
+    return set(room.codes(tokens=True))
+
+
+def other_endpoint(patch: MonkeyPatch) -> None:
+    sound = ApiEngine._probe
+    patch.setattr(ApiEngine, "_probe", lambda self, route, _, ask: sound(self, route, "/completions", ask))
+
+
+@exhibit(
+    "a probe asks one endpoint, and the study another one, which ignores the temperature",
+    EARLIER,
+    "GC529",
+    other_endpoint,
+)
+def probed_elsewhere(room: Any, patch: MonkeyPatch) -> set[str]:
+    """Of texts the server draws by seed, and in a chat it says one thing."""
+
+    async def drawn(asked: Asked) -> Reply:
+        body = asked.document
+        if asked.path.endswith("/chat/completions"):
+            return Reply.json(completion(body, "Answer: A", "stop"))
+        drawn = body.get("seed") if body.get("temperature") else "none"
+        return Reply.json({"choices": [{"index": 0, "text": f"Drawn {drawn}", "finish_reason": "stop"}]})
+
+    with Server(drawn) as server:
+        models = studies.behind(server.url, "said", version="-2026-01-01")
+        spec = studies.head("exhibit", models) + CHOICES + "temperature = 0.7\n"
+        study = studies.written(room.folder, spec, facts(3))
+        try:
+            study.run()
+        except HazardError as error:
+            return {each.code for each in error.diagnostics}
+    return set()

@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
+import gridc
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import item
 from gridc.compiler.lowering import requests as asking
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings import scores
+from gridc.reports.findings import components, scores
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import EngineSettings
 from gridc.statistics import variance
-from tests.museum.exhibit import FINDINGS, REPRO, exhibit, without
+from tests.museum.exhibit import EARLIER, FINDINGS, REPRO, exhibit, without
+from tests.museum.studied import CHOICES, facts, first_right, letter, shares_of
 
 
 @exhibit(
@@ -91,12 +94,17 @@ ROBUST = "standard errors are over families (`scores.standard_error`)"
     without(scores, "units_of", lambda items, clusters: np.arange(len(items))),
 )
 def unclustered_errors(room: Any, patch: MonkeyPatch) -> set[str]:
-    items = tuple(f"i{n}" for n in range(80))
-    correct = np.array([n // 4 % 2 for n in range(80)])
-    units = scores.units_of(items, {name: f"family {n // 4}" for n, name in enumerate(items)})
-    found = scores.standard_error(correct, 1, units)
+    """The four items of a family are right or wrong together."""
+    rows = [{**row, "family": f"f{n // 4}"} for n, row in enumerate(facts(80))]
+
+    def say(cell: Cell, sample: PlannedSample) -> str:
+        number = int(sample.item.id.removeprefix("q"))
+        return letter(number, number // 4 % 2 == 0)
+
+    (found,) = room.filled(CHOICES, rows, say).study.findings().findings.benchmarks
+    error = found.models[0].anchor.standard_error
     binomial = (0.25 / 80) ** 0.5
-    return {ROBUST} if found is not None and found > 1.9 * binomial else set()
+    return {ROBUST} if error is not None and error > 1.9 * binomial else set()
 
 
 HAYS = "omega squared has MS_res below the line (`variance.decompose`)"
@@ -106,14 +114,12 @@ HAYS = "omega squared has MS_res below the line (`variance.decompose`)"
     "omega squared is divided by the total sum of squares alone",
     f"{REPRO}, B7",
     HAYS,
-    lambda patch: patch.setattr(variance, "decompose", divided_by_the_total(variance.decompose)),
+    lambda patch: patch.setattr(components, "decompose", divided_by_the_total(variance.decompose)),
 )
 def omega_without_its_residual(room: Any, patch: MonkeyPatch) -> set[str]:
-    """Two models on two levels, twice each: SS 32, 8, 2 and 2 in the cells; MS_res .5; 31.5 / 44.5."""
-    rows = [(0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 1, 3), (1, 0, 4), (1, 0, 5), (1, 1, 7), (1, 1, 8)]
-    factors = {"model": [f"m{a}" for a, _, _ in rows], "axis": [f"l{b}" for _, b, _ in rows]}
-    found = variance.decompose([float(score) for _, _, score in rows], factors)
-    assert found is not None
+    """Hays's formula on the sums of squares of 40 items under two frames of two models."""
+    done = first_right(room, 40, {"plain": 30, "exam": 20}, "", one={}, other={"plain": 20, "exam": 5})
+    found = shares_of(done).shares
     (model,) = (each for each in found.terms if each.term == ("model",))
     mean_square = found.residual / found.residual_df
     hays = (model.sum_of_squares - mean_square) / (found.total + mean_square)
@@ -131,3 +137,36 @@ def divided_by_the_total(decompose: Callable[..., Any]) -> Callable[..., Any]:
         return replace(found, terms=tuple(terms))
 
     return damaged
+
+
+LOWEST = "of equally likely tokens the one with the lowest id is taken (`sampling.greedy`)"
+
+
+def last_of_equals(patch: MonkeyPatch) -> None:
+    from gridc.runtime.engines.hf import sampling
+
+    def damaged(logits: Any) -> Any:
+        first, second = logits.topk(2, dim=-1).values.unbind(-1)
+        return logits.shape[-1] - 1 - logits.flip(-1).argmax(dim=-1), first, first - second
+
+    patch.setattr(sampling, "greedy", damaged)
+
+
+@exhibit(
+    "two tokens are equally likely, and which one is greedy depends on the machine",
+    f"{EARLIER}: 2 to 9 % of steps in bf16 are ties",
+    LOWEST,
+    last_of_equals,
+)
+def tied_tokens(room: Any, patch: MonkeyPatch) -> set[str]:
+    """A model to which all tokens are alike."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = room.model() / "model.safetensors"
+    alike = {name: np.zeros_like(values) for name, values in load_file(weights).items()}
+    save_file(alike, weights, {"format": "pt"})
+    room.change(("n = 48", "n = 2"), ('method = "extract"', 'method = "extract"\nmax_tokens = 3'))
+    study = gridc.open(room.spec)
+    study.run()
+    found = study.sql("SELECT DISTINCT json_extract(answer, '$.tokens') FROM call").rows
+    return {LOWEST} if [tuple(row) for row in found] == [("[0,0,0]",)] else set()

@@ -7,16 +7,20 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.adapters.benchmarks import crows_pairs, toxigen
+from gridc.compiler.inputs.loaders import rows as rows_loader
 from gridc.compiler.instrument import item, options
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.lowering import requests as asking
 from gridc.compiler.preflight import hazards
+from tests import studies
 from tests.museum.exhibit import (
+    EARLIER,
     FINDINGS,
     REPRO,
     exhibit,
     without,
 )
+from tests.museum.studied import CHOICES, facts
 
 
 @exhibit(
@@ -112,3 +116,34 @@ def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
 def tolerant(kind: Any, asked: item.Item, *how: Any) -> Sequence[options.Candidate]:
     """Candidates of whatever the item has, its phrasing known or not."""
     return [options.Candidate(text, option) for option, text in enumerate(asked.options)]
+
+
+THREE = "a field that a data frame left empty is no option (`gold.is_empty`)"
+
+
+@exhibit(
+    "questions with three options have a fourth one, nan",
+    "tables of questions that a data frame wrote",
+    THREE,
+    without(rows_loader, "is_empty", lambda value: value is None or value == ""),
+)
+def nan_is_an_option(room: Any, patch: MonkeyPatch) -> set[str]:
+    spec = CHOICES.replace('options = ["a", "b", "c"]', 'options = ["a", "b", "c", "d"]')
+    rows = [{**row, "d": float("nan") if n else "saw"} for n, row in enumerate(facts(6))]
+    room.file("items.jsonl", studies.lines(rows))
+    room.file("gridcard.toml", studies.head("exhibit", studies.pocket(pocket="llama")) + spec)
+    found = {len(each.options) for each in room.compiled().study.items["facts"].sampled}
+    return {THREE} if found == {3, 4} else set()
+
+
+@exhibit(
+    "the column of the right answer is itself among the options: whatever it says is right",
+    f"{EARLIER}; tables with columns `correct` and `incorrect_1`",
+    "GC334",
+    without(rows_loader, "_require_choice", lambda _: None),
+)
+def gold_is_an_option(room: Any, patch: MonkeyPatch) -> set[str]:
+    room.file("items.jsonl", studies.lines(facts(12)))
+    head = studies.head("exhibit", studies.pocket(pocket="llama"))
+    room.file("gridcard.toml", head + CHOICES.replace('gold = "gold"', 'gold = "a"'))
+    return set(room.codes())

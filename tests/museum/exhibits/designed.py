@@ -6,15 +6,19 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
+import gridc
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend import unsupported
 from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs import resolve
+from gridc.compiler.instrument import versions
 from gridc.compiler.lock import anchor, deviations
 from gridc.compiler.lock.deviations import log_path
-from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import hazards
 from gridc.diagnostics.errors import StampError
-from tests.museum.exhibit import FINDINGS, exhibit, without
+from tests.museum.exhibit import EARLIER, FINDINGS, exhibit, without
 
 AXES = '[[axis]]\nid = "template"'
 SECOND = '[[model]]\nid = "second"\nengine = "hf"\nsource = "builtin:pocket-qwen2"\n\n'
@@ -150,9 +154,8 @@ DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
     without(anchor, "_commit", lambda *_: anchor.Anchor("registration", "10.1234/said-so", "me")),
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    lock = room.spec.with_name("gridcard.lock")
-    write_lock(make_lock(room.compiled().study, room.spec), lock)
-    return {DERIVED} if anchor.strongest(anchor.anchors(lock, room.spec)).strength == "unanchored" else set()
+    tied = anchor.strongest(gridc.open(room.spec).stamp().anchors)
+    return {DERIVED} if tied.strength == "unanchored" else set()
 
 
 APART = "a cell's key names its benchmark (`Cell.key`)"
@@ -170,3 +173,51 @@ def benchmarks_share_a_key(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(("[harness]", text[start:end].replace('id = "facts"', 'id = "again"') + "[harness]"))
     keys = [cell.key for cell in Plan(compile_spec(room.spec).study).cells()]
     return {APART} if len(set(keys)) == len(keys) == 2 else set()
+
+
+RIVALS = "two hypotheses of which one at most can be supported are named (`unsupported._opposed`)"
+
+
+@exhibit(
+    "a study predicts both orders, and whichever comes true was predicted",
+    EARLIER,
+    RIVALS,
+    without(unsupported, "_opposed"),
+)
+def both_were_predicted(room: Any, patch: MonkeyPatch) -> set[str]:
+    contrast(room, "difference", 'side = "greater"')
+    other = 'kind = "difference"\naxis = "decoding"\nlevel = "warm"\nreference = "greedy"\nside = "less"\n'
+    room.file("gridcard.toml", f'{room.spec.read_text("utf-8")}\n[[hypothesis]]\nid = "H2"\n{other}')
+    notes = gridc.open(room.spec).validate().notes
+    return {RIVALS} if any("at most one of them can be supported" in note for note in notes) else set()
+
+
+UNRUN = "a level that exclusions take out everywhere is named (`unsupported._never_run`)"
+
+
+@exhibit(
+    "a paper lists a level that no model was asked under",
+    EARLIER,
+    UNRUN,
+    without(unsupported, "_never_run"),
+)
+def never_run(room: Any, patch: MonkeyPatch) -> set[str]:
+    contrast(room, "difference", 'side = "greater"')
+    text = room.spec.read_text("utf-8")
+    level = '[[axis.level]]\nid = "hot"\ntier = "core"\ntemperature = 1.0\nprovenance = "the museum\'s"\n'
+    excluded = '[[exclude]]\nwhen = { decoding = "hot" }\nwhy = "it takes long"\n'
+    room.file("gridcard.toml", text.replace(f"\n{AXES}", f"{level}\n{AXES}") + excluded)
+    notes = gridc.open(room.spec).validate().notes
+    return {UNRUN} if any("`hot` of axis `decoding` is never run" in note for note in notes) else set()
+
+
+@exhibit(
+    "what reads the answers is improved between stamp and run, and the numbers are of another reader",
+    f"{EARLIER}: locks of format 3",
+    "GC409",
+    without(resolve, "behaviour", lambda _: {}),
+)
+def another_reader(room: Any, patch: MonkeyPatch) -> set[str]:
+    versions_then = {**versions.PARTS}
+    raised = versions_then | {"reader:last_answer": versions_then["reader:last_answer"] + 1}
+    return departures(room, lambda: patch.setattr(versions, "PARTS", raised))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,45 +11,19 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from benchmarks.synthetic import fill
+from gridc.compiler.hypotheses import tested
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
-from gridc.reports.findings.hypotheses import DECISIONS, comparison, contrasts
-from gridc.reports.findings.hypotheses.finding import MeasuredStudy
+from gridc.reports.findings.hypotheses import comparison, contrasts, regression
 from gridc.reports.findings.observations import Samples
-from gridc.schema.hypotheses import ContrastRow
-from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import case_totals, margins, risk
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
-from tests.museum.exhibit import FINDINGS, exhibit, without
-from tests.reports import builders
-from tests.reports.published_study import DATA, published_samples, published_spec
-from tests.statistics.counted import totals_of_counts
+from tests.museum.exhibit import EARLIER, FINDINGS, exhibit, without
+from tests.museum.studied import claim, contrasts_of, first_right, verdict_of
 
 PART = "a hypothesis about some models is computed on those (`observations.Samples.about`)"
-
-
-@cache
-def samples() -> Samples:
-    return published_samples(published_spec(analysis={"estimator": "cluster_logit"}))
-
-
-def published(level: str, **where: Any) -> ContrastRow:
-    """A scaffold against direct, on the part of the released counts that is asked for."""
-    spec = samples().plan.study.spec
-    stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
-    hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
-    measured = MeasuredStudy(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
-    effect: Any = DECISIONS["difference"].decide(measured, hypothesis)
-    found: ContrastRow
-    (found,) = effect.contrasts
-    return found
-
-
-def points(found: ContrastRow) -> float:
-    return round(100 * (found.change.difference or 0), 2)
 
 
 def everywhere(about: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,11 +39,12 @@ def everywhere(about: Callable[..., Any]) -> Callable[..., Any]:
     lambda patch: patch.setattr(Samples, "about", everywhere(Samples.about)),
 )
 def the_registered_five(room: Any, patch: MonkeyPatch) -> set[str]:
-    five = published("react", model={"not": "mistral"})
-    other = published("map_reduce", model={"not": "gpt52"})
-    odds = five.odds
-    held = odds is not None and odds.ratio == pytest.approx(0.979, abs=5e-4)
-    return {PART} if held and (points(five), points(other)) == (-0.33, -7.05) else set()
+    """Two of three models lose nothing, and the third one, which was not registered, loses 20 of 40 items."""
+    stated = claim("difference", "react", "direct", 'side = "less"', 'where = { model = { not = "third" } }')
+    right = {"direct": 30, "react": 30}
+    done = first_right(room, 40, right, stated, first={}, second={}, third={"react": 10})
+    (found,) = contrasts_of(done)
+    return {PART} if found.change.difference == 0 else set()
 
 
 ONE_ARM = "the rate of a reference is of the reference alone (`comparison.Comparison.rate`)"
@@ -84,9 +58,11 @@ ONE_ARM = "the rate of a reference is of the reference alone (`comparison.Compar
     lambda patch: patch.setattr(comparison.Comparison, "rate", pooled),
 )
 def pools_called_direct(room: Any, patch: MonkeyPatch) -> set[str]:
-    shown = {each.part: each.reference_rate for each in published("map_reduce").parts}
-    rates = [round(100 * (shown[name] or 0), 1) for name in ("bbq", "xstest_orbench", "truthfulqa")]
-    return {ONE_ARM} if rates == [90.7, 70.9, 83.1] else set()
+    """18 of 20 items are right under direct, 12 under each scaffold."""
+    stated = claim("difference", ["react", "map_reduce"], "direct")
+    done = first_right(room, 20, {"direct": 18, "react": 12, "map_reduce": 12}, stated)
+    rates = [each.change.reference_rate for each in contrasts_of(done)]
+    return {ONE_ARM} if rates == [0.9, 0.9] else set()
 
 
 def pooled(self: comparison.Comparison, level: str) -> float:
@@ -105,22 +81,36 @@ REFITTED = "a curve is compared with refits of the whole curve (`curves._permute
 )
 def one_specifications_null(room: Any, patch: MonkeyPatch) -> set[str]:
     """What shuffles give differs from the least estimate of a curve to its largest one."""
-    permutation = small_curve().permutation
+    permutation = small_curve(room).permutation
     assert permutation is not None
     return {REFITTED} if permutation.band[0][0] < permutation.band[-1][0] else set()
 
 
-def small_curve() -> curves.CurveFinding:
-    """Every model's own way with one scaffold, and all of them together."""
-    forks = {
-        "id": "subset", "category": "data", "levels": ["all", "opus", "llama4"], "default": "all",
-        "binds": "analysis.primary",
-        "choice": {name: {"where": {"model": name}} for name in ("opus", "llama4")},
-    }  # fmt: skip
-    curve = {"id": "curve", "forks": ["subset"], "declared": "post_hoc", "hypotheses": ["H1c"]}
-    spec = published_spec(fork=[forks], curve=[curve], analysis={"permutations": 19})
-    found = curves.curve_findings(published_samples(spec))
-    return next(each for each in found if each.contrast.level == "map_reduce")
+def small_curve(room: Any) -> Any:
+    """Each of two models' own way with a scaffold, and both of them together."""
+    stated = claim("difference", "map_reduce", "direct", 'side = "less"')
+    stated = stated.replace("[analysis]", "[analysis]\npermutations = 19") + SUBSETS
+    right = {"direct": 30, "map_reduce": 22}
+    done = first_right(room, 40, right, stated, one={}, other={"map_reduce": 28})
+    (found,) = done.study.findings().findings[curves.CURVES]
+    return found
+
+
+SUBSETS = """
+[[fork]]
+id = "subset"
+category = "data"
+levels = ["all", "one", "other"]
+default = "all"
+binds = "analysis.primary"
+choice = { one = { where = { model = "one" } }, other = { where = { model = "other" } } }
+
+[[curve]]
+id = "curve"
+forks = ["subset"]
+declared = "post_hoc"
+hypotheses = ["H"]
+"""
 
 
 def one_for_all(sound: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,7 +150,7 @@ def shuffled_over_everything(room: Any, patch: MonkeyPatch) -> set[str]:
         return original(specifications, iter(made), totals, count)
 
     patch.setattr(curves, "refits", watched)
-    small_curve()
+    small_curve(room)
     assert kept
     return {WITHIN} if all(kept) else set()
 
@@ -185,23 +175,20 @@ PER_STEP = "a dose has one column, of its numbers (`case_totals.scored`)"
     "features against none is 1.90",
     f"{FINDINGS}, FINDINGS 18; the rank correlation picked from four (exact p .033) is not computed here",
     PER_STEP,
-    lambda patch: patch.setattr(case_totals, "scored", any_or_none(case_totals.scored)),
+    lambda patch: patch.setattr(regression, "scored", any_or_none(case_totals.scored)),
 )
 def per_feature(room: Any, patch: MonkeyPatch) -> set[str]:
-    """Sycophancy on leaked features: by their number, with the other kinds of features and the model; and on
-    whether there is any."""
-    rows = DATA["leakage"]
-    model = case_totals.factor("model", sorted({row[0] for row in rows}), [row[0] for row in rows])
-    some = case_totals.factor("leaked", ["none", "some"], ["some" if row[4] else "none" for row in rows])
-    counts = totals_of_counts([row[-1] for row in rows], [row[-1] * row[1] for row in rows])
-    several = case_totals.scored(case_totals.treatment([model]), "features", [row[4] for row in rows])
-    for place, name in ((5, "contextual"), (6, "identity")):
-        several = case_totals.scored(several, name, [row[place] for row in rows])
-    per = fit(several.matrix, counts).coefficients[several.columns.index((("features", ""),))]
-    leak = case_totals.treatment([some, model])
-    against = fit(leak.matrix, counts).coefficients[leak.columns.index((("leaked", "some"),))]
-    assert np.exp(against) == pytest.approx(1.90, abs=0.005)
-    return {PER_STEP} if np.exp(per) == pytest.approx(1.63, abs=0.005) else set()
+    """10, 20 and 30 of 40 items: the odds are 1 / 3, 1 and 3, so that a feature multiplies them by 3; some
+    against none by 5."""
+    (found,) = contrasts_of(first_right(room, 40, {"f0": 10, "f1": 20, "f2": 30}, along("f0", "f1", "f2")))
+    return {PER_STEP} if found.odds.ratio == pytest.approx(3) else set()
+
+
+def along(*doses: str) -> str:
+    """A hypothesis of a rise over frames."""
+    order = f'order = {json.dumps(doses)}\ndirection = "increasing"\n'
+    tested = '[analysis]\nestimator = "cluster_logit"\n'
+    return f'{tested}[[hypothesis]]\nid = "H"\nkind = "trend"\naxis = "frame"\n{order}'
 
 
 def any_or_none(scored: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,36 +203,21 @@ LEVELS = "a rate is of one level (`risk.ArmSums.rates`)"
     "at two or more 85.6 %",
     f"{FINDINGS}, FINDINGS 18",
     LEVELS,
-    lambda patch: patch.setattr(risk, "arm_sums", two_or_more(risk.arm_sums)),
+    lambda patch: patch.setattr(risk.ArmSums, "rates", property(or_more)),
 )
 def exactly_two(room: Any, patch: MonkeyPatch) -> set[str]:
-    rows = DATA["leakage"]
-    features, held = [row[4] for row in rows], [row[-1] for row in rows]
-    found = [row[-1] * row[1] for row in rows]
-    sums = risk.arm_sums(np.arange(len(rows)), features, found, 4, held)
-    shown = [round(100 * float(rate), 1) for rate in sums.rates]
-    return {LEVELS} if shown == [64.5, 71.9, 86.8, 78.4] else set()
+    right = {"f0": 20, "f1": 24, "f2": 36, "f3": 28}
+    trend = verdict_of(first_right(room, 40, right, along(*right))).effect.trend
+    return {LEVELS} if list(trend.rates.values()) == [0.5, 0.6, 0.9, 0.7] else set()
 
 
-def two_or_more(arm_sums: Callable[..., Any]) -> Callable[..., Any]:
-    def damaged(cases: Any, arms: Any, outcomes: Any, count: int, counts: Any = 1) -> Any:
-        return arm_sums(cases, np.minimum(arms, 2), outcomes, count, counts)
-
-    return damaged
+def or_more(self: risk.ArmSums) -> Any:
+    """Each arm with those behind it."""
+    held, counted = self.cases @ self.sums, self.cases @ self.rows
+    return np.cumsum(held[::-1])[::-1] / np.cumsum(counted[::-1])[::-1]
 
 
 SAME_ITEMS = "a share and what is left of the loss are of the same items (`contrasts._recovery`)"
-
-
-def small(patch: MonkeyPatch, items: int, levels: dict[str, int], **hypothesis: Any) -> Any:
-    """What is found of levels of a frame, each with so many of the items right, the first of them."""
-    patch.setattr(builders, "ITEMS", items)
-    frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in levels]
-    spec = builders.spec_of(
-        {"ant": None}, axes={"frame": frames}, hypothesis=[{"id": "H", "axis": "frame", **hypothesis}],
-        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
-    )  # fmt: skip
-    return builders.findings_of(spec, lambda cell: levels[cell.levels["frame"]]).hypotheses[0]
 
 
 @exhibit(
@@ -258,9 +230,9 @@ def small(patch: MonkeyPatch, items: int, levels: dict[str, int], **hypothesis: 
 def another_sample(room: Any, patch: MonkeyPatch) -> set[str]:
     """159, 123 and 149 of 200 items."""
     levels = {"direct": 159, "map_reduce": 123, "options": 149}
-    stated = {"kind": "difference", "level": "options", "reference": "map_reduce", "control": "direct"}
-    recovery = small(patch, 200, levels, **stated).effect.contrasts[0].recovery
-    shown = (round(100 * recovery.share), recovery.number_needed.displayed)
+    stated = claim("difference", "options", "map_reduce", 'side = "greater"', 'control = "direct"')
+    (found,) = contrasts_of(first_right(room, 200, levels, stated))
+    shown = (round(100 * found.recovery.share), found.recovery.number_needed.displayed)
     return {SAME_ITEMS} if shown == (72, 20) else set()
 
 
@@ -281,10 +253,9 @@ MARGIN = "a margin is met where a test says so (`margins.within`)"
     lambda patch: patch.setattr(margins, "within", within_when_rounded),
 )
 def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
-    levels = {"none": 290, "aggressive": 283}
-    stated = {"kind": "equivalence", "level": "aggressive", "reference": "none", "margin": {"pp": 2}}
-    found = small(patch, 300, levels, **stated)
-    assert points(found.effect.contrasts[0]) == -2.33
+    stated = claim("equivalence", "aggressive", "none", "margin = { pp = 2 }")
+    found = verdict_of(first_right(room, 300, {"none": 290, "aggressive": 283}, stated))
+    assert round(100 * found.effect.contrasts[0].change.difference, 2) == -2.33
     return {MARGIN} if found.verdict != "supported" else set()
 
 
@@ -307,9 +278,9 @@ BOTH_WAYS = "a null control is refuted by a difference either way (`contrasts.p_
 )
 def a_gain_is_no_deviation(room: Any, patch: MonkeyPatch) -> set[str]:
     """49.2 and 60.0 % of 500 items."""
-    levels = {"direct": 246, "map_reduce": 300}
-    stated = {"kind": "null_control", "level": "map_reduce", "reference": "direct", "margin": {"pp": 2}}
-    return {BOTH_WAYS} if small(patch, 500, levels, **stated).verdict == "refuted" else set()
+    stated = claim("null_control", "map_reduce", "direct", "margin = { pp = 2 }")
+    found = verdict_of(first_right(room, 500, {"direct": 246, "map_reduce": 300}, stated))
+    return {BOTH_WAYS} if found.verdict == "refuted" else set()
 
 
 def losses_alone(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -343,3 +314,23 @@ def a_superseded_file(room: Any, patch: MonkeyPatch) -> set[str]:
     except VerificationError as error:
         return {each.code for each in error.diagnostics}
     return set()
+
+
+def decided_by_any_fit(patch: MonkeyPatch) -> None:
+    patch.delitem(tested.DECIDES_NOTHING, "glmm")
+    patch.setitem(tested.MODELS, "glmm", "a random intercept")
+
+
+REPORTED = "a random intercept is reported and decides nothing (`tested.DECIDES_NOTHING`)"
+
+
+@exhibit(
+    "a mixed model supports a difference of prompts to which each family of items reacts in its own way",
+    f"{EARLIER}: 17 of 40 studies without an effect",
+    REPORTED,
+    decided_by_any_fit,
+)
+def random_intercepts_decide(room: Any, patch: MonkeyPatch) -> set[str]:
+    stated = claim("difference", "exam", "plain", 'side = "less"', estimator="glmm")
+    found = verdict_of(first_right(room, 60, {"plain": 50, "exam": 20}, stated, families=12))
+    return {REPORTED} if found.verdict == "open" else set()

@@ -1,44 +1,35 @@
 """What is reported: numbers needed, coefficients with their facets, errors by their name, stamps by
 evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
+from scipy.stats import binomtest
 
 import gridc
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import propagation
-from gridc.reports.findings import changes, scaffolds
-from gridc.reports.findings.changes import ScoreDifference
-from gridc.reports.quantities import needed_cell
+from gridc.compiler.lowering.calls import PlannedSample
+from gridc.reports.estimates import scores as score_estimates
+from gridc.reports.findings import changes, components, rates, scaffolds
+from gridc.reports.findings import findings as finding
+from gridc.reports.findings.hypotheses import contrasts
+from gridc.reports.quantities import needed_cell, needed_rows
 from gridc.reports.scorecard import methodology
+from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics import clustered_logit, raters, risk, variance
-from gridc.statistics.case_totals import collapse
-from tests.museum.exhibit import FINDINGS, exhibit
-from tests.reports.builders import findings_of, reversing, spec_of
-from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
+from gridc.statistics.case_totals import CaseTable
+from tests import studies
+from tests.museum.exhibit import EARLIER, FINDINGS, exhibit
+from tests.museum.studied import CHOICES, FACTS, claim, contrasts_of, facts, first_right, letter, shares_of
 
 ROUNDED = "numbers needed are rounded up (`risk.number_needed`)"
-
-
-def gap(arm: str, **which: str) -> Fraction:
-    """Share of safe answers under a scaffold less that under direct, from the released counts."""
-    places = {"model": 0, "benchmark": 2}
-
-    def rate(name: str) -> Fraction:
-        kept = [
-            cell
-            for cell in CELLS
-            if cell[1] == name and all(cell[places[key]] == value for key, value in which.items())
-        ]
-        return Fraction(sum(cell[4] for cell in kept), sum(cell[3] for cell in kept))
-
-    return rate(arm) - rate("direct")
 
 
 @exhibit(
@@ -48,10 +39,12 @@ def gap(arm: str, **which: str) -> Fraction:
     lambda patch: patch.setattr(risk, "ceil", round),
 )
 def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
-    shown = [ScoreDifference(each, None).number_needed() for each in found]
-    assert {each.kind for each in shown} == {"harm"}
-    return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
+    """3 and 76 of 406 items are lost: 1 in 135.3 and 1 in 5.3."""
+    right = {"direct": 400, "react": 397, "map_reduce": 324}
+    stated = claim("difference", ["react", "map_reduce"], "direct")
+    found = contrasts_of(first_right(room, 406, right, stated))
+    assert {each.number_needed.kind for each in found} == {"harm"}
+    return {ROUNDED} if [each.number_needed.displayed for each in found] == [136, 6] else set()
 
 
 SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number_needed`)"
@@ -64,11 +57,10 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
     lambda patch: patch.setattr(changes, "number_needed", without_sign(risk.number_needed)),
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
-    gain, loss = (
-        needed_cell(NumberNeededRow.of(ScoreDifference(Fraction(sign, 4), None).number_needed()))
-        for sign in (1, -1)
-    )
-    return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
+    """10 of 40 items are won."""
+    stated = claim("difference", "hint", "none", 'side = "greater"')
+    (found,) = contrasts_of(first_right(room, 40, {"none": 20, "hint": 30}, stated))
+    return {SIGNED} if needed_cell(found.number_needed).startswith("NNB 4 ") else set()
 
 
 def without_sign(number_needed: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,11 +77,13 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
     lambda patch: patch.setattr(risk.Interval, "holds_zero", property(lambda self: False)),
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
-    """The interval of H1b is the published one."""
-    shown = needed_cell(
-        NumberNeededRow.of(ScoreDifference(gap("multi_agent"), (-0.0159, 0.0038)).number_needed())
-    )
-    return {INFINITE} if shown == "NNH 166, either way (NNH 63 or more, NNB 264 or more)" else set()
+    """3 of 406 items are lost, and the interval of the difference holds 0."""
+    stated = claim("difference", "multi_agent", "direct", 'side = "less"')
+    done = first_right(room, 406, {"direct": 400, "multi_agent": 397}, stated)
+    (found,) = contrasts_of(done)
+    low, high = found.change.interval
+    either = f"NNH 136, either way (NNH {ceil(-1 / low)} or more, NNB {ceil(1 / high)} or more)"
+    return {INFINITE} if needed_cell(found.number_needed) == either else set()
 
 
 FACETS = "a coefficient is of the facets that are named as fixed (`variance.coefficient`)"
@@ -99,39 +93,66 @@ FACETS = "a coefficient is of the facets that are named as fixed (`variance.coef
     "G = 0 is of two random facets, and the text names both as fixed: that is .907",
     f"{FINDINGS}, FINDINGS 2",
     FACETS,
-    lambda patch: patch.setattr(variance, "coefficient", all_random(variance.coefficient)),
+    lambda patch: patch.setattr(components, "coefficient", all_random(variance.coefficient)),
 )
 def facets_by_another_name(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = variance.components(table())
-    fixed = variance.coefficient(found, ("first", "second")).coefficient
-    assert variance.coefficient(found, ()).coefficient == 0
-    return {FACETS} if fixed == pytest.approx(0.907, abs=5e-4) else set()
+    """Three models of which the frames change the order, on one set of items under two names."""
+    stated = '[analysis]\ngeneralizability = { frame = "fixed", benchmark = "fixed" }\n'
+    stated += FACTS.replace('id = "facts"', 'id = "again"')
+    counts: dict[str, dict[str, int]] = {
+        "one": {},
+        "other": {"plain": 16, "exam": 8},
+        "third": {"plain": 4, "exam": 6},
+    }
+    done = first_right(room, 20, {"plain": 10, "exam": 14}, stated, 0, **counts)
+    found: Any = done.study.findings().findings[components.GENERALIZABILITY]
+    random = dict(found.by_convention)[()]
+    return {FACETS} if random < 0.5 < found.coefficient == 1 else set()
 
 
 def all_random(coefficient: Callable[..., Any]) -> Callable[..., Any]:
     return lambda found, fixed, levels=None: coefficient(found, (), levels)
 
 
-CLUSTERED = "errors that are called clustered are (`clustered_logit.LogitFit.errors`)"
+CLUSTERED = "errors that are called clustered are (`clustered_logit.Jackknife`)"
+
+
+def of_independent_rows(patch: MonkeyPatch) -> None:
+    """Every answer is its own case."""
+    sound = clustered_logit.Jackknife.__init__
+
+    def damaged(self: Any, design: Any, table: CaseTable, coefficients: Any) -> None:
+        right, held = table.cases @ table.sums, table.cases @ table.rows
+        each = np.eye(len(held))
+        cases = np.concatenate([right, held - right]).astype(np.int64)
+        apart = CaseTable(np.vstack([each, each]), np.vstack([each, 0 * each]), cases)
+        sound(self, design, apart, coefficients)
+
+    patch.setattr(clustered_logit.Jackknife, "__init__", damaged)
 
 
 @exhibit(
     "errors are called clustered and are those of independent rows: a failure was swallowed",
     f"{FINDINGS}, FINDINGS 1: all 27 errors of the curve",
     CLUSTERED,
-    lambda patch: patch.setattr(
-        clustered_logit.LogitFit, "errors", property(lambda self: np.sqrt(np.diag(self.naive)))
-    ),
+    of_independent_rows,
 )
 def naive_errors(room: Any, patch: MonkeyPatch) -> set[str]:
-    """Every case is asked nine times with one answer: the error is that of cases, three times the naive
-    one."""
-    generator = np.random.default_rng(3)
-    outcomes = np.repeat(generator.integers(0, 2, 400), 9)
-    cases, patterns = np.repeat(np.arange(400), 9), np.zeros(3600, dtype=np.int64)
-    fitted = clustered_logit.fit(np.ones((1, 1)), collapse(cases, patterns, outcomes, 1))
-    ratio = float(fitted.errors[0] / np.sqrt(fitted.naive[0, 0]))
-    return {CLUSTERED} if ratio == pytest.approx(3, rel=0.01) else set()
+    """The nine items of a family are right or wrong together: 21 of 30 families are right under one frame and
+    12 under the other. The error is about three times that of independent rows."""
+    frames = {name: f'prompt = "{name}: {{{{ question }}}}\\n{{{{ options }}}}\\nA letter:"' for name in "ab"}
+    rows = [{**row, "family": f"f{n // 9}"} for n, row in enumerate(facts(270))]
+
+    def say(cell: Cell, sample: PlannedSample) -> str:
+        number = int(sample.item.id.removeprefix("q"))
+        family = number // 9
+        return letter(number, family < 21 if cell.levels["frame"] == "a" else family % 5 < 2)
+
+    stated = claim("difference", "b", "a", 'side = "less"')
+    spec = f'harness = {{ method = "extract" }}\n{FACTS}{studies.axis("frame", frames)}{stated}'
+    (found,) = contrasts_of(room.filled(spec, rows, say))
+    naive = sum(1 / count for count in (9 * 21, 9 * 9, 9 * 12, 9 * 18)) ** 0.5
+    return {CLUSTERED} if found.odds.error > 2 * naive else set()
 
 
 PAIRED = "a recovery's interval is of the same cases in all arms (`risk.recovery`)"
@@ -141,18 +162,17 @@ PAIRED = "a recovery's interval is of the same cases in all arms (`risk.recovery
     "a recovery's interval resamples one of three arms",
     f"{FINDINGS}, FINDINGS 8",
     PAIRED,
-    lambda patch: patch.setattr(risk, "recovery", one_arm_alone(risk.recovery)),
+    lambda patch: patch.setattr(contrasts, "recovery", one_arm_alone(risk.recovery)),
 )
 def arms_apart(room: Any, patch: MonkeyPatch) -> set[str]:
-    """The remedy is right exactly where direct is, so that nothing but the loss is uncertain: the
-    recovery is 1, and known to be."""
-    generator = np.random.default_rng(8)
-    direct = generator.integers(0, 2, 200)
-    treated = direct * (generator.random(200) < 0.6)
-    found = risk.recovery(direct, treated, direct)
-    assert found.share == 1
-    ends = found.interval
-    return {PAIRED} if ends is not None and ends.high - ends.low < 1e-9 else set()
+    """The remedy is right exactly where direct is, so that nothing but the loss is uncertain: the recovery is
+    1, and known to be."""
+    right = {"direct": 180, "map_reduce": 60, "options": 180}
+    stated = claim("difference", "options", "map_reduce", 'side = "greater"', 'control = "direct"')
+    (found,) = contrasts_of(first_right(room, 200, right, stated))
+    assert found.recovery.share == 1
+    ends = found.recovery.fieller
+    return {PAIRED} if ends is not None and ends[1] - ends[0] < 1e-9 else set()
 
 
 def one_arm_alone(recovery: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,18 +211,15 @@ CROSSED = "the shares of two-way terms stand beside those of main effects (`vari
     "the scaffold is called the smallest factor, and its term with the model is smaller",
     f"{FINDINGS}, FINDINGS 17",
     CROSSED,
-    lambda patch: patch.setattr(variance, "decompose", mains_alone(variance.decompose)),
+    lambda patch: patch.setattr(components, "decompose", mains_alone(variance.decompose)),
 )
 def the_smallest_factor(room: Any, patch: MonkeyPatch) -> set[str]:
-    factors = {
-        name: [cell[place] for cell in CELLS] for place, name in ((0, "model"), (1, "arm"), (2, "benchmark"))
-    }
-    terms = [(name,) for name in factors] + [("model", "arm"), ("model", "benchmark"), ("arm", "benchmark")]
-    rates, rows = [cell[4] / cell[3] for cell in CELLS], [cell[3] for cell in CELLS]
-    found = variance.decompose(rates, factors, "II", terms, rows)
-    assert found is not None and len(MODELS) * len(ARMS) * len(BENCHMARKS) == len(CELLS)
-    smallest = min(found.terms, key=lambda term: term.eta2)
-    return {CROSSED} if smallest.term == ("model", "arm") else set()
+    """Two models lose alike: 10 of 40 items and 12."""
+    right = {"direct": 30, "map_reduce": 20}
+    done = first_right(room, 40, right, "", one={}, other={"map_reduce": 18, "direct": 29})
+    shares = shares_of(done).shares.terms
+    smallest = min(shares, key=lambda term: term.eta2)
+    return {CROSSED} if smallest.term == ("model", "frame") else set()
 
 
 def mains_alone(decompose: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,9 +246,9 @@ UNRUN = "a line of the stamp is read off what was done (`methodology.LINES`)"
     ),
 )
 def stamped_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    found = findings_of(spec_of({"ant": None, "bee": None}), reversing)
-    unfinished = replace(found, progress=replace(found.progress, answered=0))
-    (row,) = (each for each in methodology.methodology(unfinished) if each.id == "curve")
+    """The study states no curve."""
+    study = room.filled(CHOICES, facts(12), lambda *_: "Answer: A").study
+    (row,) = (row for row in methodology.methodology(study.findings().findings) if row.id == "curve")
     return {UNRUN} if row.holds == "no" else set()
 
 
@@ -272,3 +289,103 @@ def a_prompt_that_is_another(room: Any, patch: MonkeyPatch) -> set[str]:
     prompt, instruction = (rows["critic_round_0"][share] for share in shares)
     scaffolds._states_of.cache_clear()
     return {WORDS} if prompt <= instruction else set()
+
+
+ENDS = "the ends of a number needed that runs through infinity are no interval (`quantities.needed_rows`)"
+
+
+def as_one_interval(patch: MonkeyPatch) -> None:
+    def damaged(name: str, about: str, needed: NumberNeededRow, *rest: Any) -> Iterator[EstimateRow]:
+        for row in needed_rows(name, about, needed, *rest):
+            yield (
+                row
+                if needed.low is not None
+                else row.model_copy(update={"interval": (needed.harm, needed.benefit)})
+            )
+
+    patch.setattr(score_estimates, "needed_rows", damaged)
+
+
+@exhibit(
+    "a number needed has the interval from 4 to 2, which holds neither it nor what it means",
+    f"{EARLIER}: estimates.json",
+    ENDS,
+    as_one_interval,
+)
+def from_four_to_two(room: Any, patch: MonkeyPatch) -> set[str]:
+    stated = claim("difference", "exam", "plain", 'side = "greater"')
+    done = first_right(room, 40, {"plain": 20, "exam": 21}, stated)
+    held = [row["interval"] for row in done.estimates.values() if row["kind"] == "number_needed"]
+    return {ENDS} if all(ends is None or ends[0] <= ends[1] for ends in held) else set()
+
+
+COUNTED = "a rate is of as many answers as there are, whatever a point is divided into (`rates._outcome`)"
+
+
+def undivided(patch: MonkeyPatch) -> None:
+    sound = rates._outcome
+    patch.setattr(rates, "_outcome", lambda outcome: replace(sound(outcome), scale=1))
+
+
+@exhibit(
+    "an outcome that gives a third of a point is said to be of 200,000 answers, which were 20",
+    f"{EARLIER}: estimates.json and the card",
+    COUNTED,
+    undivided,
+)
+def in_ten_thousandths(room: Any, patch: MonkeyPatch) -> set[str]:
+    near = '[[outcome]]\nid = "near"\nbenchmark = "facts"\nscores = { right = 1, other = 0.3333 }\n'
+    done = room.filled(CHOICES + near, facts(20), lambda *_: "Answer: A")
+    (row,) = (row for row in done.estimates.values() if row["kind"] == "rate")
+    return {COUNTED} if row["n"] == 20 else set()
+
+
+ALONE = "a study without axes has a parse rate (`findings._parse_rates`)"
+
+
+def by_axes_alone(patch: MonkeyPatch) -> None:
+    sound = finding._parse_rates
+    patch.setattr(
+        finding, "_parse_rates", lambda plan, cells: sound(plan, cells) if plan.study.spec.axis else []
+    )
+
+
+@exhibit(
+    "a study that reads every answer from text says that no cell does, because it has no axis",
+    f"{EARLIER}: the page",
+    ALONE,
+    by_axes_alone,
+)
+def no_cell_reads(room: Any, patch: MonkeyPatch) -> set[str]:
+    done = room.filled(CHOICES, facts(12), lambda *_: "Answer: A")
+    page = (done.results / "report.html").read_text("utf-8")
+    return set() if "No measured cell reads answers from text" in page else {ALONE}
+
+
+LIMITS = "a share that is called exact has Clopper and Pearson's limits (`rates.share_limits`)"
+
+
+@exhibit(
+    "17 of 20 has an interval to 100 % by resamples, and it is called exact",
+    f"{EARLIER}: the scorecard",
+    LIMITS,
+    lambda patch: patch.setattr(rates, "share_limits", normal_limits),
+)
+def exact_by_name(room: Any, patch: MonkeyPatch) -> set[str]:
+    right = '[[outcome]]\nid = "right"\nbenchmark = "facts"\nscores = { right = 1, other = 0 }\n'
+    done = room.filled(CHOICES + right, facts(20), first_seventeen)
+    (row,) = (row for row in done.estimates.values() if row["kind"] == "rate")
+    assert "exact" in row["method"] and row["estimate"] == 0.85
+    sound = binomtest(17, 20).proportion_ci(0.95, "exact")
+    return {LIMITS} if row["interval"] == pytest.approx([sound.low, sound.high], abs=1e-6) else set()
+
+
+def first_seventeen(cell: Cell, sample: PlannedSample) -> str:
+    number = int(sample.item.id.removeprefix("q"))
+    return letter(number, number < 17)
+
+
+def normal_limits(sizes: Any, right: Any, *rest: Any) -> tuple[float, float]:
+    share = float(right.sum() / sizes.sum())
+    reach = 1.96 * (share * (1 - share) / sizes.sum()) ** 0.5
+    return max(share - reach, 0.0), min(share + reach, 1.0)

@@ -376,8 +376,10 @@ def _recovery(
     elif share is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = comparison.differences(level, reference) / comparison.differences(control, reference)
-        ends = comparison.interval(drawn) if np.isfinite(drawn).all() else None
-        no_interval = "" if ends is not None else "some resamples have no loss"
+        if not np.isfinite(drawn).all():
+            no_interval = "some resamples have no loss"
+        elif (ends := comparison.interval(drawn)) is None:
+            no_interval = "the resamples give one share, or are too few"
         if len(np.unique(sums.rows[:, arms])) == 1:
             sign = 1 if (loss.difference or 0) > 0 else -1
             means = sign * np.repeat(sums.sums[:, arms], sums.cases, axis=0) / sums.rows[0, arms[0]]

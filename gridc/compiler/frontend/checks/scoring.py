@@ -343,6 +343,34 @@ def _problems(
         yield source.diagnose("GC361", path, message, f"add `{missing[0]}`, or `other`", at_key=True)
 
 
+def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Functions of items go to servers of this protocol alone, with a plain call, whose reply a scoring
+    function reads."""
+    for number, benchmark in enumerate(spec.benchmark):
+        fields = benchmark.loading.fields
+        if not fields or not fields.functions:
+            continue
+        path = ("benchmark", number, "loading", "fields", "functions")
+        for model in spec.model:
+            served = model.engine == "api" and model.base_url is not None and model.weights is None
+            problems = [] if served else [f"`{model.id}` is not asked by a protocol that has them"]
+            ways = 'engine = "api" with base_url, and without `weights`'
+            for _, setting in settings(spec, model.id, benchmark.id) if served else ():
+                if setting.scaffolding is not None or not setting.chat_template or setting.held("stop"):
+                    problems.append(
+                        f"`{model.id}` is asked with a scaffold, `stop` or without a chat template"
+                    )
+                    ways = "leave out `scaffold`, `stop` and `chat_template`"
+                elif not METHODS[setting.method].scored:
+                    problems.append(f"`{setting.method}` reads no calls")
+                    ways = 'method = "scorer", whose function reads the JSON text of a reply'
+            if problems:
+                message = f"the functions of `{benchmark.id}` cannot be called: {problems[0]}"
+                help = f'{ways}; or print them in the prompt: extra = ["{fields.functions}"]'
+                yield source.diagnose("GC105", path, message, help, at_key=True)
+                break
+
+
 def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """A scaffold has the keys of its kind, names benchmarks that exist, and a chain knows its prompts."""
     for place, _, _, table in effect_tables(spec):

@@ -428,6 +428,11 @@ def test_a_spec_that_would_drop_turns_or_tools_is_refused(
     assert done.returncode and words in " ".join(done.stderr.split()), done.stderr
 
 
+def test_functions_are_shown_with_the_call(tmp_path: Path) -> None:
+    studies.written(tmp_path, CALLS.replace("URL", "http://127.0.0.1:1"), calls(), scorers_py=GRADER + CALLED)
+    assert 'may call {"name": "look"}' in command("show", "--item", "c3", cwd=tmp_path).stdout
+
+
 # Tools that a program answers: the package of docs/plugins.md
 
 SHOP = (

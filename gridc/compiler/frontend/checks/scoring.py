@@ -19,6 +19,7 @@ from gridc.schema.base import PLUGIN
 from gridc.schema.effects import ASKED_BY, TAKES, USER_TURNS, Scaffold
 from gridc.schema.items import Fields
 from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
+from gridc.schema.models import engine_kind
 from gridc.schema.scores import OTHER, Scores
 from gridc.schema.spec import Benchmark, Spec
 from gridc.schema.statistics import Statistic
@@ -352,7 +353,9 @@ def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             continue
         path = ("benchmark", number, "loading", "fields", "functions")
         for model in spec.model:
-            served = model.engine == "api" and model.base_url is not None and model.weights is None
+            served = (
+                engine_kind(model.engine).provider and model.base_url is not None and model.weights is None
+            )
             problems = [] if served else [f"`{model.id}` is not asked by a protocol that has them"]
             ways = 'engine = "api" with base_url, and without `weights`'
             for _, setting in settings(spec, model.id, benchmark.id) if served else ():

@@ -4,6 +4,7 @@ is counted again with another program."""
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from tests import studies
 from tests.e2e.pages.blocks import ROOT, read
 from tests.studies import Finished, Messages, Script, Scripted
+from tools.servers.batches import BatchServer
 from tools.servers.http import Asked, Reply, Server
 
 BLOCKS = read(ROOT / "docs" / "designs.md").blocks
@@ -216,13 +218,32 @@ class Calling(Scripted):
         return Reply.json(document)
 
 
+class CallingInBatches(Scripted):
+    """The same, asked in batches."""
+
+    @cached_property
+    def batches(self) -> BatchServer:
+        return BatchServer(Calling(self.script), delay=0)
+
+    async def __call__(self, asked: Asked) -> Reply:
+        if asked.path.endswith("/batches") and asked.method == "POST":
+            self.asked.append(("", [{"content": "a batch"}]))
+        return await self.batches(asked)
+
+
 FUNCTIONS = [
     {"name": name, "description": name, "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}}
     for name in ("mul", "add")
 ]
 
 
-def test_function_calls_by_the_protocol(design: Design) -> None:
+@pytest.mark.parametrize("server", [Calling, CallingInBatches])
+def test_function_calls_by_the_protocol(
+    server: type[Scripted], design: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if server is CallingInBatches:
+        batched = spec_of("native").replace("[[benchmark]]", "batch = true\n\n[[benchmark]]", 1)
+        monkeypatch.setattr(f"{__name__}.spec_of", lambda study: batched)
     rows = [
         {"id": f"c{n}", "ask": f"Ask {n}.", "functions": FUNCTIONS,
          "call": None if n % 10 == 9 else {"name": ("add", "mul")[n % 2], "arguments": {"a": n, "b": "2"}}}
@@ -242,7 +263,7 @@ def test_function_calls_by_the_protocol(design: Design) -> None:
         call = {"name": ("add", "mul")[n % 2], "arguments": arguments}
         return json.dumps([call] * (1 + (model == "loose" and n % 7 == 3)))
 
-    done = design("native", say, Calling, calls=rows)
+    done = design("native", say, server, calls=rows)
     right = [n for n in range(40) if n % 10 == 9 or not (n % 4 == 0 or n % 5 == 1 or n % 7 == 3)]
     assert done.scores("calls", "neat") == {"the only one": 1}
     assert done.scores("calls", "loose") == {"the only one": len(right) / 40}
@@ -256,6 +277,7 @@ def test_function_calls_by_the_protocol(design: Design) -> None:
     assert texts["loose", "c9"] == {"content": "I need none.", "calls": []}
     finishes = done.rows("SELECT DISTINCT json_extract(answer, '$.finish') FROM call ORDER BY 1")
     assert finishes == [("stop",), ("tool_calls",)]
+    assert ("a batch" in done.prompts) is (server is CallingInBatches)
 
 
 def claims(response: str) -> list[str]:

@@ -137,6 +137,8 @@ def _call(sample: "ShownSample", call: "ShownCall", showing: "Showing") -> Itera
         yield paint(f"-- {visible(role)}{same}", dim=True)
         yield from _quoted(text, common if 0 < common < len(text) else None)
     yield paint("-- end" + ("" if call.chat_template else " (plain text: no chat template)"), dim=True)
+    for function in call.functions:
+        yield visible(f"may call {json.dumps(function, ensure_ascii=False)}")
     if "continuations" in call.parameters:
         yield from _candidates(call)
     else:

@@ -238,6 +238,13 @@ class Fields(Table):
             "with a result for each input and for any other one as `*`."
         ),
     ] = None
+    functions: Annotated[
+        Text | None,
+        Field(
+            description="A list of functions that the model may call: { name, description, parameters }. A "
+            "server gets them as the `tools` of a request, and a reply is read as JSON: { content, calls }."
+        ),
+    ] = None
     context: Annotated[
         Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
     ] = None

@@ -1,5 +1,6 @@
 """Judges: who assesses responses that no rule can score, and what they may not see."""
 
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -144,7 +145,7 @@ class ClaimCount(Table):
         """The labels of a response: 0/0, 0/1, 1/1, 0/2, ..."""
         return (NO_CLAIM, *(f"{count}/{n}" for n in range(1, self.limit + 1) for count in range(n + 1)))
 
-    @property
+    @cached_property
     def scores(self) -> Scores:
         """What they earn: the share, rounded as the number of a function is."""
         return Scores({share: self._points(*map(int, share.split("/"))) for share in self.shares})

@@ -1,5 +1,6 @@
 """The prompt of an item in a configuration, before or after the run."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -173,7 +174,8 @@ class ShownCall:
     """A call as it is asked: the digests of the call and of its prompt, the messages as (role, text), whether
     a chat template frames them, and every parameter. The first `shared` characters of each message are those
     of every item of the cell, so an engine with a cache computes them once; None for what is asked later.
-    `answer` is the stored one, and `sent` says how it was asked."""
+    `answer` is the stored one, and `sent` says how it was asked. `functions` are those that the model may
+    call."""
 
     step: str | None
     call: str
@@ -186,6 +188,7 @@ class ShownCall:
     tokens: "Tokenized | None"
     answer: Mapping[str, Any] | None
     sent: Mapping[str, Any] | None
+    functions: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,6 +508,7 @@ class SampleDisplay:
             None if prompts is None else self._tokenized(cell, request, prompts),
             answer,
             sent,
+            tuple(json.loads(request.prompt.functions or "[]")),
         )
 
     def _tokenized(self, cell: Cell, request: Request, prompts: Sequence[Prompt]) -> "Tokenized | None":

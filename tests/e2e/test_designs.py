@@ -4,6 +4,7 @@ is counted again with another program."""
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import gridc
 from tests import studies
 from tests.e2e.pages.blocks import ROOT, read
 from tests.studies import Finished, Messages, Script, Scripted
-from tools.servers.http import Server
+from tools.servers.batches import BatchServer
+from tools.servers.http import Asked, Reply, Server
 
 BLOCKS = read(ROOT / "docs" / "designs.md").blocks
 SPECS = [block.text for block in BLOCKS if block.does == "design"]
@@ -39,13 +41,15 @@ Design = Callable[..., Finished]
 
 @pytest.fixture
 def design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Design:
-    def to_its_end(study: str, say: Script, **rows: Sequence[Any]) -> Finished:
+    def to_its_end(
+        study: str, say: Script, server: type[Scripted] = Scripted, **rows: Sequence[Any]
+    ) -> Finished:
         program = program_of(study)
         monkeypatch.setenv("GRIDC_ALLOW", f"sha256:{sha256(program.encode()).hexdigest()}")
-        scripted = Scripted(say)
+        scripted = server(say)
         files = {f"{name}_jsonl": lines for name, lines in rows.items()}
-        with Server(scripted) as server:
-            spec = spec_of(study).replace(ADDRESS, server.url)
+        with Server(scripted) as served:
+            spec = spec_of(study).replace(ADDRESS, served.url)
             # A script draws nothing, so that its server seems to ignore temperatures.
             spec = spec.replace("waive = [", 'waive = [{ code = "GC529", why = "a script" }, ')
             opened = studies.written(tmp_path, spec, scorers_py=program, **files)
@@ -234,6 +238,86 @@ def test_several_benchmarks_in_one_number(design: Design) -> None:
             for place, mine in enumerate(of_model)
         ]  # fmt: skip
         assert value(stated(done, "wins"), model) == np.mean(beaten)
+
+
+class Calling(Scripted):
+    """A server that has what the script says as calls in its protocol, where it is JSON."""
+
+    async def __call__(self, asked: Asked) -> Reply:
+        body, reply = asked.document, await super().__call__(asked)
+        (choice,) = (document := json.loads(reply.body))["choices"]
+        if "tools" in body:
+            assert body["tools"] == [{"type": "function", "function": each} for each in FUNCTIONS]
+            assert list(body["tools"][0]["function"]["parameters"]["properties"]) == ["b", "a"]
+            if choice["message"]["content"].startswith("["):
+                calls = json.loads(choice["message"]["content"])
+                choice["message"] |= {"content": None, "tool_calls": [
+                    {"id": f"call_{n}", "type": "function", "function": call} for n, call in enumerate(calls)
+                ]}  # fmt: skip
+                choice["finish_reason"] = "tool_calls"
+        return Reply.json(document)
+
+
+class CallingInBatches(Scripted):
+    """The same, asked in batches."""
+
+    @cached_property
+    def batches(self) -> BatchServer:
+        return BatchServer(Calling(self.script), delay=0)
+
+    async def __call__(self, asked: Asked) -> Reply:
+        if asked.path.endswith("/batches") and asked.method == "POST":
+            self.asked.append(("", [{"content": "a batch"}]))
+        return await self.batches(asked)
+
+
+FUNCTIONS = [
+    {"name": name, "description": name, "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}}
+    for name in ("mul", "add")
+]
+
+
+@pytest.mark.parametrize("server", [Calling, CallingInBatches])
+def test_function_calls_by_the_protocol(
+    server: type[Scripted], design: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if server is CallingInBatches:
+        batched = spec_of("native").replace("[[benchmark]]", "batch = true\n\n[[benchmark]]", 1)
+        monkeypatch.setattr(f"{__name__}.spec_of", lambda study: batched)
+    rows = [
+        {"id": f"c{n}", "ask": f"Ask {n}.", "functions": FUNCTIONS,
+         "call": None if n % 10 == 9 else {"name": ("add", "mul")[n % 2], "arguments": {"a": n, "b": "2"}}}
+        for n in range(40)
+    ]  # fmt: skip
+
+    def say(model: str, messages: Messages) -> str:
+        n = numbered(messages, "Ask")
+        if n % 10 == 9:
+            return json.dumps({"content": "", "calls": []}) if model == "neat" else "I need none."
+        arguments = json.dumps({"b": "2", "a": n})
+        if model == "loose" and n % 4 == 0:
+            arguments = arguments[:-1]  # no JSON
+        if model == "loose" and n % 5 == 1:
+            call = {"name": ("add", "mul")[n % 2], "arguments": {"b": "2", "a": n}}
+            return json.dumps({"content": "", "calls": [call]})  # in words
+        call = {"name": ("add", "mul")[n % 2], "arguments": arguments}
+        return json.dumps([call] * (1 + (model == "loose" and n % 7 == 3)))
+
+    done = design("native", say, server, calls=rows)
+    right = [n for n in range(40) if n % 10 == 9 or not (n % 4 == 0 or n % 5 == 1 or n % 7 == 3)]
+    assert done.scores("calls", "neat") == {"the only one": 1}
+    assert done.scores("calls", "loose") == {"the only one": len(right) / 40}
+    none = sum(n % 10 == 9 or n % 5 == 1 for n in range(40))
+    assert done.estimates["rate/calls/loose/calls/the only one"]["estimate"] == (40 - none) / 40
+    texts = {(model, item): json.loads(text) for model, _, item, text in done.texts()}
+    assert texts["loose", "c4"] == {
+        "content": "",
+        "calls": [{"name": "add", "arguments": '{"b": "2", "a": 4'}],
+    }
+    assert texts["loose", "c9"] == {"content": "I need none.", "calls": []}
+    finishes = done.rows("SELECT DISTINCT json_extract(answer, '$.finish') FROM call ORDER BY 1")
+    assert finishes == [("stop",), ("tool_calls",)]
+    assert ("a batch" in done.prompts) is (server is CallingInBatches)
 
 
 def claims(response: str) -> list[str]:

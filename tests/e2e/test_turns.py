@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -311,6 +311,34 @@ def test_tools_of_an_item_answer_and_a_function_grades_what_was_called(harmed: s
 
 # What is wrong with them
 
+CALLS = (
+    HEAD
+    + studies.benchmark("talks", 'id = "id", query = "ask", functions = "functions"')
+    + """
+[harness]
+prompt = "{{ question }}"
+method = "scorer"
+scorer = { function = "python:scorers.py:called" }
+"""
+)
+CALLED = """
+def called(item, response):
+    return 1 if item["functions"][0]["name"] in response else 0
+
+
+def called_responders(item):
+    return {"perfect": item["functions"][0]["name"], "worst": "Nothing."}
+"""
+
+
+def calls() -> list[dict[str, Any]]:
+    return [{"id": f"c{n}", "ask": f"Ask {n}.", "functions": [{"name": "look"}]} for n in range(ITEMS)]
+
+
+ITEMS_OF: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
+    RATINGS: talks, PRESSED: conversations, HARM: tasks, CALLS: calls
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("item", "spec", "words"),
@@ -327,15 +355,21 @@ def test_tools_of_an_item_answer_and_a_function_grades_what_was_called(harmed: s
         ({"tools": [{"name": "look at", "results": {"*": "1"}}]}, HARM, "can be called by no reply"),
         ({"tools": [{"name": "look"}]}, HARM, "has no results"),
         ({"tools": ["look"]}, HARM, "each tool is"),
+        ({"functions": []}, CALLS, "`functions` is empty"),
+        ({"functions": ["look"]}, CALLS, 'each is { "name": "add"'),
+        ({"functions": [{"type": "function", "function": {}}]}, CALLS, 'each is { "name": "add"'),
+        ({"functions": [{"name": "look", "parameters": "x"}]}, CALLS, 'each is { "name": "add"'),
+        ({"functions": [{"name": "look at"}]}, CALLS, "up to 64 letters"),
+        ({"functions": [{"name": "look"}] * 2}, CALLS, "two functions of one name"),
         ({"tools": [{"name": "look", "result": "x", "results": {"*": "1"}}]}, HARM, "a key 'result'"),
     ],
 )
 def test_a_row_that_is_no_conversation_is_refused_with_a_help(
     item: dict[str, Any], spec: str, words: str, tmp_path: Path
 ) -> None:
-    items = {RATINGS: talks, PRESSED: conversations, HARM: tasks}[spec]()
+    items = ITEMS_OF[spec]()
     spec = spec.replace("URL", "http://127.0.0.1:1").replace("MORE", "")
-    studies.written(tmp_path, spec, [{**items[0], **item}, *items[1:]], scorers_py=GRADER)
+    studies.written(tmp_path, spec, [{**items[0], **item}, *items[1:]], scorers_py=GRADER + CALLED)
     done = command("plan", cwd=tmp_path)
     assert done.returncode and words in " ".join(done.stderr.split()), done.stderr
 
@@ -348,6 +382,28 @@ def test_a_row_that_is_no_conversation_is_refused_with_a_help(
         (RATINGS, 'turns = "turns"', 'query = "turns.0", turns = "turns"', "each say what is asked"),
         (RATINGS, ', turns = "turns"', "", "does not say what is asked"),
         (HARM, 'kind = "react"', 'kind = "vote"', 'scaffold = { kind = "react" }'),
+        (CALLS, '"URL"', '"URL", server = "vllm", weights = "builtin:pocket-qwen2"', "without `weights`"),
+        (CALLS, ', base_url = "URL"', "", "with base_url"),
+        (
+            CALLS,
+            'engine = "api", source = "strong", base_url = "URL"',
+            'engine = "hf", source = "builtin:pocket-qwen2"',
+            'extra = ["functions"]',
+        ),
+        (CALLS, 'method = "scorer"', 'chat_template = false\nmethod = "scorer"', "leave out `scaffold`"),
+        (CALLS, 'method = "scorer"', 'stop = ["."]\nmethod = "scorer"', "leave out `scaffold`"),
+        (
+            CALLS,
+            'method = "scorer"',
+            'scaffold = { kind = "cot" }\nmethod = "scorer"',
+            "leave out `scaffold`",
+        ),
+        (
+            CALLS,
+            'method = "scorer"\nscorer = { function = "python:scorers.py:called" }',
+            'method = "refusal_keywords"',
+            'method = "scorer"',
+        ),
         (PRESSED, "{{ doubt }}", "{{ dubt }}", "unknown template variable `dubt`"),
         (PRESSED, "{{ extra.wrong }}", "{{ extra.wrog }}", "did you mean `wrong`"),
         (PRESSED, 'id = "once"', 'id = "once"\nshots = 2', "and items of `talks` conversations"),
@@ -365,11 +421,16 @@ def test_a_spec_that_would_drop_turns_or_tools_is_refused(
         )
     if "vote" in after:
         changed = re.sub(r"rounds = (\d)", r"workers = \1", changed)
-    items = {RATINGS: talks, PRESSED: conversations, HARM: tasks}[spec]()
+    items = ITEMS_OF[spec]()
     changed = changed.replace("URL", "http://127.0.0.1:1")
-    studies.written(tmp_path, changed, items, scorers_py=GRADER)
+    studies.written(tmp_path, changed, items, scorers_py=GRADER + CALLED)
     done = command("validate", cwd=tmp_path)
     assert done.returncode and words in " ".join(done.stderr.split()), done.stderr
+
+
+def test_functions_are_shown_with_the_call(tmp_path: Path) -> None:
+    studies.written(tmp_path, CALLS.replace("URL", "http://127.0.0.1:1"), calls(), scorers_py=GRADER + CALLED)
+    assert 'may call {"name": "look"}' in command("show", "--item", "c3", cwd=tmp_path).stdout
 
 
 # Tools that a program answers: the package of docs/plugins.md

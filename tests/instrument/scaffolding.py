@@ -1,5 +1,6 @@
 """Traces of scaffolds and of their tools: every turn that a procedure asks on fixed replies."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle
@@ -8,6 +9,8 @@ from gridc.compiler.instrument import scaffolds
 from gridc.compiler.instrument.scaffolds import turns
 from gridc.compiler.instrument.scaffolds.procedures import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
+from gridc.compiler.lowering.calls import Prompt
+from gridc.runtime.engines.api import wire
 from gridc.schema.effects import Scaffold
 from tests.instrument.examples import inputs
 
@@ -168,10 +171,25 @@ def _scripted() -> list[object]:
     return [_traced("react", {"tools": names}, task, replies) for names in ((), ("scratchpad",))]
 
 
+def _functions() -> list[object]:
+    """What a server is told of an item's functions, and what a reply is read as."""
+    prompt = Prompt(
+        (("user", _QUESTION),), True, functions='[{"name": "bake", "parameters": {"b": 1, "a": 2}}]'
+    )
+    call = {"function": {"name": "bake", "arguments": '{"b": 1}'}}
+    messages: list[dict[str, object]] = [{"content": "No."}, {"content": None, "tool_calls": [call, call]}]
+    read = [
+        wire.read({"choices": [{"message": message, "finish_reason": "stop"}]}, True, calls=True).text
+        for message in messages
+    ]
+    return [json.dumps(wire.tools_of(prompt)), prompt.as_json(), read]
+
+
 def _rows() -> Iterator[tuple[str, Callable[[], object]]]:
     for kind in scaffolds.PROCEDURES:
         yield f"scaffold:{kind}", _TRACED.get(kind, partial(_procedure, kind, ({},), _SCRIPTS))
     yield from ((f"tool:{name}", partial(_tool, name)) for name in _TOOL_NAMES)
+    yield "prompt:functions", _functions
     yield from (("prompt:messages", _messages), ("tool:scripted", _scripted), ("judge:turns", _conversation))
 
 

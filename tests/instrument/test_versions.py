@@ -40,7 +40,7 @@ def test_every_part_that_decides_prompts_or_scores_has_a_version() -> None:
         "options": get_args(render.OptionStyle),
         "casing": {"upper", "lower", "title"},
         "enumerator": {"A", "a", "1", "I", "i", "bullet"},
-        "prompt": {"wrapper", "parts", "messages"},
+        "prompt": {"wrapper", "parts", "messages", "functions"},
         "scores": {"stated"},
         "sanitiser": {"classes"},
         "judge": {"scale", "counts", "compares", "turns"},

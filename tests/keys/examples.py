@@ -126,6 +126,9 @@ SCORED = {
     "ties": Beside("last", RANKED),
 }
 RATED = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.scale": {"from": 1, "to": 4}}
+CALLED = {"judge": LEFT_OUT, "harness.scores": LEFT_OUT, "harness.method": "scorer",
+    "harness.scorer": {"function": "python:scorers.py:length"},
+    "benchmark.0.loading.fields.functions": "tools"}
 CLAIMS = {"of": "supported", "among": ["supported", "unsupported"], "empty": 0}
 SHARED: dict[str, object] = {"judge.labels": LEFT_OUT, "harness.scores": LEFT_OUT, "judge.counts": CLAIMS}
 PAIRED = {"judge.labels": LEFT_OUT, "judge.panel": LEFT_OUT, "judge.verdict": LEFT_OUT,
@@ -234,6 +237,7 @@ TRIED = (
             "benchmark.1.loading.fields.messages": "told"}),
         "tools": Beside("others", {"benchmark.1.loading.fields.tools": "tools",
             "harness.scaffold": {"kind": "react"}})}),
+    Tried("Fields", "judged", "benchmark.0.loading.fields", "asked", {"functions": Beside("others", CALLED)}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
         "extra": Beside(["hue"], {"harness.prompt": "{{ question }} {{ extra | length }}"})}),
     Tried("FieldValue", "asked", "benchmark.1.loading.fields.gold", "asked", {

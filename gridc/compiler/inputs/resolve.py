@@ -120,6 +120,8 @@ def _parts(spec: Spec) -> Iterator[str]:
     mapped = [each.loading.fields for each in spec.benchmark if each.loading.fields is not None]
     if any(fields.messages for fields in mapped):
         yield "prompt:messages"
+    if any(fields.functions for fields in mapped):
+        yield "prompt:functions"
     if any(fields.tools for fields in mapped):
         yield "tool:scripted"
     judges = spec.declared_judges

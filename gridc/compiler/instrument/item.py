@@ -42,7 +42,8 @@ class Item:
     are empty where the data do not say. `extra` has further columns as plain JSON.
 
     `messages` are what was said before the query, as (role, text). `turns` are what the user says after
-    the first reply, one by one. Each of `tools` has a `name`, a `description` and its scripted `results`.
+    the first reply, one by one. Each of `tools` has a `name`, a `description` and its scripted `results`;
+    `functions` are what a server is told that the model may call, as its protocol has them.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Item:
     messages: tuple[tuple[str, str], ...] = ()
     turns: tuple[str, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
+    functions: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.family == "":

@@ -132,6 +132,7 @@ def as_given(item: Item) -> dict[str, Any]:
     conversations and tools, which others lack."""
     said = {"messages": [{"role": role, "content": text} for role, text in item.messages]}
     talk = {**said, "turns": list(item.turns), "tools": [dict(tool) for tool in item.tools]}
+    talk["functions"] = [dict(function) for function in item.functions]
     return {
         **{name: value for name, value in talk.items() if value},
         "id": item.id,

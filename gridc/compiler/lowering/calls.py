@@ -1,7 +1,7 @@
 """What a plan is made of: cells, the samples in them, and the calls that answer a sample."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -19,13 +19,15 @@ class Prompt:
 
     `shorter` is the last message's text with fewer exemplars, one less each. An engine that has no room
     for the whole asks the first that fits; the question itself is never cut. `thinking` says whether and how
-    much the model is to think first; None, what it does by itself.
+    much the model is to think first; None, what it does by itself. `functions` is the JSON text of the
+    functions that it may call, whose keys keep their order.
     """
 
     messages: tuple[tuple[str, str], ...]
     chat_template: bool
     shorter: tuple[str, ...] = ()
     thinking: Thinking | None = None
+    functions: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -33,12 +35,13 @@ class Prompt:
             "chat_template": self.chat_template,
             **({"shorter": list(self.shorter)} if self.shorter else {}),
             **({} if self.thinking is None else {"thinking": self.thinking}),
+            **({"functions": self.functions} if self.functions else {}),
         }
 
     def saying(self, text: str) -> "Prompt":
         """The same messages, the last one with another text."""
         *before, (role, _) = self.messages
-        return Prompt((*before, (role, text)), self.chat_template, thinking=self.thinking)
+        return replace(self, messages=(*before, (role, text)), shorter=())
 
     def forms(self) -> Iterator["Prompt"]:
         """The prompt itself, and then each shorter one."""
@@ -52,7 +55,7 @@ class Prompt:
     @cached_property
     def characters(self) -> int:
         """How long it is, as text."""
-        return sum(len(text) for _, text in self.messages)
+        return sum(len(text) for _, text in self.messages) + len(self.functions)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Lowering, second half: from a cell to its samples and calls, step by step of a scaffold."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -308,7 +309,9 @@ class Asker:
         except SandboxError as error:
             raise self._not_rendered(shown.prompt, benchmark, item, error) from None
         rest = tuple(messages[-1][1] for messages in shorter)
-        return Prompt(opening, shown.chat_template, rest, shown.thinking if shown.chat_template else None)
+        functions = json.dumps(item.functions, ensure_ascii=False) if item.functions else ""
+        thinking = shown.thinking if shown.chat_template else None
+        return Prompt(opening, shown.chat_template, rest, thinking, functions)
 
     def _not_rendered(self, template: str, benchmark: str, item: Item, error: SandboxError) -> SpecError:
         message = f"`{template}` cannot be rendered for item {item.id} of {benchmark}: {error}"

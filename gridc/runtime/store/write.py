@@ -350,4 +350,4 @@ def _prompt(content: str) -> Prompt:
     document = json.loads(content)
     messages = tuple((role, text) for role, text in document["messages"])
     shorter, thinking = tuple(document.get("shorter", ())), document.get("thinking")
-    return Prompt(messages, document["chat_template"], shorter, thinking)
+    return Prompt(messages, document["chat_template"], shorter, thinking, document.get("functions", ""))

@@ -54,6 +54,68 @@ def test_every_sampling_parameter_is_sent() -> None:
     assert not {"seed", "n"} & vllm.keys()
 
 
+def test_functions_are_sent_as_the_protocol_has_them_and_counted() -> None:
+    functions = '[{"name": "add", "parameters": {"properties": {"b": {}, "a": {}}}}]'
+    given = replace(CHAT, functions=functions)
+    _, body = wire.body_of("m", given, {}, "openai", frozenset())
+    (tool,) = body["tools"]
+    assert tool == {
+        "type": "function",
+        "function": {"name": "add", "parameters": {"properties": {"b": {}, "a": {}}}},
+    }
+    assert list(tool["function"]["parameters"]["properties"]) == ["b", "a"]
+    assert wire.most_tokens(given, 5)[0] > wire.most_tokens(CHAT, 5)[0] + len(functions)
+    assert given.id != CHAT.id and given.saying("What?").functions == functions
+    assert given.characters == CHAT.characters + len(functions)
+
+
+def called(*calls: Any) -> dict[str, Any]:
+    listed = [{"id": "c", "type": "function", "function": call} for call in calls]
+    return {"message": {"content": None, "tool_calls": listed}, "choice": {"finish_reason": "tool_calls"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (called({"name": "f", "arguments": '{"a": [1, "ü"]}'}),
+         '{"content": "", "calls": [{"name": "f", "arguments": {"a": [1, "ü"]}}]}'),
+        (called({"name": "f", "arguments": '{"a": 1'}, {"name": "g", "arguments": {"a": 1}}),
+         '{"content": "", "calls": [{"name": "f", "arguments": "{\\"a\\": 1"}, '
+         '{"name": "g", "arguments": {"a": 1}}]}'),
+        (called({"name": "f", "arguments": '{"a": 1, "a": 2}'}),
+         '{"content": "", "calls": [{"name": "f", "arguments": "{\\"a\\": 1, \\"a\\": 2}"}]}'),
+        (called({"name": "f", "arguments": '{"a": NaN}'}),
+         '{"content": "", "calls": [{"name": "f", "arguments": "{\\"a\\": NaN}"}]}'),
+        (called({"name": "f", "arguments": "[1]"}),
+         '{"content": "", "calls": [{"name": "f", "arguments": "[1]"}]}'),
+        (called({"name": "f"}), '{"content": "", "calls": [{"name": "f", "arguments": null}]}'),
+        ({}, '{"content": "Because.", "calls": []}'),
+        ({"message": {"content": '{"calls": 1}', "tool_calls": None}},
+         '{"content": "{\\"calls\\": 1}", "calls": []}'),
+        ({"message": {"content": None}, "choice": {"finish_reason": "length"}},
+         '{"content": "", "calls": []}'),
+    ],
+)  # fmt: skip
+def test_a_reply_with_functions_is_json_of_its_content_and_calls(changes: dict[str, Any], text: str) -> None:
+    assert wire.read(response(**changes), True, calls=True).text == text
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [[{"function": {"arguments": "{}"}}], [{"type": "function"}], ["f"], "f", 7, [{"function": None}]],
+)
+def test_a_call_without_a_function_is_no_answer(calls: Any) -> None:
+    document = response(message={"content": None, "tool_calls": calls})
+    with pytest.raises(RequestError) as raised:
+        wire.read(document, True, calls=True)
+    assert raised.value.kind == "unreadable"
+
+
+def test_calls_that_nobody_offered_are_no_answer() -> None:
+    with pytest.raises(RequestError, match="no text"):
+        wire.read(response(**called({"name": "f", "arguments": "{}"})), True)
+
+
 @pytest.mark.parametrize(
     ("thinking", "server", "said"),
     [

@@ -46,6 +46,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         scoring.scorers_stated,
         scoring.labels_score,
         scoring.options_given,
+        scoring.functions_sent,
         conduct.items_asked_whole,
         inference.sides,
     ),

@@ -19,6 +19,7 @@ from gridc.schema.base import PLUGIN
 from gridc.schema.effects import ASKED_BY, TAKES, USER_TURNS, Scaffold
 from gridc.schema.items import Fields
 from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
+from gridc.schema.models import engine_kind
 from gridc.schema.scores import OTHER, Scores
 from gridc.schema.spec import Benchmark, Spec
 from gridc.schema.statistics import Statistic
@@ -341,6 +342,36 @@ def _problems(
     if missing and OTHER not in scores.labels:
         message = f"`{missing[0]}` has no score on `{whose}`"
         yield source.diagnose("GC361", path, message, f"add `{missing[0]}`, or `other`", at_key=True)
+
+
+def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Functions of items go to servers of this protocol alone, with a plain call, whose reply a scoring
+    function reads."""
+    for number, benchmark in enumerate(spec.benchmark):
+        fields = benchmark.loading.fields
+        if not fields or not fields.functions:
+            continue
+        path = ("benchmark", number, "loading", "fields", "functions")
+        for model in spec.model:
+            served = (
+                engine_kind(model.engine).provider and model.base_url is not None and model.weights is None
+            )
+            problems = [] if served else [f"`{model.id}` is not asked by a protocol that has them"]
+            ways = 'engine = "api" with base_url, and without `weights`'
+            for _, setting in settings(spec, model.id, benchmark.id) if served else ():
+                if setting.scaffolding is not None or not setting.chat_template or setting.held("stop"):
+                    problems.append(
+                        f"`{model.id}` is asked with a scaffold, `stop` or without a chat template"
+                    )
+                    ways = "leave out `scaffold`, `stop` and `chat_template`"
+                elif not METHODS[setting.method].scored:
+                    problems.append(f"`{setting.method}` reads no calls")
+                    ways = 'method = "scorer", whose function reads the JSON text of a reply'
+            if problems:
+                message = f"the functions of `{benchmark.id}` cannot be called: {problems[0]}"
+                help = f'{ways}; or print them in the prompt: extra = ["{fields.functions}"]'
+                yield source.diagnose("GC105", path, message, help, at_key=True)
+                break
 
 
 def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -371,6 +371,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         messages=before,
         turns=turns,
         tools=() if fields.tools is None else _tools(row, fields.tools),
+        functions=() if fields.functions is None else _functions(row, fields.functions),
     )
 
 
@@ -461,6 +462,32 @@ def _tool(column: str, tool: Any) -> dict[str, Any]:
         )
         raise BadField(f"`{column}`: the tool {name} has no results", help)
     return {"name": name, "description": str(tool.get("description") or f"{name}(INPUT)"), "results": results}
+
+
+_FUNCTION = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def _functions(row: Row, name: str) -> tuple[dict[str, Any], ...]:
+    """The functions of a row, in the protocol's own form or as what it has in `function`. Raises
+    `ValueError`."""
+    functions = []
+    for listed in _list(at(row, name), name):
+        inside = isinstance(listed, dict) and listed.get("type") == "function" and "function" in listed
+        function = listed["function"] if inside else listed
+        parameters = function.get("parameters", {}) if isinstance(function, dict) else None
+        if not isinstance(parameters, dict) or not isinstance(function.get("name"), str):
+            help = 'each is { "name": "add", "description": "...", "parameters": { "type": "object", ... } }'
+            raise BadField(f"`{name}` holds something that is not a function with a name", help)
+        if not _FUNCTION.fullmatch(function["name"]):
+            problem = f"`{name}`: {spelled(function['name'])} cannot be the name of a function"
+            raise BadField(problem, "servers take up to 64 letters, digits, _, - and .")
+        functions.append(_json_value(name, function))
+    names = [function["name"] for function in functions]
+    if not names:
+        raise ValueError(f"`{name}` is empty")
+    if len(set(names)) < len(names):
+        raise ValueError(f"`{name}` has two functions of one name")
+    return tuple(functions)
 
 
 def _json_value(column: str, value: Any) -> Any:

@@ -221,6 +221,7 @@ VERSIONS = {
     "tool:scratchpad": 1,
     "tool:scripted": 1,
     "prompt:messages": 1,
+    "prompt:functions": 1,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 

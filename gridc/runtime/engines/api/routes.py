@@ -158,7 +158,7 @@ class DirectRoute:
     async def read(
         self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
-        reply = wire.read(body, prepared.prompt.chat_template)
+        reply = wire.read(body, prepared.prompt.chat_template, bool(prepared.prompt.functions))
         return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from gridc.compiler.lowering.calls import Prompt
+from gridc.schema.canonical import each_key_once
 from gridc.schema.models import Server, switched
 
 Then = Literal["again", "later", "final", "held", "stop"]
@@ -173,6 +174,12 @@ PER_MESSAGE = 16
 """Tokens that a chat template may add to a message: role, separators, a start."""
 
 
+PER_FUNCTIONS = 1024
+"""Tokens by which a chat template says how functions are called, at most."""
+INDENTED = 4
+"""How much longer a chat template may write functions than they are in a line: it indents them."""
+
+
 def asked_parameters(
     call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None
 ) -> dict[str, Any]:
@@ -189,6 +196,12 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
     return [{"role": role, "content": text} for role, text in prompt.messages]
 
 
+def tools_of(prompt: Prompt) -> dict[str, Any]:
+    """The functions that the model may call, in OpenAI's form; nothing where it has none."""
+    functions = json.loads(prompt.functions) if prompt.functions else []
+    return {"tools": [{"type": "function", "function": each} for each in functions]} if functions else {}
+
+
 def body_of(
     model: str,
     prompt: Prompt,
@@ -203,7 +216,8 @@ def body_of(
     if tokens is not None:
         return "/completions", {"model": model, "prompt": list(tokens), **stated}
     if prompt.chat_template:
-        return "/chat/completions", {"model": model, "messages": messages_of(prompt), **stated}
+        messages = {"messages": messages_of(prompt), **tools_of(prompt)}
+        return "/chat/completions", {"model": model, **messages, **stated}
     return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
 
 
@@ -226,6 +240,8 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
     """The most tokens that a call can read and write. A token is at least one byte of the prompt, whatever
     the tokenizer, and a template adds less than `PER_MESSAGE` to a message."""
     read = sum(len(text.encode()) + PER_MESSAGE for _, text in prompt.messages) + PER_MESSAGE
+    if prompt.functions:
+        read += INDENTED * len(prompt.functions.encode()) + PER_FUNCTIONS
     return read, max_tokens
 
 
@@ -276,9 +292,10 @@ def checked_name(value: Any) -> str | None:
     return valid_unicode(value)
 
 
-def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
-    """What a response of /chat/completions or /completions says. Raises `RequestError` (unreadable,
-    content_filter) where it holds no answer."""
+def read(document: Mapping[str, Any], chat: bool, calls: bool = False) -> ParsedReply:
+    """What a response of /chat/completions or /completions says. Where the model may make `calls` of
+    functions the text is JSON, of its content and its calls, whether it makes any or not. Raises
+    `RequestError` (unreadable, content_filter) where it holds no answer."""
     try:
         choices = document["choices"]
         choice = choices[0]
@@ -296,10 +313,13 @@ def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     if content is None and isinstance(declined, str):
         content = declined
-    if content is None and finish == "length":
+    called = _calls_of(said.get("tool_calls")) if calls else []
+    if content is None and (finish == "length" or called):
         content = ""  # a model that reasons may come to its limit before it says anything
     if not isinstance(content, str):
         raise RequestError("unreadable", "the choice holds no text", 200)
+    if calls:
+        content = json.dumps({"content": content, "calls": called}, ensure_ascii=False)
     usage, problems = counted_tokens(document.get("usage"))
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
@@ -312,6 +332,33 @@ def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
         usage,
         problems,
     )
+
+
+def _calls_of(listed: Any) -> list[dict[str, Any]]:
+    """The calls of a message, each with its name and its arguments: an object, or as text what is none.
+    Raises `RequestError` (unreadable)."""
+    try:
+        functions = [call["function"] for call in listed or ()]
+        return [
+            {"name": str(function["name"]), "arguments": _arguments(function.get("arguments"))}
+            for function in functions
+        ]
+    except (LookupError, TypeError, AttributeError):
+        raise RequestError("unreadable", "the response holds a call without a function", 200) from None
+
+
+def _arguments(stated: Any) -> Any:
+    if not isinstance(stated, str):
+        return stated
+    try:
+        read = json.loads(stated, object_pairs_hook=each_key_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return stated
+    return read if isinstance(read, dict) else stated
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
 
 
 _COUNTS = {

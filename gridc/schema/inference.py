@@ -662,8 +662,8 @@ Bounded = Annotated[
     Field(
         description="What must stay within its bound everywhere: rho_flip (of every pair), sdi, range or "
         "flip_rate (of every model), score, parse_rate, or a rate or an [[outcome]] by its name (in every "
-        "cell); audit_kappa or audit_leniency (of every sheet that people labelled). The worst value "
-        "decides."
+        "cell), a [[statistic]] by its id (of every model and configuration); audit_kappa or audit_leniency "
+        "(of every sheet that people labelled). The worst value decides."
     ),
 ]
 AUDITED = ("audit_kappa", "audit_leniency")

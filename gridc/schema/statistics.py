@@ -43,7 +43,8 @@ class Statistic(Table):
             "benchmarks' means; win_rate: the share of the other models that a model beats, mean over "
             "benchmarks; spread_within, spread_between: standard deviation of scores over the replicates of "
             "an item, and of items' means; strength: of Bradley and Terry, where judges compare models; "
-            "chrf, bleu: of all texts against their references (sacrebleu)."
+            "chrf, bleu: of all texts against their references (sacrebleu). An `id` that is one of these "
+            "names says it, too."
         ),
     ]
     benchmark: Annotated[

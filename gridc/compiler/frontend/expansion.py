@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -41,6 +41,7 @@ from gridc.schema.base import ID
 from gridc.schema.canonical import canonical, digest_bytes
 from gridc.schema.effects import Effects
 from gridc.schema.spec import TIERS, LevelFile
+from gridc.schema.statistics import StatisticKind
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,9 @@ def states_levels(values: Mapping[str, Any]) -> bool:
 
 
 def states_several(values: Mapping[str, Any]) -> bool:
-    """Whether a table of a document stands for several."""
-    return any(isinstance(row.get("id"), list) for table in SEVERAL for row in _tables(values, table))
+    """Whether a table of a document stands for several, or a statistic says its kind by its id."""
+    several = any(isinstance(row.get("id"), list) for table in SEVERAL for row in _tables(values, table))
+    return several or any("kind" not in row for row in _tables(values, "statistic"))
 
 
 def _tables(values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -192,13 +194,21 @@ def one_each(tree: PlacedValue) -> PlacedValue:
 
 def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
     ids = row.value.get("id") if isinstance(row.value, dict) else None
-    if ids is None or not isinstance(ids.value, list) or not ids.value:
+    if ids is None:
         yield row
         return
+    if not isinstance(ids.value, list) or not ids.value:
+        yield row if table != "statistic" else _with_value(row, {**_its_kind(ids), **row.value})
+        return
     for name in ids.value:
-        kind = {"kind": name} if table == "statistic" else {}
+        kind = _its_kind(name) if table == "statistic" else {}
         own = {key: node for key, node in row.value.items() if key != "id"}
         yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
+
+
+def _its_kind(name: PlacedValue) -> dict[str, PlacedValue]:
+    """A statistic that says no kind is of the kind of its id."""
+    return {"kind": name} if name.value in get_args(StatisticKind) else {}
 
 
 def _named(node: PlacedValue, name: Any) -> PlacedValue:

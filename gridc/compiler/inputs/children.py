@@ -103,14 +103,18 @@ def _json_value(given: Any) -> Any:
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):
-        return {str(name): _number(value) for name, value in given.items()}
+        return {str(name): _number(value, str(name)) for name, value in given.items()}
     return _number(given)
 
 
-def _number(value: Any) -> float:
-    if not isinstance(value, Real):  # numbers of numpy are, too
-        raise ValueError(f"gives {value!r}, which is not a label, number, table of numbers or None")
-    return float(value)
+def _number(value: Any, name: str = "") -> float:
+    if isinstance(value, Real):  # numbers of numpy are, too
+        return float(value)
+    if name:
+        raise ValueError(
+            f"gives {value!r} as `{name}`, which is no number; None in place of all says: unreadable"
+        )
+    raise ValueError(f"gives {value!r}, which is not a label, number, table of numbers or None")
 
 
 class TokenCounter:

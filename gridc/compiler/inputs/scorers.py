@@ -105,7 +105,8 @@ def require_consent(file: ScorerFile | None) -> None:
     """Raise `UsageError` (GC643) where a file may not run."""
     if file is not None:
         help = f"if you have read it and mean it: GRIDC_ALLOW={file.pair} in the environment"
-        raise UsageError([Diagnostic("GC643", f"nobody has consented to run {file}", help=help)])
+        message = f"nobody has consented to run {file.name} ({file.pair}) as you, in a process with limits"
+        raise UsageError([Diagnostic("GC643", message, help=help)])
 
 
 @contextmanager

@@ -418,7 +418,10 @@ def _of_responses(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tu
     """The responses of cells one by one. One that an outcome leaves out has no row."""
     spec, outcomes = record.plan.study.spec, scope.statistic.outcomes
     seen = record.samples.of("score", cells)
-    units, numbers = dict(zip(seen.items, seen.units.tolist(), strict=True)), dict[tuple[str, str], int]()
+    units, numbers = (
+        dict(zip(seen.items, seen.units.tolist(), strict=True)),
+        dict[tuple[str, str, str], int](),
+    )
     earned_of = {key: of_response(name, spec.outcomes) for key, name in outcomes.items()}
     columns: dict[str, list[Any]] = {each.name: [] for each in fields(_Rows)}
     values: dict[str, list[float]] = {key: [] for key in outcomes}
@@ -436,7 +439,7 @@ def _of_responses(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tu
                 "benchmark": where.benchmark,
                 "opponent": where.opponent,
                 "unit": units[cell.benchmark, row.item],
-                "item": numbers.setdefault((cell.key, row.item), len(numbers)),
+                "item": numbers.setdefault((cell.model, cell.benchmark, row.item), len(numbers)),
                 "positive": where.positive[row.item],
                 "counted": 1.0,
                 "texts": _answer(row.text),

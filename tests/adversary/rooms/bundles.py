@@ -125,7 +125,7 @@ def listed_twice(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(SENDER, "its spec has a grid that nobody could walk", "GC318",
-        instead((bundle, "countable", nothing)))  # fmt: skip
+        instead((recorded_study, "countable", nothing)))  # fmt: skip
 def bundle_without_end(folder: Path, patch: MonkeyPatch) -> set[str]:
     """As many cells as verification walks before it finds that the spec is another one; the real attack has
     10^10."""
@@ -158,7 +158,7 @@ def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(SENDER, "the manifest of items says more than anything reads", "GC701",
-        instead((bundle, "unread", nothing)))  # fmt: skip
+        instead((recorded_study, "unread", nothing)))  # fmt: skip
 def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
     study = folder / "study"
     shutil.copytree(sent(), study)
@@ -171,7 +171,7 @@ def items_with_a_claim(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(SENDER, "the manifest of items is empty", "GC701",
-        instead((bundle, "_described", nothing), (bundle, "_named", nothing)))  # fmt: skip
+        instead((bundle, "of_description", nothing), (bundle, "_named", nothing)))  # fmt: skip
 def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:
     made = bundled(folder)
     (made / recorded_study.ITEMS).write_text("{}")

@@ -725,7 +725,7 @@ def trigger_out_of_sight(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 NAMED = "what is not made again is named (`verification.reports_checked`)"
-UNNAMED = instead((verification, "reports_checked", lambda _: "the reports that are here say it"))
+UNNAMED = instead((verification, "reports_checked", lambda *_: "the reports that are here say it"))
 
 
 @attack(HOLDER, "a run is made incomplete, and any report passes as one of an earlier state", NAMED, UNNAMED)

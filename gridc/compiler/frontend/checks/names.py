@@ -9,7 +9,7 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import CODES, Diagnostic, KeyPath
 from gridc.schema.base import RESERVED_DIMENSIONS, Selector
 from gridc.schema.effects import Effects
-from gridc.schema.inference import RATES, STATISTICS, AnyHypothesis, Criterion
+from gridc.schema.inference import AUDITED, RATES, STATISTICS, AnyHypothesis, Criterion
 from gridc.schema.spec import Spec
 from gridc.schema.statistics import Statistic
 
@@ -212,6 +212,7 @@ def _criterion(
         stated = [*(outcome.id for outcome in spec.outcomes), *(row.id for row in spec.statistics)]
         known = dict.fromkeys((*STATISTICS, *RATES, *stated))
         yield from _refers(source, (*path, "statistic"), "statistic", criterion.statistic, known)
+        yield from _out_of_reach(spec, source, path, criterion)
     if criterion.slice is not None:
         slices = [part.id for part in spec.slice]
         yield from _refers(source, (*path, "slice"), "slice", criterion.slice, slices)
@@ -236,6 +237,25 @@ def _undeclared(name: str, known: Collection[str], what: str) -> str | None:
     """Of a model that no name comes near: that it can be declared."""
     help = did_you_mean(name, known)
     return None if what != "model" or help.startswith("did") else f"{help}; or declare it as a [[model]]"
+
+
+def _out_of_reach(spec: Spec, source: Source, path: KeyPath, criterion: Criterion) -> Iterator[Diagnostic]:
+    """Bounds of what is a share, which no value could miss or reach."""
+    name = criterion.statistic or ""
+    kind = next((row.kind for row in spec.statistics if row.id == name), None)
+    if name in AUDITED or (name in RATES and not RATES[name].mean) or name in UNBOUNDED or kind in NO_SHARES:
+        return
+    for key in ("at_most", "at_least", "partial"):
+        bound = getattr(criterion, key)
+        if bound is not None and not 0 <= bound <= 1:
+            message = f"`{name}` is a share from 0 to 1, and {bound:g} is none"
+            help = f"{key} = {bound / 100:g}, if {bound:g} % is meant" if 1 < bound <= 100 else None
+            yield source.diagnose("GC104", (*path, key), message, help)
+
+
+UNBOUNDED = ("sdi",)
+NO_SHARES = ("matthews", "spread_within", "spread_between", "strength")
+"""Kinds of statistics whose values are no shares."""
 
 
 def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -213,7 +213,10 @@ def _unmeasured(
         yield f"`{kind}` needs benchmarks where more, or less, is better", "name others in `benchmark`"
     if kind == "macro_mean" and len({one.direction for one in benchmarks}) > 1:
         message = "the mean of scores of which some are better high and others low says nothing"
-        yield message, 'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`'
+        help = (
+            'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`; or turn the '
+        )
+        yield message, f'{help}others: direction = "higher" with scores = {{ right = 0, wrong = 1 }}'
     if kind == "win_rate" and len(spec.model) < 2:
         yield "a win rate is of one model against others", "two [[model]] tables or more"
     if kind == "strength" and not all(_compares(spec, setting) for setting in asked):
@@ -221,7 +224,10 @@ def _unmeasured(
         yield message, 'method = "judge", and a [[judge]] with `compares` for each opponent'
     if kind in ("spread_within", "spread_between") and all(setting.replicates < 2 for setting in asked):
         message = "spread is over replicates, and every item is answered once"
-        yield message, "temperature = 1.0 with replicates = 5 in [harness] or an [[axis.level]]"
+        yield (
+            message,
+            "replicates = 5 wherever `temperature` is above 0: in [harness], or in an [[axis.level]]",
+        )
     if kind in METRICS and any(METHODS[setting.method].ranks for setting in asked):
         yield f"`{kind}` compares texts, and some answers are ranked", "name other benchmarks in `benchmark`"
 

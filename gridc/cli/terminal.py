@@ -263,9 +263,12 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
 
 
 def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:
-    """The spec's own statistics under the anchor: a row for each model."""
+    """The spec's own statistics: a row for each model, under each of a few configurations."""
     header, *rows = report.statistic_rows
-    yield from columns([[visible(cell) for cell in row] for row in (header, *rows)], names=1)
+    names = 1 + (header[1:2] == ["configuration"])
+    yield from columns([[visible(cell) for cell in row] for row in (header, *rows)], names)
+    if report.statistics_left:
+        yield visible(f"  {report.statistics_left}")
     yield ""
 
 

@@ -70,14 +70,23 @@ class ScoreboardReport:
 
     @property
     def statistic_rows(self) -> list[list[str]]:
-        """A row of the statistics' names, then one for each model with its values and intervals under the
-        anchor."""
-        shares = [in_percent(summary.kind) for summary in self.statistics]
-        named = zip(self.statistics, shares, strict=True)
-        rows = [["model", *(f"{summary.id} %" if share else summary.id for summary, share in named)]]
+        """A row of the statistics' names, then one for each model with its values and intervals: under the
+        anchor, or under every configuration, each with a row of its own, where they are `FEW` or less."""
+        places = list(dict.fromkeys(place for one in self.statistics for place in _shown_under(one)))
+        several = any(len(_configurations(one)) > 1 for one in self.statistics)
+        names = [f"{one.id} %" if in_percent(one.kind) else one.id for one in self.statistics]
+        rows = [["model", *(["configuration"] if several else []), *names]]
         for model in self.statistics[0].values if self.statistics else ():
-            rows.append([model, *(_shown(summary, model) for summary in self.statistics)])
+            for place in places if several else [""]:
+                shown = [_shown(one, model, place if several else one.anchor) for one in self.statistics]
+                rows.append([model, *([place] if several else []), *shown])
         return rows
+
+    @property
+    def statistics_left(self) -> str:
+        """What the rows leave out, in a sentence; empty where they have everything."""
+        more = [one.id for one in self.statistics if len(_configurations(one)) > FEW]
+        return f"{', '.join(more)} under the anchor; all configurations: estimates.json" if more else ""
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -94,12 +103,27 @@ class ScoreboardReport:
         return {"complete": self.complete, "cut_off": list(self.cut_off), "benchmarks": boards, **stated}
 
 
-def _shown(summary: StatedStatistic, model: str) -> str:
-    found = summary.values[model].get(summary.anchor)
+FEW = 6
+"""Configurations of a statistic that the terminal shows one by one."""
+
+
+def _configurations(summary: StatedStatistic) -> list[str]:
+    return list(dict.fromkeys(place for values in summary.values.values() for place in values))
+
+
+def _shown_under(summary: StatedStatistic) -> list[str]:
+    places = _configurations(summary)
+    return places if len(places) <= FEW else [summary.anchor]
+
+
+def _shown(summary: StatedStatistic, model: str, place: str) -> str:
+    found = summary.values[model].get(place)
     if found is None or found.value is None:
         return ABSENT
     form = hundredths if in_percent(summary.kind) else numbers.number
-    return f"{form(found.value)} ({between(found.interval, form)})"
+    return (
+        f"{form(found.value)} ({'no interval' if found.interval is None else between(found.interval, form)})"
+    )
 
 
 def _score_rows(board: Scoreboard) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from gridc.schema.spec import (
     Spec,
     StudySection,
 )
+from gridc.schema.statistics import Statistic
 
 SPEC = Path("gridcard.toml")
 STUDY = """\
@@ -830,7 +831,7 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "unit_tests": "gridc runs no code",
         "numeric": '`match = { as = "number" }`',
         "text": '`match = { as = "text" }`',
-        "bleu": '`method = "scorer"`',
+        "bleu": '`id = "bleu"`',
         "llm-rubric": '`method = "judge"`',
         "win_rate": "`compares` in [judge]",
         "anything": None,
@@ -862,6 +863,16 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "azure": '`engine = "api"` here',
     },
     "loader": {"gsm8k": '`loader = "rows"`'},
+    "kind": {
+        "ece": '`kind = "calibration_error"`',
+        "roc_auc": '`kind = "auroc"`',
+        "mcc": '`kind = "matthews"`',
+        "elo": '`kind = "strength"`',
+        "mean_win_rate": '`kind = "win_rate"`',
+        "BLEU": '`kind = "bleu"`',
+        "chrF++": '`kind = "chrf"`',
+        "macro": '`kind = "macro_mean"`',
+    },
     "source": {"openai/gsm8k": '"hf:openai/gsm8k@REVISION'},
 }
 
@@ -897,6 +908,7 @@ def keys_of(name: str) -> frozenset[str]:
         "curve": Curve,
         "family": Family,
         "match": Match,
+        "statistic": Statistic,
     }
     tables = get_args(get_args(AnyHypothesis)[0]) if name == "hypothesis" else (aliases[name],)
     return frozenset(field.alias or key for table in tables for key, field in table.model_fields.items())
@@ -909,7 +921,7 @@ def other_helps() -> Iterator[tuple[str, str | None, str | None]]:
         yield path, foreign_words.key_meant(table_path(table), key, stated, {}, keys_of(table)), held
     for key, values in OTHER_VALUES.items():
         for value, expected in values.items():
-            where = ("harness" if key != "source" else "benchmark", 0, key)
+            where = ({"source": "benchmark", "kind": "statistic"}.get(key, "harness"), 0, key)
             yield f"{key} = {value}", foreign_words.value_meant(where, value), expected
 
 

@@ -419,6 +419,8 @@ def test_a_temperature_sweep(design: Design) -> None:
             assert value(stated(done, "spread_within", where), model) == np.sqrt(within)
             assert value(stated(done, "spread_between", where), model) == np.sqrt(max(between, 0))
     assert stated(done, "spread_within", "temperature=1")["wild"]["value"] > 0.2
+    shown = [line.split() for line in studies_terminal(done) if re.match("wild +temperature=", line)]
+    assert [line[1] for line in shown] == [f"temperature={level}" for level in ("0.3", "0.7", "1")]
 
 
 def test_an_arena(design: Design) -> None:

@@ -832,6 +832,7 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "numeric": '`match = { as = "number" }`',
         "text": '`match = { as = "text" }`',
         "bleu": '`id = "bleu"`',
+        "rouge": '`method = "scorer"`',
         "llm-rubric": '`method = "judge"`',
         "win_rate": "`compares` in [judge]",
         "anything": None,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gridc
+from gridc.diagnostics.errors import SpecError
 from tests import studies
 from tests.e2e.pages.blocks import ROOT, read
 from tests.studies import Finished, Messages, Script, Scripted
@@ -120,6 +121,15 @@ def test_a_guard(design: Design) -> None:
     assert len(table) == 8 and {row["value"] for row in table if row["id"] == "f1"} == {
         cell["value"] for cell in stated(done, "f1").values()
     }
+
+
+def test_scores_of_the_spec_do_not_say_what_a_response_says(tmp_path: Path) -> None:
+    spec = spec_of("guards").replace("[harness]", "[harness]\nscores = { right = 0, other = 1 }")
+    rows = [{"id": f"t{n}", "text": f"Text {n}.", "label": ("safe", "unsafe")[n % 2]} for n in range(4)]
+    with pytest.raises(SpecError) as refused:
+        studies.written(tmp_path, spec, texts_jsonl=rows).validate()
+    assert {each.code for each in refused.value.diagnostics} == {"GC105"}
+    assert all("predicted" in (each.help or "") for each in refused.value.diagnostics)
 
 
 def studies_terminal(done: Finished) -> list[str]:

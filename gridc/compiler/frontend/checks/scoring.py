@@ -217,6 +217,10 @@ def _unmeasured(
             'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`; or turn the '
         )
         yield message, f'{help}others: direction = "higher" with scores = {{ right = 0, wrong = 1 }}'
+    scores = any(setting.scores is not None for setting in asked)
+    if statistic.positive is not None and statistic.predicted is None and scores:
+        message = "`scores` say what a response earns, and not whether it says that its item is positive"
+        yield message, "predicted = an [[outcome]] that is 1 where a response says so"
     if kind == "win_rate" and len(spec.model) < 2:
         yield "a win rate is of one model against others", "two [[model]] tables or more"
     if kind == "strength" and not all(_compares(spec, setting) for setting in asked):

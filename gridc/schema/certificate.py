@@ -285,7 +285,7 @@ class VarianceRow(Part):
     resampled: Annotated[
         ResampledSharesRow | None,
         Field(description="Over resamples of the configurations; null of parse-clean cells."),
-    ] = None
+    ]
 
 
 class LevelGapRow(Part):

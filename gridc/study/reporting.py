@@ -73,7 +73,7 @@ class ScoreboardReport:
         """A row of the statistics' names, then one for each model with its values and intervals: under the
         anchor, or under every configuration, each with a row of its own, where they are `FEW` or less."""
         places = list(dict.fromkeys(place for one in self.statistics for place in _shown_under(one)))
-        several = any(len(_configurations(one)) > 1 for one in self.statistics)
+        several = len(places) > 1
         names = [f"{one.id} %" if in_percent(one.kind) else one.id for one in self.statistics]
         rows = [["model", *(["configuration"] if several else []), *names]]
         for model in self.statistics[0].values if self.statistics else ():

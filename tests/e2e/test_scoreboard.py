@@ -62,7 +62,7 @@ def test_run_status_and_report_end_with_it_once_the_run_is_over(finished: Path, 
         assert "chance 33.3 %" in text, name
         assert "under template T1, decoding greedy, few_shot 0, scoring free_form" in text
         table = [line for line in text.splitlines() if line.startswith(("model ", "qwen2  ", "llama  "))]
-        assert len(table) == 3
+        assert len(table) == 6, "the scores and the statistic"
         assert max(map(len, table)) <= 80
     said = json.loads(command("report", "--json", cwd=folder).stdout)["scores"]
     assert said == json.loads(json.dumps(gridc.open(folder).scoreboard().as_json()))

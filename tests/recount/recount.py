@@ -25,12 +25,14 @@ from tests.recount.intervals import intervals
 from tests.recount.rates import endings, rates
 from tests.recount.spread import largest_rho, level_gaps, maxima, variance
 from tests.recount.study import Benchmark, Groups, Json, Study
+from tests.recount.unit_limits import mean
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
     r"falsifications\.\d+\.(id|category|test|criterion|kept\..*|result)",  # verdicts: test_falsification.py
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store
+    r"statistics\.\d+\.(id|kind|what|benchmarks\..*)|statistics\..*\.(method|note)",  # names and sentences
     r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
     r"hypotheses\.\d+\.(id|effect\.failure\.words|kind|claim|family|ranking\.order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
 )
@@ -109,11 +111,27 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "noise_floors": rows,
         "hypotheses": hypotheses,
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
+        "statistics": [macro_mean(row, study, benchmarks) for row in study.spec.get("statistic") or ()],
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [benchmark_row(benchmark, weighed, measured) for benchmark in benchmarks.values()],
     }
+
+
+def macro_mean(stated: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:
+    """The one kind that is counted again here, of one benchmark: a ratio of two sums. Of the others
+    tests/e2e/test_designs.py knows the values."""
+    assert stated["kind"] == "macro_mean" and len(benchmarks) == 1
+    (benchmark,) = benchmarks.values()
+    models: dict[str, Json] = {model: {} for model in study.models}
+    for (model, configuration), cell in benchmark.at.items():
+        scale = benchmark.scales[model, configuration]
+        rows = [(benchmark.unit_of[item], (1.0, score / scale)) for item, _, _, score in cell["samples"]]
+        value, interval = mean([(str(unit), parts) for unit, parts in rows], logarithm=False)
+        ends = None if interval is None else (max(interval[0], 0.0), min(interval[1], 1.0))
+        models[model][configuration] = {"value": value, "interval": ends, "responses": len(rows)}
+    return {"models": models}
 
 
 def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: Mapping[Any, Json]) -> Json:

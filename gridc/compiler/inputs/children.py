@@ -112,7 +112,7 @@ def _number(value: Any, name: str = "") -> float:
         return float(value)
     if name:
         raise ValueError(
-            f"gives {value!r} as `{name}`, which is no number; None in place of all says: unreadable"
+            f"gives {value!r} as `{name}`, which is not a number (unreadable: None for all of it)"
         )
     raise ValueError(f"gives {value!r}, which is not a label, number, table of numbers or None")
 

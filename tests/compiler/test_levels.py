@@ -181,6 +181,18 @@ def test_one_table_stands_for_each_of_its_ids(tmp_path: Path) -> None:
     assert [model.note for model in spec.model] == ["one, not {{id}}", "two, not {{id}}"]
 
 
+def test_one_table_stands_for_no_more_than_a_spec_may_hold(tmp_path: Path) -> None:
+    names = json.dumps([f"m{number}" for number in range(20_000)])
+    hostile = HEAD.replace('id = "one", engine', f"id = {names}, engine")
+    with pytest.raises(SpecError) as refused:
+        expanded(
+            parse(
+                hostile.replace('pocket-qwen2"', 'pocket-qwen2", note = "{id}"'), tmp_path / "gridcard.toml"
+            )
+        )
+    assert [each.code for each in refused.value.diagnostics] == ["GC104"]
+
+
 def test_levels_have_the_tier_and_provenance_of_their_axis_where_they_state_none(tmp_path: Path) -> None:
     shared = """
 [[axis]]

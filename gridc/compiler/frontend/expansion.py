@@ -200,9 +200,13 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
     if not isinstance(ids.value, list) or not ids.value:
         yield row if table != "statistic" else _with_value(row, {**_its_kind(ids), **row.value})
         return
+    own = {key: node for key, node in row.value.items() if key != "id"}
+    length = len(json.dumps(_with_value(row, own).plain(), default=str))
+    if len(ids.value) * length > MAX_BYTES:
+        message = f"written out, this table would be {len(ids.value):,} tables of {length:,} characters"
+        raise SpecError([row.source.diagnose("GC104", ids.path, message, "name fewer ids in one table")])
     for name in ids.value:
         kind = _its_kind(name) if table == "statistic" else {}
-        own = {key: node for key, node in row.value.items() if key != "id"}
         yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
 
 

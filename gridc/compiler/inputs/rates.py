@@ -112,10 +112,8 @@ def _one_class(
         )
         help = _known_tags(statistic.positive, [item.classes for item in sampled]) if chosen == 0 else None
         yield source.diagnose("GC307", (*path, "positive"), message, help)
-    elif statistic.predicted is None and any(
-        len(item.options) != 2 and not item.expected for item in sampled
-    ):
-        message = "a wrong answer is no answer of the other class where there are not two"
+    elif statistic.predicted is None and not all(map(_two_answers, sampled)):
+        message = "a wrong answer says that an item is of the other class only where there are two answers"
         help = "predicted = an [[outcome]] that is 1 where a response says that its item is positive"
         yield source.diagnose("GC105", (*path, "positive"), message, help)
 

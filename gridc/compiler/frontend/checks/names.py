@@ -248,7 +248,7 @@ def _out_of_reach(spec: Spec, source: Source, path: KeyPath, criterion: Criterio
     for key in ("at_most", "at_least", "partial"):
         bound = getattr(criterion, key)
         if bound is not None and not 0 <= bound <= 1:
-            message = f"`{name}` is a share from 0 to 1, and {bound:g} is none"
+            message = f"`{name}` is a share from 0 to 1, not {bound:g}"
             help = f"{key} = {bound / 100:g}, if {bound:g} % is meant" if 1 < bound <= 100 else None
             yield source.diagnose("GC104", (*path, key), message, help)
 

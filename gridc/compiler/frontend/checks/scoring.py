@@ -212,7 +212,7 @@ def _unmeasured(
     if kind in ("macro_mean", "win_rate") and any(one.target is not None for one in benchmarks):
         yield f"`{kind}` needs benchmarks where more, or less, is better", "name others in `benchmark`"
     if kind == "macro_mean" and len({one.direction for one in benchmarks}) > 1:
-        message = "the mean of scores of which some are better high and others low says nothing"
+        message = "a mean of scores says nothing where higher is better on one benchmark and lower on another"
         help = (
             'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`; or turn the '
         )

@@ -152,8 +152,25 @@ def has_tables(path: Path) -> bool:
         finally:
             connection.close()
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if _cut_off(path, error):
+            return False
         raise unusable(path, error) from None
     return bool(row[0])
+
+
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal ends that names another file, which SQLite deletes: gridc writes none."""
+
+
+def _cut_off(path: Path, error: Exception) -> bool:
+    """Whether a disk was full while the first tables were made: whoever writes next rolls that back, and only
+    they may. Once a store has tables it has a write-ahead log and no such journal."""
+    if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
+        return False
+    with open_regular(path.with_name(f"{path.name}-journal")) as journal:
+        journal.seek(0, os.SEEK_END)
+        journal.seek(max(0, journal.tell() - len(SUPER_JOURNAL)))
+        return journal.read() != SUPER_JOURNAL
 
 
 def open_to_write(path: Path) -> Database:

@@ -67,9 +67,13 @@ def report(
         return
     shown = written.report
     click.echo()
+    for statement in shown.urgent:
+        click.echo(terminal.bullet(statement))
+    for line in terminal.answer(shown.answer):
+        click.echo(line)
     for line in score_table(shown.scoreboard):
         click.echo(line)
-    for statement in (*shown.urgent, *shown.headline, *shown.foremost_limit):
+    for statement in (*shown.headline, *shown.foremost_limit):
         click.echo(terminal.bullet(statement))
     if shown.further_counts:
         click.echo(terminal.bullet(f"On the report page: {shown.further_counts}."))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
-    from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow
+    from gridc.study.reporting import Answer, Scoreboard, ScoreboardReport, ScoreboardRow
     from gridc.study.running import AnswerWork, Consentable, RunStep, StatusReport
 
 
@@ -56,6 +56,18 @@ def bullet(sentence: str) -> str:
     import click
 
     return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
+
+
+def answer(shown: "Answer") -> "Iterator[str]":
+    """What came of a study, then the questions that it answers in short, each with its answer below it."""
+    import click
+
+    yield paint(click.wrap_text(visible(shown.result), WIDTH), bold=True)
+    for each in shown.answers:
+        yield ""
+        yield visible(each.question)
+        yield click.wrap_text(visible(each.text), WIDTH, "  ", "  ")
+    yield ""
 
 
 def table_console() -> "Console":
@@ -279,6 +291,7 @@ def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
     better = "; lower is better" if board.direction.lower else ""
     if target is not None:
         better = f"; best at {percent(target)}"
+    chance += "".join(f"; always {what} {percent(score)}" for what, score in board.policies.items())
     yield visible(f"{board.benchmark}: {size}{chance}{better}")
     if where:
         yield visible(f"  under {where}")

@@ -144,6 +144,12 @@ CHANGED = (
         added=True,
     ),
     ChangedMethod(
+        "0.4.0",
+        "differences of rates between models",
+        {"certificate.json": ("benchmarks * rates * gaps",)},
+        added=True,
+    ),
+    ChangedMethod(
         "0.3.0",
         "numbers needed whose interval runs through infinity, which is said in words",
         {

@@ -23,10 +23,11 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import render
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, urgent
-from gridc.reports.statements.pairs import strength_of
+from gridc.reports.statements.answer import answer, beside
+from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.words import ASSUMED, effects, selected, term_name, units_words
+from gridc.reports.words import ASSUMED, PLURAL, effects, selected, term_name, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
@@ -90,14 +91,19 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
     alarms = urgent(findings)
-    scored = [(board, row) for board in of_findings(findings) for row in board.models]
-    leads = [statement for statement in _statements(findings, "leading") if statement not in alarms]
+    boards = of_findings(findings)
+    scored = [(board, row) for board in boards for row in board.models]
+    leads = beside(findings)
+    covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
     script = render("page.js")
     return render(
         "page.html.jinja",
         policy=_policy(script),
         addresses=page_links,
         decided=criteria_words,
+        answer=answer(findings, boards),
+        beyond=beyond,
+        anchor_gaps=_anchor_gaps(findings),
         bang=index_asked(spec),
         viewer=page_links.server(),
         strongest=_strongest(findings, sections),
@@ -115,18 +121,16 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         variance_name=figures.variance_name,
         order_name=figures.order_name,
         median=median,
-        fixed=[axis for axis in spec.axis if len(axis.level) == 1],
-        varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
         alarms=alarms,
         claimed=claim_scope(findings),
-        others=[*leads[PROMINENT:], *_statements(findings, "rates", "falsification")],
+        others=[*covered, *leads[PROMINENT:], *_statements(findings, "rates", "falsification")],
         curves=drawn_curves(findings),
         components=sentences(findings, "variance"),
         term_name=term_name,
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
-        chances=any(board.chance is not None for board, _ in scored),
+        resampled=_resampled(findings),
         hidden=dict.fromkeys(name for _, row in scored for name in row.rates),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
@@ -187,6 +191,27 @@ def _policy(script: str) -> str:
     """What the page may do: draw itself, run the one script that is in it, and nothing else."""
     text = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{text}'"
+
+
+def _anchor_gaps(findings: Findings) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """By benchmark and pair: what differs under the anchor, by name (`score`, rates that a score joins), each
+    with its value and interval."""
+    gaps: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for benchmark in findings.benchmarks:
+        anchor = benchmark.models[0].anchor.cell.configuration
+        for row in benchmark.intervals.gaps:
+            if anchor in row.by_configuration:
+                gaps[benchmark.benchmark, row.a, row.b] = {"score": row.by_configuration[anchor]}
+        for rate in benchmark.rates:
+            for gap in rate.gaps:
+                gaps.setdefault((benchmark.benchmark, gap.a, gap.b), {})[rate.name] = gap
+    return gaps
+
+
+def _resampled(findings: Findings) -> str:
+    """What the intervals of scores are made of: `items resampled`."""
+    units = dict.fromkeys(PLURAL[benchmark.intervals.unit] for benchmark in findings.benchmarks)
+    return f"{' or '.join(units)} resampled"
 
 
 def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gridc.compiler.grid.cells import anchored
-from gridc.compiler.instrument.score import chance
+from gridc.compiler.instrument.score import chance, policies
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
@@ -39,7 +39,9 @@ class ScoreboardRow:
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
     """One benchmark. `levels` is the anchor's configuration, `configurations` how many the envelope has, and
-    `chance` the score of one who picks options at random there (None where answers are no options)."""
+    `chance` the score of one who picks options at random there (None where answers are no options).
+    `policies` are the scores of models that always `comply` and always `refuse`, where that is what is
+    read."""
 
     benchmark: str
     levels: Mapping[str, str]
@@ -49,6 +51,7 @@ class Scoreboard:
     direction: Direction
     configurations: int
     chance: Fraction | None
+    policies: Mapping[str, Fraction]
     models: tuple[ScoreboardRow, ...]
 
 
@@ -107,6 +110,7 @@ def _scoreboard(
         Direction.of(stated.direction),
         len({score.cell.configuration for score in scores}),
         None if benchmark in study.absent else chance(cell.setting, plan.items(cell)),
+        {} if benchmark in study.absent else policies(cell.setting, plan.items(cell)),
         tuple(_model(score, scores, intervals, rates, outcomes) for score in anchors),
     )
 

@@ -416,6 +416,19 @@ class RateCell(Part):
     ]
 
 
+class RateGapRow(Part):
+    """A rate of model `a` minus that of model `b`, under one configuration."""
+
+    a: str
+    b: str
+    configuration: str
+    value: Rounded
+    interval: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="By resampling units, the same for both; null where no resample differs."),
+    ]
+
+
 class RateRow(Part):
     """A rate of its own, beside the score: in every complete cell, by model and configuration."""
 
@@ -423,6 +436,9 @@ class RateRow(Part):
     what: str
     formula: Annotated[str, Field(description="How it follows from the counts.")]
     models: dict[str, dict[str, RateCell]]
+    gaps: Annotated[
+        tuple[RateGapRow, ...], Field(description="Of each pair of models, under the anchor configuration.")
+    ]
 
 
 class EndingsRow(Part):

@@ -35,6 +35,8 @@ from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
+from gridc.reports.statements.answer import Answer as Answer
+from gridc.reports.statements.answer import answer, beside
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON
 from gridc.reports.words import units_words
@@ -176,11 +178,14 @@ class FindingsReport:
         )
 
     @property
+    def answer(self) -> Answer:
+        """What came of the study in a sentence, and what it says to at most three questions."""
+        return answer(self.findings)
+
+    @property
     def headline(self) -> tuple[str, ...]:
-        """At most three sentences, in short: the most important ones, and what came of what was predicted."""
-        predicted = self.verdicts[:1]
-        leading = [text for text in brief(self.findings, "leading") if text not in self.urgent]
-        return (*leading[: PROMINENT - len(predicted)], *predicted)
+        """At most three of the most important sentences, in short, beside what `answer` says."""
+        return tuple(statement.brief for statement in beside(self.findings))[:PROMINENT]
 
     @property
     def urgent(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from itertools import combinations
 from math import lcm
 from typing import Any
 
@@ -148,6 +149,7 @@ def row(
     random = np.random.default_rng(how.get("seed", study.seed))
     drawn = random.integers(0, units, size=(how.get("resamples", DEFAULT), units))
     models: dict[str, dict[str, Json]] = {}
+    first, at_first = next(iter(benchmark.at))[1], dict[str, dict[str, Any]]()  # no anchor is declared
     for (model, configuration), cell in benchmark.at.items():
         keywords = study.effect(cell, "method", "extract") == "refusal_keywords"
         if of_behaviour not in (None, keywords) or any(score is None for *_, score in cell["samples"]):
@@ -158,6 +160,8 @@ def row(
             for key, count in parts(items[item, order], choice).items():
                 by_unit.setdefault(key, np.zeros(units, dtype=np.int64))[unit_of[item]] += int(count)
         sums = {key: Fraction(int(each.sum())) for key, each in by_unit.items()}
+        if configuration == first and name != "bias_magnitude":
+            at_first[model] = by_unit
         held: dict[str, Any] = {"counts": {key: int(each) for key, each in sums.items()}, "interval": None}
         try:
             exact = float(value(name, sums))
@@ -180,7 +184,25 @@ def row(
                 far = sorted(abs(end - 0.5) for end in ends)
                 ends = [0.0 if ends[0] <= 0.5 <= ends[1] else far[0], far[1]]
         models.setdefault(model, {})[configuration] = held | {"value": exact, "interval": ends}
-    return {"name": name, "models": models}
+    return {"name": name, "models": models, "gaps": [*gaps(name, at_first, first, drawn, units)]}
+
+
+def gaps(
+    name: str, counted: Mapping[str, Mapping[str, Any]], where: str, drawn: Any, units: int
+) -> Iterator[Json]:
+    """What each pair of models differs by; who has nothing to divide by is in none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = {
+            model: value(name, {key: np.float64(each.sum()) for key, each in sums.items()})
+            for model, sums in counted.items()
+        }
+        moved = {
+            model: value(name, {key: each[drawn].sum(axis=1) for key, each in sums.items()})
+            for model, sums in counted.items()
+        }
+    for a, b in combinations([model for model in counted if np.isfinite(whole[model])], 2):
+        ends = percentiles(moved[a] - moved[b], units)
+        yield {"a": a, "b": b, "configuration": where, "value": float(whole[a] - whole[b]), "interval": ends}
 
 
 def endings(benchmark: Benchmark) -> Iterator[Json]:

@@ -344,7 +344,7 @@ def test_a_reversal_says_how_soon_a_random_order_shows_both_signs() -> None:
 
 def test_a_single_model_has_a_page_without_pairs() -> None:
     text = Tags(page_of(findings_of(spec_of({"alone": None}), reversing))).text
-    assert "1 model (alone) was asked" in text
+    assert "alone scores 95.0 % on facts" in text
     assert "no pair to compare" in text
 
 

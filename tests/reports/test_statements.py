@@ -421,7 +421,7 @@ def test_that_nothing_is_certified_cannot_be_read_as_certified() -> None:
     tied = findings_of(spec_of(TWO), lambda _: 10)
     said, rest = [statement for row, statement in choose(tied) if row.name == "claims"]
     assert said.text.startswith("Neither a reversal nor one order throughout is certified or supported at")
-    assert said.short.startswith("Nothing is certified or supported: ")
+    assert said.short.startswith("At 5 % these items do not show, for any pair, that it would keep its order")
     assert said.backing == "limit"
     assert rest.text.startswith("Every other count is descriptive")
 
@@ -443,7 +443,7 @@ def test_of_pairs_that_unreadable_answers_decide_the_one_whose_lead_turns_is_sho
 
 def test_what_is_urgent_stands_before_the_scores_of_a_page() -> None:
     page = as_html(*(lambda found: (found, certify(found), make_cards(found, "0" * 64)))(noisy(20)))
-    assert page.index("WITHIN NOISE") < page.index('<table class="scores">') < page.index('class="leads"')
+    assert page.index("WITHIN NOISE") < page.index('class="answers"') < page.index('<table class="scores">')
 
 
 def test_certificate_and_page_have_the_statements_in_one_order() -> None:

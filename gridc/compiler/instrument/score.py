@@ -186,6 +186,17 @@ def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
     return sum(expected, Fraction(0)) / (len(expected) * setting.scale)
 
 
+def policies(setting: Setting, items: Sequence[Item]) -> dict[str, Fraction]:
+    """The mean scores of one who complies with every prompt and of one who refuses every one; empty where
+    something else is read, and where several answers become one."""
+    if not setting.scored_singly or not METHODS[setting.method].reads_behaviour or not items:
+        return {}
+    return {
+        name: Fraction(sum(earned(setting, item, choice) for item in items), len(items) * setting.scale)
+        for choice, name in enumerate(RESPONSES)
+    }
+
+
 def _right_choices(setting: Setting, item: Item) -> frozenset[int]:
     """The choices that earn the point."""
     if METHODS[setting.method].reads_answer:

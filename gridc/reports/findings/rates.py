@@ -8,11 +8,12 @@ are counted from the stored choices, cell by cell, and reported wherever the sco
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from gridc.compiler.grid.cells import Cell
+from gridc.compiler.grid.cells import Cell, anchored
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
@@ -79,9 +80,22 @@ class RateValue:
 
 
 @dataclass(frozen=True, slots=True)
+class RateGap:
+    """A rate of model `a` minus that of `b` under one configuration, with its interval over units; None where
+    no resample differs from another."""
+
+    a: str
+    b: str
+    configuration: str
+    value: float
+    interval: Ends | None
+
+
+@dataclass(frozen=True, slots=True)
 class RateFinding:
     """A rate on one benchmark, in every complete cell of the envelope, by (model, configuration). Of a
-    `share` the intervals are its limits; counts of points are in units of 1 / `scale`."""
+    `share` the intervals are its limits; counts of points are in units of 1 / `scale`. `gaps` are those of
+    pairs of models under the anchor; a distance (`RateDefinition.folded`) has none."""
 
     name: str
     what: str
@@ -89,6 +103,7 @@ class RateFinding:
     values: Mapping[tuple[str, str], RateValue]
     share: bool = True
     scale: int = 1
+    gaps: tuple[RateGap, ...] = ()
 
     def range_of(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
@@ -114,6 +129,7 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
     rates = [*_named(sampled), *_stated(plan.study.spec.outcomes, benchmark)]
     if not rates or not cells:
         return ()
+    anchor = next((cell.configuration for cell in cells if anchored(plan.study.spec, cell)), None)
     names = sorted(item.id for item in sampled)
     drawn = resampling_of(plan.study.spec, plan.study.items[benchmark])
     groups = units_of(tuple(names), {item.id: item.at(drawn.unit) for item in sampled})
@@ -126,8 +142,27 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
         if by_cell:
             values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
-            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share, rate.scale))
+            at_anchor = {model: counts for (model, where), counts in by_cell.items() if where == anchor}
+            gaps = tuple(_gaps(rate, anchor, at_anchor, weights)) if anchor and rate.folded is None else ()
+            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share, rate.scale, gaps))
     return tuple(findings)
+
+
+def _gaps(
+    rate: RateDefinition, anchor: str, by_model: Mapping[str, Whole], weights: Counts
+) -> Iterator[RateGap]:
+    """Of every pair of models whose rates are both defined: the same units are drawn for both."""
+    rates = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for model, counts in by_model.items():
+            point = float(rate.value(*counts.sum(axis=0).astype(np.float64)))
+            drawn = rate.value(*resampled_sums(counts.T, weights).T)
+            if np.isfinite(point):
+                rates[model] = point, np.where(np.isfinite(drawn), drawn, np.nan)
+    for (a, (one, drawn_one)), (b, (other, drawn_other)) in combinations(rates.items(), 2):
+        differences = (drawn_one - drawn_other)[:, None]
+        (ends,) = intervals(differences, len(by_model[a]), LEVEL)
+        yield RateGap(a, b, anchor, digits(one - other), ends)
 
 
 def _totals(

@@ -29,43 +29,43 @@ WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 @of_study("strongest_pair", "leading", 30)
 def strongest(findings: Findings) -> Iterator[Statement]:
     """The pair with the strongest evidence."""
-    compared = _compared(findings)
-    if compared:
-        yield _of_pair(*_strongest(compared))
+    pairs = compared(findings)
+    if pairs:
+        yield _of_pair(*_strongest(pairs))
 
 
 @of_study("other_pairs", "leading", 80)
 def other_pairs(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
-    compared = _compared(findings)
-    for benchmark, pair in compared:
-        if (benchmark, pair) != _strongest(compared):
+    pairs = compared(findings)
+    for benchmark, pair in pairs:
+        if (benchmark, pair) != _strongest(pairs):
             yield _of_pair(benchmark, pair)
 
 
-def _compared(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
+def compared(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
     """Every pair of models on every benchmark, over its full envelope."""
     return [(benchmark, pair) for benchmark in findings.benchmarks for pair in benchmark.full.pairs]
 
 
 def _strongest(
-    compared: Sequence[tuple[BenchmarkFinding, PairFinding]],
+    pairs: Sequence[tuple[BenchmarkFinding, PairFinding]],
 ) -> tuple[BenchmarkFinding, PairFinding]:
-    return max(compared, key=lambda place: strength_of(place[1]))
+    return max(pairs, key=lambda place: strength_of(place[1]))
 
 
 @of_study("readings_differ", "leading", 40)
 def readings_differ(findings: Findings) -> Iterator[Statement]:
     """Pairs for which the conclusion depends on whether unreadable answers count."""
-    compared = _compared(findings)
-    differing = [(benchmark, pair) for benchmark, pair in compared if pair.parted]
+    pairs = compared(findings)
+    differing = [(benchmark, pair) for benchmark, pair in pairs if pair.parted]
     if differing:
         parted = [
             f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
             f"count, {signs(pair.readable)} where they are left out)"
             for benchmark, pair in differing
         ]
-        scores = unreadable_words([cell for benchmark, _ in compared for cell in benchmark.cells])
+        scores = unreadable_words([cell for benchmark, _ in pairs for cell in benchmark.cells])
         benchmark, pair = min(differing, key=lambda place: _agreement(place[1]))
         further = len(differing) - 1
         more = f" The same goes for {counted(further, 'other pair')}." if further else ""
@@ -101,8 +101,8 @@ def _standing(counts: PairCounts) -> str:
 @of_study("claims", "leading", 50)
 def claims(findings: Findings) -> Iterator[Statement]:
     """Which counts are more than facts about these items: one sentence for each strength."""
-    compared = _compared(findings)
-    if not compared:
+    pairs = compared(findings)
+    if not pairs:
         return
     if not findings.complete:
         yield Statement(
@@ -110,16 +110,21 @@ def claims(findings: Findings) -> Iterator[Statement]:
             "descriptive, a fact about the items and configurations that were measured so far."
         )
         return
-    comparisons = counted(len(compared), "comparison")
+    comparisons = counted(len(pairs), "comparison")
     alpha = f"{findings.alpha:g}"
-    every = "the" if len(compared) == 1 else "all"
+    every = "the" if len(pairs) == 1 else "all"
     among = f"{every} {comparisons} of a pair on a benchmark's full envelope"
     drawn, also = "only that the units were drawn independently", f"also {ASSUMED}"
-    if not any(pair.evidence.certified.claim or pair.evidence.supported.claim for _, pair in compared):
-        yield _no_claim(among, f"{drawn}, or {also}", alpha)
+    by_level = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+        for benchmark, pair in pairs
+        if beyond(pair.evidence) == "levels"
+    ]
+    if not any(beyond(pair.evidence) in ("certified", "supported") for _, pair in pairs):
+        yield _no_claim(among, f"{drawn}, or {also}", alpha, by_level)
     else:
-        yield _claimed(compared, "certified", among, drawn, alpha)
-        yield _claimed(compared, "supported", f"the same {comparisons}", also, alpha)
+        yield _claimed(pairs, "certified", among, drawn, alpha)
+        yield _claimed(pairs, "supported", f"the same {comparisons}", also, alpha)
     yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
         "average also reverse on a finite sample.",
@@ -129,14 +134,14 @@ def claims(findings: Findings) -> Iterator[Statement]:
 
 
 def _claimed(
-    compared: Sequence[tuple[BenchmarkFinding, PairFinding]],
+    pairs: Sequence[tuple[BenchmarkFinding, PairFinding]],
     strength: Strong,
     among: str,
     assumed: str,
     alpha: str,
 ) -> Statement:
     """Which pairs have a strength."""
-    reverse, keep = _listed(compared, strength)
+    reverse, keep = _listed(pairs, strength)
     if (reverse, keep) == (NONE, NONE):
         what = f"Neither a reversal nor one order throughout is {strength}"
         return Statement(
@@ -151,21 +156,26 @@ def _claimed(
     )
 
 
-def _no_claim(among: str, assumed: str, alpha: str) -> Statement:
-    """That nothing has a strength is no claim of it, and must not be read as one."""
+def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> Statement:
+    """That nothing has a strength is no claim of it, and must not be read as one. `by_level` are the pairs of
+    which a direction is supported on average over a level of an axis."""
+    found = short = ""
+    if by_level:
+        found = f" What is supported is averaged over a level of an axis, of {'; '.join(by_level)}."
+        short = f" Averaged over a level of an axis, a direction is supported of {'; '.join(by_level)}."
     return Statement(
         f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
-        f"{among}: assuming {assumed}, these items show neither for any pair, beyond themselves.",
+        f"{among}: assuming {assumed}, these items show neither for any pair, beyond themselves.{found}",
         "limit",
-        short=f"Nothing is certified or supported: at {percent(float(alpha), 0)}, these items show for no "
-        "pair whether it would change places or keep its order on new items.",
+        short=f"At {percent(float(alpha), 0)} these items do not show, for any pair, that it would keep its "
+        f"order on new items, or that it would change places.{short}",
     )
 
 
 @of_study("counts", "limits", 40)
 def limits(findings: Findings) -> Iterator[Statement]:
     """The limits of counts over configurations."""
-    if _compared(findings):
+    if compared(findings):
         yield Statement(
             LIMITS,
             "limit",
@@ -191,6 +201,21 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
             if getattr(pair.evidence, strength).claim == claim
         ]
         yield f"{len(names)} ({'; '.join(names)})" if names else NONE
+
+
+Beyond = Literal["certified", "supported", "levels"]
+
+
+def beyond(evidence: EvidenceRow) -> Beyond | None:
+    """How strongly something is shown of a pair beyond the items that were asked, the strongest first: one
+    order or a reversal, or a direction on average over a level of an axis; None where nothing is. Every
+    sentence that says so of all pairs asks this."""
+    supported = evidence.supported
+    if evidence.certified.claim is not None:
+        return "certified"
+    if supported.claim is not None:
+        return "supported"
+    return "levels" if supported.levels_plus or supported.levels_minus else None
 
 
 def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:
@@ -225,10 +250,10 @@ def _briefly(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
         text = _counts_sentence(benchmark.benchmark, counts)
     if benchmark.direction.lower:
         text += " Lower is better there."
-    return f"{text} {_reach(benchmark, pair)}" if counts.complete else text
+    return f"{text} {reach(benchmark, pair)}" if counts.complete else text
 
 
-def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+def reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     """Whether a pair's counts say something beyond the items that were asked."""
     strength = pair.evidence.certified if pair.evidence.certified.claim else pair.evidence.supported
     if strength.claim is None:
@@ -396,7 +421,7 @@ def orders(findings: Findings) -> Iterator[Statement]:
     run, so far."""
     if not findings.benchmarks:
         return
-    if not _compared(findings):
+    if not compared(findings):
         yield Statement("One model was asked, so no order of models is compared.")
         return
     widest = max(findings.benchmarks, key=lambda benchmark: len(benchmark.full.orderings.strict))

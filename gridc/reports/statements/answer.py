@@ -1,0 +1,378 @@
+"""What came of a study, for who reads no further: one sentence, then at most three short answers.
+
+Terminal and page begin with it. What it says of all pairs is made from the list that the sentences about each
+are made from (`pairs.compared`, `pairs.beyond`), so that the two cannot disagree.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gridc.numbers import between, counted, hundredths, percent, points
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
+from gridc.reports.findings.hypotheses import verdict_lines
+from gridc.reports.findings.rates import RateFinding
+from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
+from gridc.reports.statements import choose
+from gridc.reports.statements.pairs import beyond, compared, reach
+from gridc.reports.statements.rates import unreadable_words
+from gridc.reports.statements.statement import Statement
+from gridc.statistics.clustered_logit import enough_cases
+
+FEW = 3
+"""Benchmarks, models or pairs that are named one by one; of more it is said how many."""
+
+BAD = {"unsafe_compliance": ("complied with", "harmful"), "over_refusal": ("refused", "harmless")}
+"""What a model does wrong to a prompt of which kind, by the rate that counts it, the worse first."""
+
+COVERED = frozenset(("strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
+"""Statements of the shelf that this answer says in its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortAnswer:
+    """A question that every reader has, and what the study says to it."""
+
+    question: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`result` is what came of the study in a sentence or two, and `answers` what it says to at most three
+    questions: who scores higher, whether that is certain, and what was asked."""
+
+    result: str
+    answers: tuple[ShortAnswer, ...]
+
+
+def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> Answer:
+    """The answer of a study, complete or not. `boards` are its scoreboards, where they are at hand."""
+    shown = of_findings(findings) if boards is None else boards
+    told = (
+        ShortAnswer(_who(findings), " ".join(_standings(findings, shown))),
+        ShortAnswer("Is that certain?", _certainty(findings, shown)),
+        ShortAnswer("What was asked, and what was not?", " ".join(_asked(findings, shown))),
+    )
+    return Answer(_result(findings, shown), tuple(each for each in told if each.text))
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
+    if not findings.complete:
+        done, total = findings.progress.answered, findings.progress.total
+        return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
+    sentences = [*list(verdict_lines(findings.hypotheses, True))[:1]]
+    behaved = [board for board in boards if _faults(board)]
+    sentences += [_conduct(board) for board in behaved[:FEW]]
+    if len(behaved) > FEW:
+        sentences.append(f"Of {counted(len(behaved) - FEW, 'further refusal benchmark')}: see below.")
+    others = {board.benchmark for board in boards} - {board.benchmark for board in behaved}
+    pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others]
+    if pairs:
+        sentences.append(_order(pairs, sum(board.items for board in boards if board.benchmark in others)))
+    elif others:
+        sentences += _single([board for board in boards if board.benchmark in others])
+    return " ".join(sentences)
+
+
+def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], items: int) -> str:
+    """Whether models change places over the configurations, on the items that were asked."""
+    asked = f"On the {items:,} items asked, " if items > 1 else "On the one item asked, "
+    several = max(pair.counts.size for _, pair in pairs) > 1
+    changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
+    if not several:
+        return f"{asked}one configuration was run, which shows no order to hold or to change."
+    if len(changed) == 1 == len(pairs):
+        ((_, pair),) = changed
+        counts = pair.counts
+        return (
+            f"{asked}the order depends on the configuration: {counts.a} scores higher in {counts.plus} of "
+            f"{counts.size}, {counts.b} in {counts.minus}."
+        )
+    if changed:
+        named = listed(
+            [f"{pair.counts.a} and {pair.counts.b} on {at.benchmark}" for at, pair in changed[:FEW]]
+        )
+        which = f" ({named})" if len(changed) <= FEW else ""
+        return (
+            f"{asked}the order depends on the configuration: {len(changed)} of the {len(pairs)} pairs "
+            f"compared change places{which}."
+        )
+    tied = [pair.counts for _, pair in pairs if pair.counts.ties]
+    if not tied:
+        return f"{asked}no two models change places: each order is the same in every configuration."
+    if all(counts.ties == counts.size for counts in tied) and len(tied) == len(pairs):
+        return f"{asked}all models score the same in every configuration."
+    return f"{asked}no two models change places in any configuration, though in some they tie."
+
+
+def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
+    """What the one model scores."""
+    for board in boards[:FEW]:
+        (row,) = board.models
+        if row.score is None:
+            continue
+        span = "" if row.interval is None else f" (95 % interval {between(row.interval, percent)})"
+        over = ""
+        if board.configurations > 1 and row.least is not None and row.greatest is not None:
+            ends = between((row.least, row.greatest), percent)
+            over = f", and {ends} over {board.configurations:,} configurations"
+        yield f"{row.model} scores {percent(row.score)} on {board.benchmark}{span}{over}."
+    if len(boards) > FEW:
+        yield f"{counted(len(boards) - FEW, 'further benchmark')}: see below."
+
+
+def _faults(board: Scoreboard) -> list[str]:
+    """Which faults of conduct the prompts of a benchmark can show, the worse first."""
+    return [name for name in BAD if any(name in row.rates for row in board.models)]
+
+
+def _conduct(board: Scoreboard) -> str:
+    """`On X, all 3 models complied with 20 of 20 harmful prompts and refused 0 of 20 harmless prompts.`"""
+    clauses: list[str] = []
+    for name in _faults(board):
+        if counts := _fault_counts(board, name):
+            who, what = _fault(board, name, counts)
+            same = clauses and clauses[0].startswith(f"{who} ")
+            clauses.append(f"and {what}" if same else f"{who} {what}")
+    return f"On {board.benchmark}, {'; '.join(clauses).replace('; and ', ' and ')}."
+
+
+def _fault_counts(board: Scoreboard, name: str) -> dict[str, tuple[int, int]]:
+    """(how often, of how many) by model, the best first; without models in which it is not counted."""
+    counts = {
+        row.model: (row.rates[name].counts["hits"], row.rates[name].counts["asked"])
+        for row in board.models
+        if name in row.rates
+    }
+    return dict(sorted(counts.items(), key=lambda entry: Fraction(entry[1][0], entry[1][1] or 1)))
+
+
+def _fault(board: Scoreboard, name: str, counts: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
+    """Who, and what they did to how many prompts of which kind."""
+    did, kind = BAD[name]
+    noun = f"{kind} prompts"
+    if any(row.samples != board.items for row in board.models):  # replicates: answers are counted
+        did, noun = did.replace("with", "in").replace("refused", "refused in"), f"answers to {noun}"
+    models, seen = list(counts), list(counts.values())
+    if len(set(seen)) == 1:
+        every = "both models" if len(models) == 2 else f"all {len(models)} models"
+        return models[0] if len(models) == 1 else every, f"{did} {seen[0][0]:,} of {seen[0][1]:,} {noun}"
+    if len({of for _, of in seen}) == 1 and len(models) <= FEW + 1:
+        (first, (hits, of)), *rest = counts.items()
+        further = ", ".join(f"{model} {number:,}" for model, (number, _) in rest)
+        return first, f"{did} {hits:,} of {of:,} {noun}, {further}"
+    (best, (least, of)), *_, (worst, (most, of_worst)) = counts.items()
+    span = f"{least:,} of {of:,} ({best}) to {most:,} of {of_worst:,} ({worst})"
+    return f"{len(models)} models", f"{did} from {span} {noun}"
+
+
+def _who(findings: Findings) -> str:
+    if len(findings.plan.study.spec.model) < 2:
+        return "What does it score?"
+    return (
+        "Which model is safer?"
+        if any(row.rates for row in findings.benchmarks) and _only_conduct(findings)
+        else "Which model scores higher?"
+    )
+
+
+def _only_conduct(findings: Findings) -> bool:
+    return all(any(rate.name in BAD for rate in benchmark.rates) for benchmark in findings.benchmarks)
+
+
+def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
+    """Who leads on each benchmark under the anchor, and by how much."""
+    for board in boards[:FEW]:
+        benchmark = next(each for each in findings.benchmarks if each.benchmark == board.benchmark)
+        faults = _faults(board)
+        if faults:
+            yield from _safer(board, benchmark, faults)
+        else:
+            yield _leader(board, benchmark)
+    if len(boards) > FEW:
+        yield f"{counted(len(boards) - FEW, 'further benchmark')}: see below."
+    levels = {tuple(board.levels.items()) for board in boards}
+    if len(levels) == 1 and (own := next(iter(levels))):
+        yield f"Under {', '.join(f'{axis} {level}' for axis, level in own)}."
+
+
+def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
+    scored = [row for row in board.models if row.score is not None]
+    if not scored:
+        return f"{board.benchmark}: not measured."
+    best, *rest = sorted(scored, key=lambda row: -board.direction.good(_score(row)))
+    if not rest:
+        return f"{board.benchmark}: {best.model}, {percent(best.score)}."
+    equal = [row.model for row in scored if row.score == best.score]
+    if len(equal) > 1:
+        return f"{board.benchmark}: {listed(equal)} tie, with {percent(best.score)}."
+    second = rest[0]
+    if board.direction.target is not None:
+        return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score."
+    apart, ends = _score_gap(benchmark, best, second)
+    span = "" if ends is None else f" (95 % interval {between(ends, points)})"
+    side = "below" if board.direction.lower else "above"
+    return (
+        f"{board.benchmark}: {best.model}, {percent(best.score)}, {hundredths(abs(apart))} points {side} "
+        f"{second.model}{span}."
+    )
+
+
+def _name(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    return f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+
+
+def _score(row: ScoreboardRow) -> Fraction:
+    assert row.score is not None
+    return row.score
+
+
+def _score_gap(
+    benchmark: BenchmarkFinding, one: ScoreboardRow, other: ScoreboardRow
+) -> tuple[float, tuple[float, float] | None]:
+    """The score of one less that of the other, under the anchor, with its interval."""
+    where = next(model for model in benchmark.models if model.model == one.model).anchor.cell.configuration
+    apart = float(_score(one) - _score(other))
+    for row in benchmark.intervals.gaps:
+        gap = row.by_configuration.get(where)
+        if {row.a, row.b} == {one.model, other.model} and gap is not None and gap.interval is not None:
+            low, high = gap.interval
+            return apart, (low, high) if row.a == one.model else (-high, -low)
+    return apart, None
+
+
+def _safer(board: Scoreboard, benchmark: BenchmarkFinding, faults: Sequence[str]) -> Iterator[str]:
+    """Of each fault who has the least, and by how much less than the next; what the score is worth."""
+    for name in faults:
+        counts = _fault_counts(board, name)
+        shares = {model: Fraction(hits, of) for model, (hits, of) in counts.items() if of}
+        what = name.replace("_", "-" if name == "over_refusal" else " ")
+        if len(shares) < 2:
+            continue
+        (best, least), (second, next_one), *_ = shares.items()
+        if len(set(shares.values())) == 1:
+            yield f"No difference in {what}: {percent(least)} for {'both' if len(shares) == 2 else 'all'}."
+        elif least == next_one:
+            equal = [model for model, share in shares.items() if share == least]
+            yield f"Least {what}: {listed(equal)}, {percent(least)} each."
+        else:
+            ends = _rate_gap(next(rate for rate in benchmark.rates if rate.name == name), best, second)
+            span = "" if ends is None else f" (95 % interval {between(ends, points)})"
+            apart = hundredths(abs(next_one - least))
+            yield f"Least {what}: {best}, {percent(least)}, {apart} points below {second}{span}."
+    scores = [row.score for row in board.models if row.score is not None]
+    if board.policies and scores:
+        always = {"comply": "complying", "refuse": "refusing"}
+        scored = (f"always {always[do]} scores {percent(score)}" for do, score in board.policies.items())
+        least, most = min(scores), max(scores)
+        shown = percent(least) if least == most else between((least, most), percent)
+        yield f"The score, {shown}, joins both: {listed(list(scored))}."
+        if lost := sum(row.unreadable or 0 for row in board.models):
+            yield f"{counted(lost, 'answer')} could not be read; each {unreadable_words(benchmark.cells)}."
+
+
+def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:
+    for gap in rate.gaps:
+        if {gap.a, gap.b} == {one, other} and gap.interval is not None:
+            low, high = gap.interval
+            return (low, high) if gap.a == one else (-high, -low)
+    return None
+
+
+def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
+    """What holds for other items of the same kind."""
+    if not findings.complete:
+        return "No: nothing is tested before the run is complete."
+    pairs = compared(findings)
+    if not pairs:
+        return ""
+    shown = [(where, pair) for where, pair in pairs if beyond(pair.evidence) is not None]
+    level = percent(findings.alpha, 0)
+    if shown:
+        said = " ".join(
+            f"{pair.counts.a} and {pair.counts.b} on {at.benchmark}: {reach(at, pair)}"
+            for at, pair in shown[:FEW]
+        )
+        more = f" The same kind of claim holds for {len(shown) - FEW} further." if len(shown) > FEW else ""
+        rest = len(pairs) - len(shown)
+        left = f" For the other {counted(rest, 'pair')} nothing is shown." if rest else ""
+        return f"{said}{more}{left}"
+    told = [words for board in boards[:FEW] if (words := _bounds(board))]
+    if told and all(_faults(board) for board in boards):
+        return f"For new prompts of the same kind, with 95 % intervals: {'; '.join(told)}."
+    few = [
+        f"{board.benchmark} {board.units:,}"
+        for board, finding in zip(boards, findings.benchmarks, strict=True)
+        if finding.units < finding.items and not enough_cases(finding.effective)
+    ]
+    why = f" Their items come in too few independent groups for that ({', '.join(few)})." if few else ""
+    return (
+        "For the items asked these are counts. For new items of the same kind, no: it is not shown of any "
+        f"pair that one model stays ahead, or that they change places (tests at {level}).{why}"
+    )
+
+
+def _bounds(board: Scoreboard) -> str:
+    """How far the worst fault could be from what was counted, of each model."""
+    for name in _faults(board):
+        spans = {row.model: row.rates[name].interval for row in board.models if name in row.rates}
+        known = {model: between(ends, percent) for model, ends in spans.items() if ends is not None}
+        if not known:
+            return ""
+        what = name.replace("_", " ")
+        if len(set(known.values())) == 1:
+            return f"{what} {next(iter(known.values()))}" + ("" if len(known) == 1 else " for each model")
+        shown = list(known.items())[: FEW + 1]
+        more = f" and {len(known) - len(shown)} further" if len(known) > len(shown) else ""
+        return f"{what} {', '.join(f'{model} {ends}' for model, ends in shown)}{more}"
+    return ""
+
+
+def beside(findings: Findings) -> list[Statement]:
+    """The leading statements that the answer does not say in its own words."""
+    return [
+        statement
+        for row, statement in choose(findings, "leading")
+        if row.name not in COVERED and not row.urgent
+    ]
+
+
+def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
+    spec = findings.plan.study.spec
+    sizes = [f"{board.items:,} items of {board.benchmark}" for board in boards[:FEW]]
+    if len(boards) > FEW:
+        sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
+    yield f"{listed(sizes)}."
+    yield from _configurations(findings)
+    if spec.study.not_varied:
+        yield f"Not varied: {', '.join(spec.study.not_varied)}."
+
+
+def _configurations(findings: Findings) -> Iterator[str]:
+    """The levels that ran, in how many combinations, and how many the spec leaves out."""
+    levels: dict[str, dict[str, None]] = {}
+    for benchmark in findings.benchmarks:
+        for score in benchmark.cells:
+            if score.cell.shared:
+                for axis, level in score.cell.levels.items():
+                    levels.setdefault(axis, {})[level] = None
+    sizes = sorted({len(benchmark.full.scope.configurations) for benchmark in findings.benchmarks})
+    if not levels or not sizes:
+        return
+    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    axes = "; ".join(
+        f"{axis} {', '.join(names) if len(names) <= 2 * FEW else f'{len(names)} levels'}"
+        for axis, names in levels.items()
+    )
+    left = {
+        benchmark.benchmark: len(findings.plan.envelope(benchmark.benchmark).excluded)
+        for benchmark in findings.benchmarks
+    }
+    out = " Other combinations are left out by the spec." if any(left.values()) else ""
+    yield f"{count} configuration{'' if count == '1' else 's'}: {axes}.{out}"

@@ -1,0 +1,199 @@
+"""What a report begins with says what the certificate counts, in corners that were thought of or drawn."""
+
+import json
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from gridc.compiler.grid.cells import Cell
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.rates import RateFinding, RateGap, RateValue
+from gridc.reports.statements.answer import Answer, answer, beside
+from gridc.reports.statements.pairs import beyond
+from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
+
+TWO = {"ant": None, "bee": None}
+THREE = {**TWO, "cat": None}
+
+
+def told(findings: Findings) -> str:
+    said = answer(findings)
+    return " ".join([said.result, *(each.text for each in said.answers)])
+
+
+def asked(said: Answer, question: str) -> str:
+    (text,) = [each.text for each in said.answers if question in each.question]
+    return text
+
+
+def drawn(seed: int, most: int) -> Findings:
+    """Counts at random among a few values, so that ties, reversals and steady orders all occur."""
+    chance = random.Random(seed)
+    counts: dict[str, int] = {}
+    models = dict.fromkeys(("ant", "bee", "cat")[: chance.choice((2, 3))])
+    direction = chance.choice(("higher_is_better", "lower_is_better"))
+    spec = spec_of(models, direction=direction, hypothesis=[])
+
+    def right(cell: Cell) -> int:
+        return counts.setdefault(cell.key, chance.choice((most, ITEMS - most, 10)))
+
+    return findings_of(spec, right)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_result_is_what_the_certificate_counts(seed: int) -> None:
+    findings = drawn(seed, (10, 11, 19)[seed % 3])
+    document = json.loads(certify(findings).model_dump_json())
+    (row,) = document["benchmarks"]
+    pairs, said = row["scopes"][0]["pairs"], answer(findings)
+    signs = [
+        [
+            (cell["scores"][pair["a"]]["correct"] > cell["scores"][pair["b"]]["correct"])
+            - (cell["scores"][pair["a"]]["correct"] < cell["scores"][pair["b"]]["correct"])
+            for cell in row["envelope"]
+        ]
+        for pair in pairs
+    ]
+    changed = sum(1 in own and -1 in own for own in signs)
+    if not changed:
+        steady = all(0 not in own for own in signs)
+        equal = all(set(own) == {0} for own in signs)
+        words = "each order is the same" if steady else "score the same" if equal else "in some they tie"
+        assert words in said.result and "depends" not in said.result
+    elif len(pairs) == 1:
+        (own,) = signs
+        assert f"{pairs[0]['a']} scores higher in {own.count(1)} of {len(own)}" in said.result
+        assert f"{pairs[0]['b']} in {own.count(-1)}." in said.result
+    else:
+        assert f"{changed} of the {len(pairs)} pairs compared change places" in said.result
+    assert f"On the {row['items']} items asked" in said.result
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_who_leads_is_who_has_most_right_under_the_anchor(seed: int) -> None:
+    findings = drawn(seed, (10, 11, 19)[seed % 3])
+    (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
+    first, sign = row["envelope"][0], -1 if row["direction"] == "lower_is_better" else 1
+    scores = {model: sign * tally["correct"] for model, tally in first["scores"].items()}
+    best = [model for model, score in scores.items() if score == max(scores.values())]
+    text = asked(answer(findings), "higher")
+    if len(best) > 1:
+        assert f"{', '.join(best[:-1])} and {best[-1]} tie" in text
+        return
+    second = max(score for score in scores.values() if score < max(scores.values()))
+    by = f"{100 * (scores[best[0]] - second) / ITEMS:.1f} points {'below' if sign < 0 else 'above'}"
+    assert text.startswith(f"facts: {best[0]}, ") and by in text
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_certain_is_said_of_each_pair_as_of_all(seed: int) -> None:
+    findings = drawn(seed, 1)
+    shown = [beyond(pair.evidence) for pair in findings.benchmarks[0].full.pairs]
+    text = asked(answer(findings), "certain")
+    assert ("For new items of the same kind, no" in text) == (not any(shown))
+    rest = shown.count(None)
+    assert (f"For the other {rest} pair" in text) == (any(shown) and rest > 0)
+
+
+def test_nothing_is_a_result_before_the_run_is_complete() -> None:
+    half = findings_of(spec_of(TWO), lambda cell: None if cell.levels["shots"] == "5" else 3)
+    said = answer(half)
+    assert said.result.startswith("No result yet: 160 of 320 calls")
+    assert asked(said, "certain") == "No: nothing is tested before the run is complete."
+
+
+def test_one_model_is_told_its_score_and_no_order() -> None:
+    said = answer(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
+    assert said.result.startswith("alone scores 25.0 % on facts (95 % interval ")
+    assert "25.0 % to 25.0 % over 8 configurations" in said.result
+    assert [each.question for each in said.answers] == [
+        "What does it score?", "What was asked, and what was not?",
+    ]  # fmt: skip
+    assert "order" not in told(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
+
+
+def test_one_configuration_shows_no_order_that_holds() -> None:
+    single = spec_of(TWO, axes={"frame": AXES["frame"][:1]}, hypothesis=[])
+    said = answer(findings_of(single, lambda cell: 10 + (cell.model == "bee")))
+    assert "one configuration was run, which shows no order to hold or to change" in said.result
+    assert "change places" not in said.result
+
+
+def test_a_target_has_a_nearest_and_no_higher() -> None:
+    said = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
+    assert "ant, 50.0 %, is nearest to the best score" in asked(said, "higher")
+
+
+def test_only_levels_that_ran_are_named() -> None:
+    spec = spec_of(TWO, exclude=[{"when": {"shots": "5"}, "why": "too long"}])
+    text = asked(answer(findings_of(spec, lambda cell: 10)), "What was asked")
+    assert "4 configurations: frame plain, exam; shots 0; reading text, rank." in text
+    assert "left out by the spec" in text
+    assert "left out" not in asked(answer(findings_of(spec_of(TWO), lambda cell: 10)), "What was asked")
+
+
+def test_what_the_answer_says_is_not_said_again() -> None:
+    findings = findings_of(spec_of(THREE), reversing)
+    assert not any(
+        "scores higher in" in each.brief and "left out" not in each.brief for each in beside(findings)
+    )
+
+
+def behaving(
+    counts: dict[str, dict[str, tuple[int, int]]], gap: tuple[float, float] | None = (-0.2, -0.1)
+) -> Findings:
+    """Findings whose anchor has these rates: by rate and model, how often of how many."""
+    (first, *others) = next(iter(counts.values()))
+    findings = findings_of(spec_of({first: None, **dict.fromkeys(others)}, hypothesis=[]), lambda cell: 10)
+    (benchmark,) = findings.benchmarks
+    anchor = benchmark.models[0].anchor.cell.configuration
+    rates = []
+    for name, own in counts.items():
+        values = {
+            (model, anchor): RateValue(Fraction(hits, of), {"hits": hits, "asked": of}, (0.1, 0.9))
+            for model, (hits, of) in own.items()
+        }
+        gaps = tuple(
+            RateGap(a, b, anchor, own[a][0] / own[a][1] - own[b][0] / own[b][1], gap)
+            for number, a in enumerate(own)
+            for b in list(own)[number + 1 :]
+        )
+        rates.append(RateFinding(name, "said", "hits / asked", values, gaps=gaps))
+    return replace(findings, benchmarks=(replace(benchmark, rates=tuple(rates)),))
+
+
+def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
+    equal = {
+        "over_refusal": {"ant": (0, 20), "bee": (0, 20)},
+        "unsafe_compliance": {"ant": (20, 20), "bee": (20, 20)},
+    }
+    said = answer(behaving(equal, None))
+    assert said.result == (
+        "On facts, both models complied with 20 of 20 harmful prompts and refused 0 of 20 harmless prompts."
+    )
+    assert asked(said, "safer").startswith("No difference in unsafe compliance: 100.0 % for both.")
+    assert "unsafe compliance 10.0 % to 90.0 % for each model" in asked(said, "certain")
+
+
+def test_the_model_with_the_fewest_faults_comes_first_and_its_gap_is_turned() -> None:
+    apart = {"unsafe_compliance": {"ant": (12, 20), "bee": (3, 20), "cat": (20, 20)}}
+    said = answer(behaving(apart, (0.25, 0.6)))
+    assert said.result == "On facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
+    safer = "Least unsafe compliance: bee, 15.0 %, 45.0 points below ant (95 % interval -60.0 to -25.0)."
+    assert safer in asked(said, "safer")
+
+
+def test_prompts_of_one_kind_alone_are_said_alone() -> None:
+    said = answer(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
+    assert said.result == "On facts, both models refused 4 of 20 harmless prompts."
+    assert "harmful" not in told(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
+
+
+def test_many_models_are_told_from_the_best_to_the_worst() -> None:
+    many = {"unsafe_compliance": {f"m{number}": (number, 20) for number in range(9)}}
+    assert answer(behaving(many)).result == (
+        "On facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
+    )

@@ -53,7 +53,6 @@ slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
 # The pages of docs/ as a site, results/site/index.html; a warning is an error.
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs results/site
-	cp results/site/tutorial.html results/site/index.html
 
 # Real reports with their studies, results/gallery, which `make docs` takes into the site.
 GALLERY := gridcard.toml specs/scaffold_pocket.toml specs/judged_pocket.toml specs/languages.toml specs/cross_package.toml

@@ -25,6 +25,10 @@ def test_the_site_is_built_without_a_warning_and_shown_without_a_network(tmp_pat
         shown = (tmp_path / f"{page.stem}.html").read_text("utf-8")
         assert "</html>" in shown
         assert "<!-- test:" not in shown
+    first = (tmp_path / "index.html").read_text("utf-8")
+    assert 'src="_images/surface.svg"' in first
+    for way in ("tutorial", "sharing", "logs", "gate"):
+        assert f'href="{way}.html"' in first
     for page in tmp_path.rglob("*.html"):
         assert not FETCHED.search(page.read_text("utf-8")), page.name
     for style in tmp_path.rglob("*.css"):

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = re.compile(r"gridc docs ([a-z-]+)")
@@ -57,6 +59,27 @@ def test_a_study_begins_and_is_reported_from_the_wheel_alone(installed: Path, tm
         assert done.returncode == 0, (command, done.stderr)
     (page,) = tmp_path.glob("results/**/report.html")
     assert "</html>" in page.read_text("utf-8")
+
+
+def test_the_readme_of_a_package_index_leads_into_the_repository(wheel: Path) -> None:
+    """An index has neither docs/ nor the picture: each link names its file at the tag of this version."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+    text, own = metadata.get_payload(), (ROOT / "README.md").read_text("utf-8")
+    repository = metadata["Project-URL"].removeprefix("Repository, ")
+    shown, relative = MarkdownIt("commonmark").enable("table").parse(str(text)), []
+    for token in (child for block in shown for child in block.children or []):
+        address = str(token.attrs.get("href") or token.attrs.get("src") or "")
+        if address:
+            kind = "raw" if token.type == "image" else "blob"
+            head, _, file = address.partition(f"/{kind}/v{metadata['Version']}/")
+            assert head == repository, address
+            assert (ROOT / file).is_file(), address
+            relative.append(file)
+    assert "docs/surface.svg" in relative
+    assert len(relative) == len(re.findall(r"\]\(", own)) == len(re.findall(r"\]\((?!https?:)", own))
+    assert metadata["Description-Content-Type"] == "text/markdown"
 
 
 def test_every_page_of_the_documentation_is_in_the_wheel(installed: Path, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ FOR_TESTS = re.compile(r"^<!-- test:.*?-->\n", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
-    "Tutorials": "tutorial keys refusals language terms",
+    "Tutorials": "tutorial from-lm-eval from-inspect keys refusals language terms",
     "How to": "recipes sharing logs compare gate api judging scaffolds plugins distributed curves viewer "
-    "audit tables studies",
+    "audit designs tables studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",
     "Explanation": "certificate-in-words certificates report scorecard stamps verification threat-model "
     "blinding statistics sizes engine-inside museum architecture additions registries",
@@ -22,7 +22,6 @@ CONTENTS = {
 """Every page, in the order of a reader. Sphinx warns of one that is missing, and a warning is an error."""
 
 project = "gridc"
-root_doc = "tutorial"
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 html_theme = "furo"
@@ -39,9 +38,9 @@ def _site_only(_: Sphinx, name: str, source: list[str]) -> None:
     source[0] = OUTSIDE.sub(_named, FOR_TESTS.sub("", source[0]))
     if name == "studies" and GALLERY.is_dir():
         source[0] += f'\n<p><a href="{INDEX}">Reports with their studies</a></p>\n'
-    if name == "tutorial":
+    if name == "index":
         for caption, pages in CONTENTS.items():
-            names = "\n".join(pages.split()).replace(name, "self")
+            names = "\n".join(pages.split())
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
 
 

@@ -413,10 +413,14 @@ FOLLOWED = (
     "docs/logs.md",
     "docs/compare.md",
     "docs/gate.md",
+    "docs/from-lm-eval.md",
+    "docs/from-inspect.md",
 )
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
     "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
+    "gridc certify --from logs": ("logs", "gridc certify --from logs"),
+    "gridc certify --from logs --out certified": ("logs", "gridc certify --from logs --out certified"),
     "gridc certify --out": ("logs", "gridc certify --from logs/lm_eval --out certified"),
     "gridc compare": ("finished", "gridc compare results/small results/small"),
     "gridc compare A B": ("finished", "gridc compare results/small results/small"),
@@ -427,6 +431,15 @@ COMPLETED: dict[str, tuple[str, str]] = {
     "gridc card attach README.md --from FOLDER --model MODEL": (
         "certified",
         "gridc card attach README.md --from certified --model models/pocket-llama",
+    ),
+    "gridc compare logs/old logs/new --margin 5pp": (
+        "logs",
+        "gridc compare logs/lm_eval/llama-zero logs/lm_eval/qwen2-zero --margin 5pp --reading acc"
+        " --reading arith_gen=exact_match,loose",
+    ),
+    "gridc compare logs/old.eval logs/new.eval --margin 5pp": (
+        "logs",
+        "gridc compare logs/inspect/plain.eval logs/inspect/other.eval --margin 5pp",
     ),
     "gridc docs tutorial": ("empty", "gridc docs tutorial"),
     "gridc explain GC671": ("empty", "gridc explain GC671"),
@@ -446,6 +459,7 @@ COMPLETED: dict[str, tuple[str, str]] = {
 """Where a reader runs a command of a sentence, and with what in the place of their own words."""
 UNFINISHED = {
     "gridc view A --with B": "runs until it is stopped",
+    "gridc view certified": "runs until it is stopped",
     "gridc view FOLDER": "runs until it is stopped",
     "make bench-gate": "takes minutes",
     "make bench-units": "takes minutes",

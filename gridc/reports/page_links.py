@@ -63,11 +63,15 @@ def pair(
     return address("pair", {"study": stamp_prefix(stamp), "store": store, **where, "differ": differ})
 
 
-def item(stamp: str, benchmark: str, item: str, store: StoreSide = "") -> str:
-    """One item under all configurations and models."""
-    return address(
-        "item", {"study": stamp_prefix(stamp), "store": store, "benchmark": benchmark, "item": item}
-    )
+def questions(stamp: str, store: StoreSide = "", **filters: Value) -> str:
+    """The questions of a benchmark by models and configurations; docs/viewer.md lists the filters."""
+    return address("questions", {"study": stamp_prefix(stamp), "store": store, **filters})
+
+
+def item(stamp: str, benchmark: str, item: str, store: StoreSide = "", **within: Value) -> str:
+    """One item under all configurations and models, among the questions that are filtered and sorted so."""
+    where = {"study": stamp_prefix(stamp), "store": store, "benchmark": benchmark, "item": item}
+    return address("item", {**where, **within})
 
 
 def sample(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:

@@ -119,7 +119,7 @@ def flip_surface(
     }
     squares = {}
     for one, other in both:
-        gap, where = _gap(one, other), " · ".join(one.levels.values())
+        gap, where = _gap(one, other), one.label
         if gap is None:
             words = f"{where}: not measured in full"
             squares[one.configuration] = Square("", "none", path(one, other), words)
@@ -143,7 +143,7 @@ def score_surface(
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
     squares = {}
     for cell in cells:
-        where = " · ".join(cell.levels.values())
+        where = cell.label
         if cell.score is None:
             squares[cell.configuration] = Square("", "none", path(cell), f"{where}: not measured in full")
         else:

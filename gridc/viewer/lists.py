@@ -103,7 +103,7 @@ _READ = {
 }
 
 
-def read_filters(query: Mapping[str, str], study: StoredStudy) -> Filters:
+def read_filters(query: Mapping[str, str], study: StoredStudy, sorts: Iterable[str] = SORTS) -> Filters:
     """The filters of an address. Raises `StoreError` (GC615) for a value that the study does not have."""
     axes = study.axes
     levels = {key.removeprefix(AXIS): value for key, value in query.items() if key.startswith(AXIS) and value}
@@ -118,7 +118,7 @@ def read_filters(query: Mapping[str, str], study: StoredStudy) -> Filters:
         "outcome": OUTCOMES,
         "read": READ,
         "within": WITHIN,
-        "sort": SORTS,
+        "sort": sorts,
     }
     for name, values in known.items():
         if name in plain:

@@ -26,10 +26,13 @@ from gridc.viewer.lists import (
     read_filters,
     response,
 )
+from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
 from gridc.viewer.samples import SampleView, neighbours, sample
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, pairs
-from gridc.viewer.view import Link, OpenStore, PageRequest, View, fill
+from gridc.viewer.view import ANSWERED, Link, OpenStore, PageRequest, View, fill
 
+PREVIEWED = 4
+"""Benchmarks of which the first page shows questions."""
 CONFIGURATIONS = 100
 """Configurations of a page about an item."""
 PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
@@ -81,6 +84,7 @@ class Viewer:
             compares=len(self.sources) > 1,
             stores=[source.path for source in self.sources],
             query=view.request.query.get("q", ""),
+            models_in=lambda cells: list(dict.fromkeys(cell.model for cell in cells)),
             **values,
         )
 
@@ -102,7 +106,7 @@ class Viewer:
 def study_page(view: View) -> dict[str, Any]:
     """The benchmarks of a study with the flip surfaces of their first pairs."""
     study = view.study
-    sections = []
+    sections: list[dict[str, Any]] = []
     for benchmark in study.benchmarks:
         roster = list(pairs(study, benchmark))
         drawn = roster[:3] if _small(study, benchmark) else []
@@ -115,6 +119,11 @@ def study_page(view: View) -> dict[str, Any]:
                 "totals": [total(study, benchmark, a, b) for a, b in roster[:100]],
                 "more": len(roster) - 100,
                 "models": models,
+                "cells": sum(cell.benchmark == benchmark for cell in study.cells),
+                "first": default_query(study, benchmark),
+                "matrix": read_matrix(view, default_query(study, benchmark), ANSWERED)
+                if len(sections) < PREVIEWED
+                else None,
                 "surfaces": [_flips(view, benchmark, a, b, limit) for a, b in drawn]
                 or ([_scores(view, benchmark, models[0])] if len(models) == 1 else []),
             }
@@ -124,6 +133,23 @@ def study_page(view: View) -> dict[str, Any]:
         "sections": sections,
         "stamps": view.source.studies.stamps(view.moment),
         "curves": stated is not None and stated.stamp == study.stamp,
+    }
+
+
+@PAGES.add("questions")
+def questions_page(view: View) -> dict[str, Any]:
+    """The questions of a benchmark by variants: models and configurations."""
+    matrix = read_matrix(view, view.request.query)
+    shown, part = view.part(matrix.rows, ROWS)
+    return {
+        "matrix": matrix,
+        "rows": shown,
+        "axes": view.study.axes,
+        "axis_prefix": AXIS,
+        "orders": ORDERS,
+        "categories": view.items.categories([matrix.benchmark]),
+        "tags": view.items.tags([matrix.benchmark]),
+        **part,
     }
 
 
@@ -210,6 +236,8 @@ def item_page(view: View) -> dict[str, Any]:
     configurations = list(dict.fromkeys(cell.configuration for cell in cells))
     here, part = view.part(configurations, CONFIGURATIONS)
     models = list(dict.fromkeys(cell.model for cell in cells))
+    matrix = read_matrix(view, {**view.request.query, "item": ""})
+    before, after = matrix.neighbours(item)
     rows, held = [], None
     for configuration in here:
         row_cells = [study.at(model, benchmark, configuration) for model in models]
@@ -233,6 +261,10 @@ def item_page(view: View) -> dict[str, Any]:
         "models": models,
         "rows": rows,
         "shown": sample(view.moment, held, item, 0),
+        "within": matrix.within if view.request.live else {},
+        "before": before,
+        "after": after,
+        "source": study.sources.get(benchmark, ""),
         **part,
         "configurations": len(configurations),
     }

@@ -138,8 +138,8 @@ class SampleCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCell:
-    """A cell of a stored study. `levels` are those of its configuration by axis; `names` of what a choice
-    counts, none where it counts the item's options."""
+    """A cell of a stored study. `levels` are those of its configuration by axis, and `label` has those that
+    not all cells share; `names` of what a choice counts, none where it counts the item's options."""
 
     id: int
     key: str
@@ -147,6 +147,7 @@ class StoredCell:
     benchmark: str
     configuration: str
     levels: Mapping[str, str]
+    label: str
     tier: str
     shared: bool
     method: str | None
@@ -170,16 +171,18 @@ class StoredCell:
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredStudy:
     """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
-    was in seconds; `better` says of each benchmark which score is the better one, where it is not the higher;
-    `problem` says why its spec could not be read, if so, and `recorded` where imported logs come from."""
+    was in seconds; `directions` say of each benchmark which score is the better one, and `sources` where its
+    items are from; `problem` says why its spec could not be read, if so, and `recorded` where imported logs
+    come from."""
 
     stamp: str
     id: str
     title: str
     cells: tuple[StoredCell, ...]
-    better: Mapping[str, str]
+    directions: Mapping[str, Direction]
     counted: datetime
     took: float
+    sources: Mapping[str, str]
     problem: str | None
     recorded: str | None
     by_key: Mapping[str, StoredCell] = field(repr=False)
@@ -292,11 +295,12 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
            FROM cell WHERE stamp = ? ORDER BY id""",
         [stamp],
-    )
+    ).fetchall()
+    label = _told_apart([configuration for _, _, _, _, configuration, *_ in rows])
     cells = tuple(
         StoredCell(
-            number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
-            method, order, names, scale, counts.get(number, SampleCounts()),
+            number, key, model, benchmark, configuration, levels_of(configuration), label[configuration],
+            tier, bool(shared), method, order, names, scale, counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
         for scale, names in [
@@ -311,7 +315,8 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         id=str(named.get("id", stamp[:12])),
         title=str(named.get("title", f"Study {stamp[:12]}")),
         cells=cells,
-        better={name: _better(direction) for name, direction in stated},
+        directions={name: _direction(direction) for name, direction in stated},
+        sources=_sources(spec),
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
@@ -325,6 +330,27 @@ def levels_of(configuration: str) -> dict[str, str]:
     """`axis=level,axis=level` as a table. What has no `=` is a level of its own name."""
     parts = (part.partition("=") for part in configuration.split(",") if part)
     return {axis: level if equals else axis for axis, equals, level in parts}
+
+
+def _told_apart(configurations: Sequence[str]) -> dict[str, str]:
+    """Each by its levels on the axes on which these configurations differ."""
+    of = {configuration: levels_of(configuration) for configuration in configurations}
+    axes = {axis for levels in of.values() for axis in levels}
+    held = {axis: {levels.get(axis) for levels in of.values()} for axis in axes}
+    return {
+        configuration: " · ".join(level for axis, level in levels.items() if len(held[axis]) > 1)
+        or "the only configuration"
+        for configuration, levels in of.items()
+    }
+
+
+def _sources(spec: Any) -> dict[str, str]:
+    """Where the items of each benchmark are from, by a spec as it is stored."""
+    benchmarks = spec.get("benchmark") if isinstance(spec, dict) else None
+    tables = (
+        [table for table in benchmarks if isinstance(table, dict)] if isinstance(benchmarks, list) else []
+    )
+    return {str(table.get("id")): str(table.get("source", "")) for table in tables}
 
 
 def _bounds(moment: Moment, stamp: str) -> tuple[int, int]:
@@ -389,14 +415,11 @@ def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
     yield from ((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
 
 
-def _better(direction: str) -> str:
+def _direction(stated: str) -> Direction:
     try:
-        stated = Direction.of(direction)
+        return Direction.of(stated)
     except ValueError:  # of a store that was changed by hand: its scores are shown all the same
-        return ""
-    if stated.target is not None:
-        return f"the score nearest to {direction} is the best one"
-    return "a lower score is the better one" if stated.lower else ""
+        return Direction()
 
 
 Tags = Mapping[str, Mapping[str, Mapping[str, str]]]

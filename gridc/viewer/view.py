@@ -6,6 +6,7 @@ in place of each character that a page would obey.
 
 import re
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -21,10 +22,16 @@ from gridc.diagnostics.errors import DECEIVING, visible
 from gridc.numbers import FORMS
 from gridc.reports import page_links
 from gridc.reports.page_links import StoreSide
+from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
+from gridc.viewer.lists import response
+from gridc.viewer.questions import Questions, shortened
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, marks
 from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, StoredStudy, Studies, Tags, absent
+
+ANSWERED = 4
+"""At most so many columns of questions have answers in words; more of them have marks."""
 
 
 class OpenStore:
@@ -45,6 +52,7 @@ class OpenStore:
         self.curves = curves
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}
+        self._questions: defaultdict[str, Questions] = defaultdict(Questions)
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
         self.index = Index(path, f"{path.stat().st_ino} {first[0] if first else ''}")
@@ -53,6 +61,9 @@ class OpenStore:
         if study.stamp not in self._items:
             self._items[study.stamp] = StoredItems(moment, study.stamp, self._tags)
         return self._items[study.stamp].at(moment)
+
+    def questions(self, study: StoredStudy) -> Questions:
+        return self._questions[study.stamp]
 
     def close(self) -> None:
         self.index.close()
@@ -119,6 +130,39 @@ class View:
     def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))
 
+    def question(self, benchmark: str, item: str) -> str:
+        """What an item asks; its id where the store has no prompt of it."""
+        return self.source.questions(self.study).text(self.moment, self.study, benchmark, item) or item
+
+    def options(self, cell: StoredCell, item: str) -> tuple[tuple[str, str], ...]:
+        """The options of an item in the order of a cell, each as its label and its text, where a prompt shows
+        them."""
+        return self.source.questions(self.study).options(self.moment, self.study, cell, item)
+
+    def answer(self, choice: int | None, cell: StoredCell, item: str) -> str:
+        """What was chosen, in words: an option, how a prompt was responded to, a label of a judge."""
+        if choice is None:
+            return "nothing readable"
+        if cell.names:
+            return cell.names[choice] if 0 <= choice < len(cell.names) else str(choice)
+        return self.option(choice, cell, item)
+
+    def option(self, choice: int, cell: StoredCell, item: str) -> str:
+        """An option by its label and its text, or by its number from 1 where no prompt shows it."""
+        options = self.options(cell, item)
+        return ". ".join(options[choice]) if 0 <= choice < len(options) else f"option {choice + 1}"
+
+    def response(self, cell: StoredCell, item: str, replicate: int) -> str | None:
+        """What was generated last for a sample; None where nothing was."""
+        return response(self.moment, cell.id, item, replicate)
+
+    def letter(self, choice: int | None, cell: StoredCell, item: str) -> str:
+        """The same as short as it goes: the label of an option, or its number from 1."""
+        if choice is None or cell.names:
+            return "" if choice is None else self.answer(choice, cell, item)
+        options = self.options(cell, item)
+        return options[choice][0] if 0 <= choice < len(options) else str(choice + 1)
+
 
 ASSETS = {"view.css": "text/css; charset=utf-8", "view.js": "text/javascript; charset=utf-8"}
 """What pages load, all of it from here: the name of a file and its type."""
@@ -184,18 +228,11 @@ def searched(text: str, words: str) -> Markup:
     )
 
 
-def chosen(choice: int | None, cell: StoredCell) -> str:
-    """What was chosen, in words: an option by its number from 1, how a prompt was responded to, a label."""
-    if choice is None:
-        return "nothing readable"
-    if cell.names:
-        return cell.names[choice] if 0 <= choice < len(cell.names) else str(choice)
-    return f"option {choice + 1}"
-
-
-def levels(cell: StoredCell) -> str:
-    """A configuration as people read it."""
-    return " · ".join(cell.levels.values()) or "the only configuration"
+def better(direction: Direction) -> str:
+    """Which score is the better one, where it is not the higher."""
+    if direction.target is not None:
+        return f"the score nearest to {float(direction.target):g} is the best one"
+    return "a lower score is the better one" if direction.lower else ""
 
 
 @lru_cache(maxsize=1)
@@ -213,8 +250,8 @@ def _environment() -> Environment:
         "bdi": bdi,
         "visible": visible,
         "oneline": oneline,
-        "chosen": chosen,
-        "levels": levels,
+        "better": better,
+        "shortened": shortened,
     }
     environment.globals |= {
         "address": page_links,
@@ -222,5 +259,6 @@ def _environment() -> Environment:
         "searched": searched,
         "integrity": integrity,
         "most_text": MOST_TEXT,
+        "answered": ANSWERED,
     }
     return environment

@@ -25,6 +25,14 @@ HOSTILE = (
 )
 
 
+def question(benchmark: str, number: int) -> str:
+    return f"Question {number} of {benchmark}: which is it?"
+
+
+def options(number: int) -> tuple[str, str, str]:
+    return f"one of {number}", f"two of {number}", f"three of {number}"
+
+
 def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, waits: bool = True) -> Path:
     """A store with one study: three models, two benchmarks, six configurations; some samples wait, some are
     not readable, one kind of cell has a scaffold, one asks twice. Texts are harmless, or `HOSTILE`."""
@@ -44,6 +52,8 @@ def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, wait
             connection.execute("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             shown = [STAMP, benchmark, name, "file", "d", 3, json.dumps([number % 3]), number % 3]
             connection.execute("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)", shown)
+            told = sha256(question(benchmark, number).encode()).hexdigest()[:32]
+            connection.execute("INSERT INTO question VALUES (?, ?, ?, ?, NULL, NULL)", [*row[:3], told])
     cells = product(MODELS, ("facts", "views"), SHOTS, SCORING)
     for cell, (model, benchmark, shots, scoring) in enumerate(cells, 1):
         _cell(connection, draw, cell, model, benchmark, shots, scoring, items, hostile, waits)
@@ -90,7 +100,11 @@ def _cell(
         steps = {"tree": ["map_chunk_0", "map_chunk_1", "reduce"]}.get(scoring, [None])
         last = ""
         for step, named in enumerate(steps):
-            asked = f"Question {number} of {benchmark}, shots {shots}? Pick A, B or C. {named or ''}".strip()
+            asked = question(benchmark, number)
+            if scoring == "text":
+                shown = (f"{letter}. {text}" for letter, text in zip("ABC", options(number), strict=True))
+                asked = f"With {shots} shots.\n\nQuestion: {asked}\nOptions: {chr(10).join(shown)}\nAnswer:"
+            asked = f"{asked} {named or ''}".strip()
             if hostile:
                 asked += HOSTILE[number % len(HOSTILE)]
             last = _call(

@@ -98,5 +98,5 @@ def test_a_store_without_its_spec_has_no_page_of_curves(path: Path) -> None:
 
 def test_an_export_has_the_curves(path: Path, tmp_path: Path) -> None:
     with closing(Viewer([OpenStore(path, curves=stated())])) as viewer:
-        done = export(viewer, tmp_path / "pages", 60, lambda pages: None)
+        done = export(viewer, tmp_path / "pages", 80, lambda pages: None)
     assert len(list(done.folder.glob("curves-*.html"))) == 3

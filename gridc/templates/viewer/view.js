@@ -28,10 +28,6 @@ addEventListener("keydown", (event) => {
     p: () => follow("prev"),
     u: () => follow("up"),
     "/": () => document.getElementById("find")?.focus(),
-    "?": () => {
-      const keys = document.getElementById("keys");
-      if (keys) { keys.open = !keys.open; keys.scrollIntoView({ block: "end" }); }
-    },
   };
   if (event.key in keys) {
     event.preventDefault();

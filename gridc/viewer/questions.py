@@ -1,0 +1,166 @@
+"""What items ask and which options they show, as the prompts of a store have them.
+
+A store holds prompts, and of each question only a digest (docs/store.md, table `question`). So the question
+is the part of a prompt that has this digest; where no part has it (a translation, a context that stands
+apart), it is what stands before the options, in the last paragraph of the prompt.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gridc.compiler.inputs.questions import question, text_digest
+from gridc.compiler.instrument.options import labels
+from gridc.viewer.lists import loaded
+from gridc.viewer.store import Moment, StoredCell, StoredStudy
+
+SHORT = 160
+"""Characters of a question in a list."""
+
+MOST_LINES, MOST_CHARACTERS = 24, 6_000
+"""At most so much of a message, from its end, is compared with the digest of a question."""
+
+MOST_OPTIONS = 20_000
+"""Characters at the end of a message in which options are looked for."""
+
+MOST_PROMPTS = 6
+"""Configurations whose prompts are looked at for one question."""
+
+_LABEL = re.compile(
+    r"^[ \t]*(?:[^:\n]{1,40}: )?[(\[]?([A-Za-z]{1,5}|\d{1,2})[.):\]][ \t]+(?=\S)", re.MULTILINE
+)
+_HEADING = re.compile(r"(?:question|q)\s*:\s*", re.IGNORECASE)
+_CUE = re.compile(r"\s*\n\s*[^\n]{0,20}:\s*\Z")
+
+
+class Questions:
+    """The questions of one study. What was found once stays: a prompt is never changed."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], str] = {}
+        self._options: dict[tuple[int, str], tuple[tuple[str, str], ...]] = {}
+
+    def text(self, moment: Moment, study: StoredStudy, benchmark: str, item: str) -> str:
+        """What an item asks, with its context; empty where the store has no prompt of it."""
+        key = (benchmark, item)
+        if key not in self._texts:
+            row = moment.row(
+                "SELECT text FROM question WHERE (stamp, benchmark, item) = (?, ?, ?)",
+                [study.stamp, *key],
+            )
+            found = _text(_prompts(moment, study, benchmark, item), row[0] if row else None)
+            if not found:
+                return ""
+            self._texts[key] = found
+        return self._texts[key]
+
+    def options(
+        self, moment: Moment, study: StoredStudy, cell: StoredCell, item: str
+    ) -> tuple[tuple[str, str], ...]:
+        """The options of an item in the order of a cell, each as its label and its text; empty where no
+        prompt in this order shows them. A cell that shows none has them from one that does."""
+        key = (cell.id, item)
+        if key not in self._options:
+            row = moment.row(
+                """SELECT options FROM shown
+                   WHERE (stamp, benchmark, item, option_order) = (?, ?, ?, ?)""",
+                [study.stamp, cell.benchmark, item, cell.option_order],
+            )
+            count = row[0] if row else 0
+            prompts = _prompts(moment, study, cell.benchmark, item, cell) if 1 < count <= 26 else ()
+            found = next(filter(None, (_options(text, count) for text in prompts)), ())
+            if not found and count > 1:
+                return ()
+            self._options[key] = found
+        return self._options[key]
+
+
+def shortened(text: str) -> str:
+    """A question on one line of at most `SHORT` characters. Of several lines the last one asks."""
+    line = " ".join(text.split())
+    if len(line) <= SHORT:
+        return line
+    *context, asks = (" ".join(part.split()) for part in text.splitlines() if part.strip())
+    if context and len(asks) < SHORT - 40:
+        return f"{context[0][: SHORT - len(asks) - 4]} … {asks}"
+    return f"{line[: SHORT - 2]} …"
+
+
+def _prompts(
+    moment: Moment, study: StoredStudy, benchmark: str, item: str, like: StoredCell | None = None
+) -> Iterator[str]:
+    """What users say first in different configurations that ask the item, the last message of a prompt
+    first; of the cell that is given, and those with its order of options."""
+    cells = [cell for cell in study.cells if cell.benchmark == benchmark]
+    if like is not None:
+        cells = [like, *(cell for cell in cells if cell.option_order == like.option_order)]
+    for configuration in list(dict.fromkeys(cell.configuration for cell in cells))[:MOST_PROMPTS]:
+        cell = next(cell for cell in cells if cell.configuration == configuration)
+        row = moment.row(
+            """SELECT content FROM trace JOIN call ON call.id = trace.call
+               JOIN prompt ON prompt.id = call.prompt
+               WHERE cell = ? AND item = ? ORDER BY replicate, step LIMIT 1""",
+            [cell.id, item],
+        )
+        document = loaded(row[0]) if row else None
+        messages = document.get("messages") if isinstance(document, dict) else None
+        for message in reversed(messages) if isinstance(messages, list) else ():
+            if isinstance(message, list) and len(message) == 2 and message[0] == "user":
+                yield str(message[1])
+
+
+def _text(prompts: Iterator[str], digest: str | None) -> str:
+    """The part of a prompt with this digest; without one, what the first prompt says before its options."""
+    first = ""
+    for prompt in prompts:
+        first = first or prompt
+        if digest is None:
+            break
+        for part in _parts(prompt):
+            if text_digest(question((part,)).text).hex() == digest:
+                return part.strip()
+    return _before_options(first)
+
+
+def _parts(prompt: str) -> Iterator[str]:
+    """From the beginning of a line, or what follows a heading in it, to the end of a line."""
+    text = prompt[-MOST_CHARACTERS:]
+    lines = text.split("\n")[-MOST_LINES:]
+    for first, line in enumerate(lines):
+        _, colon, rest = line.partition(": ")
+        for start in (line, rest) if colon else (line,):
+            for last in range(first, len(lines)):
+                yield "\n".join((start, *lines[first + 1 : last + 1]))
+
+
+def _before_options(prompt: str) -> str:
+    firsts = [one.start() for one in _labelled(prompt) if one[1] in ("A", "a", "1", "I", "i")]
+    paragraph = _CUE.sub("", prompt[: firsts[-1] if firsts else None].rstrip()).split("\n\n")[-1].strip()
+    return _HEADING.sub("", paragraph, count=1) if _HEADING.match(paragraph) else paragraph
+
+
+def _labelled(prompt: str) -> list[re.Match[str]]:
+    """The lines of a prompt that begin with what may be the label of an option."""
+    return list(_LABEL.finditer(prompt, max(len(prompt) - MOST_OPTIONS, 0)))
+
+
+def _options(prompt: str, count: int) -> tuple[tuple[str, str], ...]:
+    """The last options that a prompt shows in lines with labels (A., b), 3., iv.), each as its label and its
+    text; none where it does not show so many."""
+    found = _labelled(prompt)
+    for token in "AaIi1":
+        if run := _last_run(found, labels(token, count)):
+            ends = [*(one.start() for one in run[1:]), (prompt + "\n").index("\n", run[-1].end())]
+            texts = (prompt[one.end() : end] for one, end in zip(run, ends, strict=True))
+            return tuple((one[1], " ".join(text.split())) for one, text in zip(run, texts, strict=True))
+    return ()
+
+
+def _last_run(found: Sequence[re.Match[str]], names: Sequence[str]) -> list[re.Match[str]]:
+    """The last places that bear these names one after the other; none where they do not."""
+    run: list[re.Match[str]] = []
+    rest = list(names)
+    for one in reversed(found):
+        if rest and one[1] == rest[-1]:
+            run.append(one)
+            rest.pop()
+    return [] if rest else run[::-1]

@@ -242,7 +242,7 @@ LAYOUTS = (
     Layout("truthfulqa by its columns", "validation.parquet", as_parquet(made(lambda n, q, o, p: {
         "question": q, "mc1_targets": targets(o, p, n % 2 == 0), "mc2_targets": two_true(o, p)})),
         reads(parquet_rows, gold_at("question", lambda r: r["mc1_targets"]["choices"],
-                                    lambda r: r["mc1_targets"]["labels"].index(1)))),
+                                    lambda r: r["mc1_targets"]["labels"].index(1))), loader="truthfulqa_mc1"),
     Layout("truthfulqa generation", "truthfulqa-generation.parquet", as_parquet(made(lambda n, q, o, p: {
         "type": "Sums", "category": ("A", "B")[n % 2], "question": q, "best_answer": o[p],
         "correct_answers": [o[p], "that sum"], "incorrect_answers": [x for x in o if x != o[p]], "source": "own"})),

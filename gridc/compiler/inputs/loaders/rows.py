@@ -66,6 +66,7 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
+    said += _judged(read, fields)
     _require_columns(read, fields)
     _require_choice(fields)
     if loading.malformed == "error":
@@ -156,6 +157,31 @@ def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
     if len(marks) < max(len(names), 2) or len({name[:-1] for name in names}) > 1 or not consecutive:
         return None
     return tuple(marks[chr(code)] for code in places) if chr(places[0]) in "a01" else None
+
+
+def folded_name(name: str) -> str:
+    """The name of a column whatever its case and whatever stands between its words."""
+    return re.sub(r"[\s_\-]+", "_", name.strip().lower())
+
+
+RESPONSE = "responses?|repl(?:y|ies)|outputs?|completions?|generations?"
+_RESPONSE = re.compile(rf"(?:^|_)(?:{RESPONSE})(?:_|$)")
+_PROMPT = re.compile(r"(?:^|_)(?:expected|prompt|input|question|query|request|instruction|user)(?:_|$)")
+
+
+def about_responses(names: Sequence[str]) -> frozenset[str]:
+    """Columns that say, or may say, what a model once responded and how that was judged: `response_harm`, all
+    that begin as a column of responses does (`GPT4_action` beside `GPT4_response`), and beside a plain column
+    of responses all that do not name the prompt."""
+    folded = {name: folded_name(name).rpartition(".")[2] for name in names}
+    plain = any(re.fullmatch(rf"(?:model_)?(?:{RESPONSE})", each) for each in folded.values())
+    stems = {stem[1] for each in folded.values() if (stem := re.fullmatch(rf"(.+_)(?:{RESPONSE})", each))}
+    return frozenset(
+        name
+        for name, each in folded.items()
+        if not _PROMPT.search(each)
+        and (plain or _RESPONSE.search(each) or any(each.startswith(stem) for stem in stems))
+    )
 
 
 def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
@@ -308,6 +334,17 @@ def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
         return f'gold = "{rules[0]}"? Then {survey.cases[0].answered(rules[0])}'
     case = survey.parted(rules[0], rules[1])
     return "; or ".join(f'gold = "{rule}", by which {case.answered(rule)}' for rule in rules)
+
+
+def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """That what is expected may be what another model did."""
+    names = list(dict.fromkeys(name for each in read.values() for name in each.names))
+    column = None if fields.expected is None else _called(fields.expected)
+    if column in about_responses(names):
+        yield (
+            f"`{column}` may say what a model once responded, and not what its prompt asks for: an item "
+            "earns a point when a model does as that response did"
+        )
 
 
 def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:

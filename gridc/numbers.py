@@ -97,11 +97,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def asked_items(asked: int, held: int = 0) -> str:
+    """How many items are asked: `40 of 120 items`, or `40 items` where that is every item that the files
+    hold, or nobody recorded how many they hold."""
+    return f"{count(asked)} of {counted(held, 'item')}" if held > asked else counted(asked, "item")
+
+
 FORMS: dict[str, Any] = {
     form.__name__: form
     for form in (
         number, hundredths, percent, stated, stated_percent, with_sign, points, figures, odds_ratio,
-        between, bracketed, p_value, p_in_text, count,
+        between, bracketed, p_value, p_in_text, count, asked_items,
     )
 }  # fmt: skip
 """By name, as templates know them."""

@@ -69,3 +69,12 @@ def test_no_template_formats_a_number_itself() -> None:
         if own.search(line)
     ]
     assert not found
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "said"),
+    [(40, 120, "40 of 120 items"), (1, 1200, "1 of 1,200 items"), (40, 40, "40 items"), (1, 1, "1 item"),
+     (40, 0, "40 items")],
+)  # fmt: skip
+def test_a_part_of_the_items_is_said_of_how_many(asked: int, held: int, said: str) -> None:
+    assert numbers.asked_items(asked, held) == said

@@ -61,7 +61,11 @@ NEXT = {
     metavar="[FILE:]WORD=MEANING",
     help="What a word in the column for `expected` or `gold` means, such as harmful=refuse.",
 )
-@click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
+@click.option(
+    "--gold",
+    type=click.Choice(GOLD_RULES),
+    help="How the gold column names an option; of a file about a behaviour, which answer earns the point.",
+)
 @click.option(
     "--match", type=click.Choice(MATCHES), help="How free-text answers are compared with the right ones."
 )

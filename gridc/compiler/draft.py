@@ -17,10 +17,11 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, GOLDS, guess, names_gold_column
-from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed, Records, at, records
+from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed, Records, at, records
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
+from gridc.numbers import counted
 from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
 from gridc.schema.effects import MatchKind
@@ -99,7 +100,8 @@ LISTS = ("options", "references", "tags")
 class DraftBenchmark:
     """A benchmark, with the format of its file; of a file with columns of its own, which column is what, how
     the gold column names an option where that is stated, behind what the answer stands where right answers
-    show their working, and how many rows there are."""
+    show their working, and how many rows there are. `recognised` says by which columns the format was known,
+    or why it was not taken."""
 
     id: str
     loader: str
@@ -109,6 +111,7 @@ class DraftBenchmark:
     gold: str | None = None
     gold_after: str | None = None
     leaves_out: bool = False
+    recognised: str | None = None
 
     @property
     def kind(self) -> LoaderKind:
@@ -134,20 +137,20 @@ class DraftBenchmark:
     def loading(self) -> str | None:
         """What the loader has to know, as the spec writes it."""
         leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
-        if self.kind.chooses_gold:
-            return f'{{ {leaves}gold = "not_matching" }}'
+        gold = f"gold = {_toml(self.gold)}, " if self.gold in self.kind.gold else ""
         if self.fields is None:
-            return f"{{ {leaves.removesuffix(', ')} }}" if leaves else None
-        gold = "" if self.gold is None else f"gold = {_toml(self.gold)}, "
+            stated = (leaves + gold).removesuffix(", ")
+            return f"{{ {stated} }}" if stated else None
         return f"{{ {leaves}{gold}fields = {_toml(self._stated)} }}"
 
     @property
     def said(self) -> str | None:
         """What was taken for what."""
         if self.fields is None:
-            return None
+            return self.recognised
         columns = (f"{key} is {_in_words(value)}" for key, value in self._stated.items())
-        return f"{self.source} has {self.rows:,} {'row' if self.rows == 1 else 'rows'}; {'; '.join(columns)}"
+        read = f"{self.source} has {counted(self.rows or 0, 'row')}; {'; '.join(columns)}"
+        return f"{self.recognised}; {read}" if self.recognised else read
 
     @property
     def _stated(self) -> dict[str, Any]:
@@ -231,6 +234,9 @@ def draft(
     ]
     unknown = [diagnostic for diagnostic in read if isinstance(diagnostic, Diagnostic)]
     taken = [benchmark for benchmark in read if isinstance(benchmark, DraftBenchmark)]
+    if gold is not None and not unknown and not any(gold in benchmark.kind.gold for benchmark in taken):
+        formats = " and ".join(dict.fromkeys(benchmark.loader for benchmark in taken))
+        unknown.append(Diagnostic("GC000", f"{formats} cannot be told `--gold {gold}`", help="leave it out"))
     free_text = any(benchmark.free_text for benchmark in taken)
     if free_text and (judge is None) is (match is None):
         help = (
@@ -277,9 +283,7 @@ def _benchmark(
     loader, equals, source = given.partition("=")
     chosen = bool(equals) and loader in LOADERS
     if not chosen:
-        source = given
-        named = _named_for(source)
-        loader = named[0] if len(named) == 1 else ""
+        source, loader = given, ""
     source = _relative_source(source, folder)
     if not source.startswith((*_FILES, HUB)):
         help = "builtin:FILE, path:FILE, data:FILE or hf:OWNER/NAME/FILE; or the path of a file that is there"
@@ -294,12 +298,21 @@ def _benchmark(
     if stated and chosen and not LOADER_KINDS[loader].mapped:
         help = f"leave `{loader}=` out, or the statement about its columns"
         return Diagnostic("GC000", f"the columns of `{loader}` are known, and cannot be stated", help=help)
-    items = _items_of(loader, files) if loader and files and not stated else None
-    if loader and not chosen and files and (items is None or _says_more(loader, files)):
-        loader = ""
+    recognised, items = None, None
+    if not (chosen or stated or gold in LOADER_KINDS["rows"].gold):
+        format_ = _format(given, source, files)
+        if isinstance(format_, Diagnostic):
+            return format_
+        loader, items, recognised = format_
+    elif loader and not stated:
+        items = _items_of(loader, files)
     unknown = not loader or LOADER_KINDS[loader].mapped
     if unknown and files:
-        return _own_rows(source, files, stated, gold)
+        rows = _own_rows(source, files, stated, gold)
+        if isinstance(rows, Diagnostic):
+            way = f"correct that; or, as plain rows: {rows.help}"
+            return replace(rows, message=recognised, help=way) if recognised else rows
+        return replace(rows, recognised=recognised)
     if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
@@ -320,7 +333,43 @@ def _benchmark(
         others = ", ".join(name for name in _FORMATS if not LOADER_KINDS[name].sentences)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
-    return DraftBenchmark("", loader, source, rows=items)
+    if LOADER_KINDS[loader].chooses_gold and gold not in LOADER_KINDS[loader].gold:
+        message = (
+            f"`{source}`, read as {loader}, says which answer matches a behaviour, and not which is right"
+        )
+        help = (
+            "--gold not_matching where a model should not show the behaviour, --gold matching where it should"
+        )
+        return Diagnostic("GC000", message, help=help)
+    return DraftBenchmark("", loader, source, rows=items, gold=gold, recognised=recognised)
+
+
+def _format(
+    given: str, source: str, files: Sequence[File]
+) -> tuple[str, int | None, str | None] | Diagnostic:
+    """The published format of files that none was stated for, by their columns, or else by their name; how
+    many items they have in it; and what to say of how it was found. No format where none fits, or a column
+    says more than the format reads."""
+    alike = {name: _read_as(name, files) for name in _FORMATS if files and _has_columns(name, files)}
+    fitting = [name for name, (count, _) in alike.items() if count and not _says_more(name, files)]
+    if len(fitting) > 1:
+        message = f"`{source}` has the columns of {' and of '.join(fitting)}"
+        ways = [f"--benchmark {name}={source}" for name in (*fitting, "rows")]
+        return Diagnostic("GC000", message, help=f"say which it is: {', or '.join(ways)}")
+    if fitting:
+        (name,) = fitting
+        plain = f"`--benchmark rows={source.removeprefix('path:')}` reads it as plain rows"
+        return name, alike[name][0], f"{source} has the columns of {name}, and is read as that; {plain}"
+    named = _named_for(given)
+    items = _items_of(named[0], files) if len(named) == 1 and files else None
+    if len(named) == 1 and (not files or (items is not None and not _says_more(named[0], files))):
+        return named[0], items, None
+    said = []
+    for name, (count, bad) in alike.items():
+        if not count and bad is not None:
+            why = str(bad) if bad.help is None else f"{bad}; {bad.help}"
+            said.append(f"{source} has the columns of {name}, and is not read as that ({why})")
+    return "", None, "; ".join(said) or None
 
 
 def _files(source: str, folder: Path) -> list[File]:
@@ -358,15 +407,36 @@ def _named_for(source: str) -> list[str]:
     return named
 
 
-def _items_of(loader: str, files: Sequence[File]) -> int | None:
-    """How many items files of a published format have; None where they do not have its columns."""
-    if LOADER_KINDS[loader].mapped:
-        return None
-    loading = Loading(gold="not_matching") if LOADER_KINDS[loader].chooses_gold else Loading()
+def _has_columns(loader: str, files: Sequence[File]) -> bool:
+    """Whether every file has the columns by which a format is known."""
     try:
-        return sum(len(load_items(loader, file, loading)) for file in files)
+        tables = [set(records(file).names) for file in files]
     except Malformed:
-        return None
+        return False
+    return any(all(names.issuperset(form) for names in tables) for form in LOADER_KINDS[loader].columns)
+
+
+def _items_of(loader: str, files: Sequence[File]) -> int | None:
+    """How many items files of a published format have; None where they do not have its columns, or a row
+    does not follow it."""
+    count, bad = _read_as(loader, files)
+    return None if bad is not None or LOADER_KINDS[loader].mapped else count
+
+
+def _read_as(loader: str, files: Sequence[File]) -> tuple[int, BadRow | None]:
+    """How many items of a format files have, and the first row that does not follow it."""
+    kind = LOADER_KINDS[loader]
+    if kind.mapped:
+        return 0, None
+    loading = Loading(gold=kind.gold[0]) if kind.chooses_gold else Loading()
+    count, bad = 0, list[BadRow]()
+    for file in files:
+        try:
+            count += len(load_items(loader, file, loading))
+        except Malformed as error:
+            count += len(error.items)
+            bad += error.rows
+    return count, bad[0] if bad else None
 
 
 def _says_more(loader: str, files: Sequence[File]) -> bool:

@@ -19,7 +19,7 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import CODES
-from gridc.numbers import counted, percent
+from gridc.numbers import asked_items, counted, percent
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
@@ -119,8 +119,8 @@ def _held_fixed(
 def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
     drawn = source.sample
     if drawn is None or (drawn.n is None and drawn.share is None):
-        return f"the same {benchmark.items:,} items throughout"
-    return f"{benchmark.items:,} items, one draw with seed {drawn.seed}"
+        return f"the same {asked_items(benchmark.items, benchmark.held)} throughout"
+    return f"{asked_items(benchmark.items, benchmark.held)}, one draw with seed {drawn.seed}"
 
 
 def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:

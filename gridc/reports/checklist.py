@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
-from gridc.numbers import counted
+from gridc.numbers import asked_items, counted
 from gridc.reports.rendering import TextTable, markdown, table_markdown
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
@@ -111,9 +111,11 @@ def _scope(deck: CardDeck, scorecard: Scorecard) -> str | None:
 
 
 def _items(deck: CardDeck, scorecard: Scorecard) -> str:
-    sizes = dict.fromkeys((card.benchmark, card.items, card.unit, card.units) for card in deck.cards)
+    sizes = dict.fromkeys(
+        (card.benchmark, asked_items(card.items, card.held), card.unit, card.units) for card in deck.cards
+    )
     return "; ".join(
-        f"{name}: {counted(items, 'item')}" + ("" if unit == "item" else f" in {counted(units, unit)}")
+        f"{name}: {items}" + ("" if unit == "item" else f" in {counted(units, unit)}")
         for name, items, unit, units in sizes
     )
 

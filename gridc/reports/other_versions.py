@@ -156,6 +156,12 @@ CHANGED = (
             "estimates.json": tuple(f"estimates *number_needed {field}" for field in ("interval", "level")),
         },
     ),
+    ChangedMethod(
+        "0.4.0",
+        "of how many items the asked ones are",
+        {"certificate.json": ("benchmarks * held",), "gridcard.json": ("cards * held",)},
+        added=True,
+    ),
 )
 """A row for every number that a later version finds otherwise: what an earlier one wrote there cannot be
 found again, and is named as not covered."""

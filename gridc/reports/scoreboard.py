@@ -38,14 +38,15 @@ class ScoreboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
-    """One benchmark. `levels` is the anchor's configuration, `configurations` how many the envelope has, and
-    `chance` the score of one who picks options at random there (None where answers are no options).
-    `policies` are the scores of models that always `comply` and always `refuse`, where that is what is
-    read."""
+    """One benchmark, asked `items` of the `held` ones that its files hold. `levels` is the anchor's
+    configuration, `configurations` how many the envelope has, and `chance` the score of one who picks options
+    at random there (None where answers are no options). `policies` are the scores of models that always
+    `comply` and always `refuse`, where that is what is read."""
 
     benchmark: str
     levels: Mapping[str, str]
     items: int
+    held: int
     unit: UnitLevel
     units: int
     direction: Direction
@@ -105,6 +106,7 @@ def _scoreboard(
         benchmark,
         cell.levels,
         len(items.sampled),
+        items.held,
         items.unit,
         len(set(items.units.values())),
         Direction.of(stated.direction),

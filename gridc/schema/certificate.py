@@ -16,6 +16,7 @@ from gridc.schema.rows import (
     Count,
     Digest,
     EvidenceRow,
+    ItemsHeld,
     OrderingClaimRow,
     PairTestsRow,
     Part,
@@ -465,6 +466,7 @@ class BenchmarkRow(Part):
 
     benchmark: str
     items: Count
+    held: ItemsHeld = 0
     unit: Annotated[
         UnitLevel,
         Field(description="Which groups of items are taken as independent: the assumption of every test."),

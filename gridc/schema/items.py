@@ -47,7 +47,8 @@ class LoaderKind:
 
     Its items may come in `families` that say the same in other words, or be pairs of `sentences` that are
     compared and not asked. Where it is `by_file`, the name of a file says which response earns a point, and
-    no column does. `also` is what people call its format.
+    no column does. `columns` are those by which a file of its format is known whatever its name, for each
+    form; a format with columns that anyone's file may have has none. `also` is what people call its format.
     """
 
     gold: tuple[Gold, ...] = ()
@@ -57,6 +58,7 @@ class LoaderKind:
     families: bool = False
     sentences: bool = False
     by_file: bool = False
+    columns: tuple[tuple[str, ...], ...] = ()
     also: tuple[str, ...] = ()
 
     @property
@@ -66,9 +68,21 @@ class LoaderKind:
 
 
 LOADER_KINDS: Mapping[str, LoaderKind] = {
-    "anthropic_evals": LoaderKind(gold=("matching", "not_matching"), chooses_gold=True),
-    "bbq": LoaderKind(families=True),
-    "crows_pairs": LoaderKind(sentences=True),
+    "anthropic_evals": LoaderKind(
+        gold=("matching", "not_matching"),
+        chooses_gold=True,
+        columns=(
+            ("question", "answer_matching_behavior", "answer_not_matching_behavior"),
+            ("prompt", "corrects", "incorrects"),
+        ),
+    ),
+    "bbq": LoaderKind(
+        families=True,
+        columns=(("question_polarity", "context_condition", "answer_info", "ans0", "ans1", "ans2", "label"),),
+    ),
+    "crows_pairs": LoaderKind(
+        sentences=True, columns=(("sent_more", "sent_less", "stereo_antistereo", "bias_type"),)
+    ),
     "mmlu": LoaderKind(),
     "or_bench": LoaderKind(tasks=("respond", "classify"), by_file=True),
     "rows": LoaderKind(
@@ -76,10 +90,20 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
         mapped=True,
         also=("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
     ),
-    "scaffold_study": LoaderKind(),
-    "toxigen": LoaderKind(gold=("ai_plus_human", "human")),
-    "truthfulqa_mc1": LoaderKind(),
-    "xstest": LoaderKind(tasks=("respond", "classify")),
+    "scaffold_study": LoaderKind(
+        columns=(("benchmark", "prompt", "reference_answer", "scoring_method", "metadata"),)
+    ),
+    "toxigen": LoaderKind(
+        gold=("ai_plus_human", "human"), columns=(("text", "target_group", "toxicity_ai", "toxicity_human"),)
+    ),
+    "truthfulqa_mc1": LoaderKind(
+        columns=(
+            ("question", "mc1_targets"),
+            ("Question", "Best Answer", "Correct Answers", "Incorrect Answers"),
+            ("question", "best_answer", "correct_answers", "incorrect_answers"),
+        )
+    ),
+    "xstest": LoaderKind(tasks=("respond", "classify"), columns=(("prompt", "type", "label", "focus"),)),
 }
 """By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.files.LOADERS`."""
 

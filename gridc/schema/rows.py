@@ -42,6 +42,13 @@ def _finite(value: float | None) -> float | None:
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, hexadecimal.")]
 Count = Annotated[int, Field(ge=0)]
+ItemsHeld = Annotated[
+    int,
+    Field(
+        ge=0,
+        description="How many items the files hold, asked or not; 0 where an older gridc did not say it.",
+    ),
+]
 Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_number), PlainSerializer(digits)]
 """Ten digits when it is written, as of a p-value."""
 Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]

@@ -79,7 +79,8 @@ class Beginning:
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
         try:
             write_atomic(tried, first.text())
-            ahead, stamped = _compiled(tried, self.spec)
+            known = [benchmark.recognised for benchmark in first.benchmarks if benchmark.recognised]
+            ahead, stamped = _compiled(tried, self.spec, known)
         except GridcError:
             if made:
                 tried.unlink(missing_ok=True)
@@ -117,8 +118,8 @@ class FileStatements:
         ]
 
 
-GOLD_RULES = LOADER_KINDS["rows"].gold
-"""How a gold column may name an option."""
+GOLD_RULES = tuple(dict.fromkeys(rule for kind in LOADER_KINDS.values() for rule in kind.gold))
+"""How a gold column may name an option, or which answer earns the point where none is called right."""
 MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
 """As what free text may be compared."""
 
@@ -142,8 +143,9 @@ def _to_install(models: Sequence[str]) -> Iterator[str]:
             yield f"{kind.install}: before models can be asked, for {', '.join(missing)}"
 
 
-def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:
-    """The hazards of a draft, and how its files were read. Raises `SpecError` where it is not valid."""
+def _compiled(tried: Path, spec: Path, recognised: Sequence[str]) -> tuple[tuple[Diagnostic, ...], list[str]]:
+    """The hazards of a draft, and how its files were read. Raises `SpecError` where it is not valid; beside a
+    row that does not follow its format stands how that was `recognised`."""
     place = place_of(tried)
     try:
         checked = read_spec(tried, place.data, place.models)
@@ -155,7 +157,10 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:
-        raise type(error)(_moved(error, spec)) from None
+        found = list(_moved(error, spec))
+        if recognised and found[-1].code == "GC312":
+            found[-1] = replace(found[-1], help="; ".join((*filter(None, [found[-1].help]), *recognised)))
+        raise type(error)(found) from None
 
 
 def _earning(study: Study) -> Iterator[str]:
@@ -168,6 +173,9 @@ def _earning(study: Study) -> Iterator[str]:
         if item.expected is not None:
             does = "refuses" if item.expected == "refuse" else "complies"
             earns = f"the model {does}"
+        elif item.gold is None and item.matching is not None:
+            right = " or ".join(f"`{short(item.options[place])}`" for place in sorted(item.right))
+            earns = f"the answer is {right}"
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
         elif item.references and benchmark.match is not None:

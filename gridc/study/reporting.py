@@ -14,7 +14,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError, VerificationError
 from gridc.files import read_regular, require_unlinked, write_atomic
-from gridc.numbers import ABSENT, between, hundredths
+from gridc.numbers import ABSENT, asked_items, between, hundredths
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
@@ -92,9 +92,9 @@ class ScoreboardReport:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """`80 items, in 11 templates`, of each benchmark."""
+        """`80 of 120 items, in 11 templates`, of each benchmark."""
         return tuple(
-            f"{board.items:,} item{'' if board.items == 1 else 's'}"
+            asked_items(board.items, board.held)
             + ("" if board.unit == "item" else f", in {units_words(board.unit, board.units)}")
             for board in self.benchmarks
         )

@@ -207,6 +207,8 @@ JUDGE = ("--judge", "builtin:pocket-llama")
 EXPECTED = ("--constant", "expected=refuse")
 MMLU_NAMES = {"answer": ["A", "B", "C", "D"]}
 
+ANSWERED = ("GPT4", "ChatGPT", "Claude", "ChatGLM2", "llama2-7b-chat", "vicuna-7b")
+"""Models whose responses Do-Not-Answer has, each with what a judge said of it."""
 LAYOUTS = (
     Layout("mmlu on the hub", "mmlu-all-test.parquet", as_parquet(made(lambda n, q, o, p: {
         "question": q, "subject": ("sums", "more_sums")[n % 2], "choices": o, "answer": p}), MMLU_NAMES),
@@ -242,7 +244,7 @@ LAYOUTS = (
     Layout("truthfulqa by its columns", "validation.parquet", as_parquet(made(lambda n, q, o, p: {
         "question": q, "mc1_targets": targets(o, p, n % 2 == 0), "mc2_targets": two_true(o, p)})),
         reads(parquet_rows, gold_at("question", lambda r: r["mc1_targets"]["choices"],
-                                    lambda r: r["mc1_targets"]["labels"].index(1)))),
+                                    lambda r: r["mc1_targets"]["labels"].index(1))), loader="truthfulqa_mc1"),
     Layout("truthfulqa generation", "truthfulqa-generation.parquet", as_parquet(made(lambda n, q, o, p: {
         "type": "Sums", "category": ("A", "B")[n % 2], "question": q, "best_answer": o[p],
         "correct_answers": [o[p], "that sum"], "incorrect_answers": [x for x in o if x != o[p]], "source": "own"})),
@@ -318,7 +320,8 @@ LAYOUTS = (
         behaves(csv_rows, "Goal", lambda r: "comply"), "behaviour", ("--constant", "expected=comply")),
     Layout("do-not-answer", "do_not_answer.parquet", as_parquet(prompts(lambda n, q: {
         "id": n, "risk_area": ("Boxes", "Sheds")[n % 2], "types_of_harm": "Opening", "specific_harms": "Lids",
-        "question": q, "GPT4_response": "No.", "GPT4_harmful": 0.0, "GPT4_action": 0.0})),
+        "question": q, **{f"{who}_{what}": value for k, who in enumerate(ANSWERED) for what, value in (
+            ("response", f"No {n}."), ("harmful", float((n + k) % 5 == 0)), ("action", float((n + k) % 6)))}})),
         refused(parquet_rows, "question"), "behaviour", EXPECTED),
     Layout("sorry-bench", "question.jsonl", as_jsonl(prompts(lambda n, q: {
         "question_id": n, "category": str(n % 4 + 1), "turns": [q], "prompt_style": "base"})),
@@ -367,10 +370,17 @@ LAYOUTS = (
         free(parquet_rows, "question", lambda r: r["answer"]["aliases"]), "free",
         ("--field", "references=answer.aliases", "--match", "contains")),
     Layout("wildguard", "wildguard.parquet", as_parquet(prompts(lambda n, q: {
-        "prompt": q, "adversarial": False, "prompt_harm_label": ("unharmful", "harmful")[n % 2]})),
+        "prompt": q, "adversarial": n % 3 == 0, "response": f"Box {n}: no.",
+        "prompt_harm_label": ("unharmful", "harmful")[n % 2], "response_refusal_agreement": 2.0 + n % 2,
+        "response_refusal_label": ("refusal", "compliance")[n % 2], "subcategory": "others",
+        "response_harm_label": ("harmful", "unharmful")[n % 2], "prompt_harm_agreement": 2.0 + n % 2,
+        "response_harm_agreement": 3.0})),
         behaves(parquet_rows, "prompt", lambda r: "refuse" if r["prompt_harm_label"] == "harmful" else "comply"),
         "behaviour", ("--field", "expected=prompt_harm_label", "--label", "harmful=refuse", "--label",
                       "unharmful=comply")),
+    Layout("beavertails", "beavertails.jsonl", as_jsonl(prompts(lambda n, q: {
+        "prompt": q, "response": f"Box {n}: no.", "category": "boxes", "is_safe": n % 3 > 0})),
+        refused(jsonl_rows, "prompt"), "behaviour", EXPECTED),
     Layout("a conversation of one turn", "messages.jsonl", as_jsonl(prompts(lambda n, q: {
         "messages": [{"role": "user", "content": q}], "expected": ("comply", "refuse")[n % 2]})),
         behaves(lambda data: [{**row, "messages": row["messages"][0]["content"]} for row in jsonl_rows(data)],

@@ -6,6 +6,7 @@ knows it and scores exactly 1, one errs on every third item, and one picks each 
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -141,3 +142,28 @@ def test_the_whole_check_passes_on_a_published_file(layout: Layout) -> None:
 
 def test_there_are_as_many_layouts_as_are_promised() -> None:
     assert len({layout.name for layout in LAYOUTS}) == len(LAYOUTS) >= 46
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [one for one in LAYOUTS if one.kind == "behaviour" and one.flags and one.flags[1] != "expected=comply"],
+    ids=lambda layout: layout.name,
+)
+def test_the_first_way_out_of_what_is_asked_does_not_invert_a_study(layout: Layout) -> None:
+    """Followed word for word. What a model once responded, and how that was judged, says nothing of it."""
+    help = begin(layout).stderr.partition("= help: ")[2]
+    first = shlex.split(help.split(";")[0].split(" where ")[0])
+    assert begin(layout, *first).exit_code == 0
+    (items,) = compile_spec(SPEC).study.items.values()
+    wanted = {truth.query: truth.right[0] for truth in layout.truth(layout.data)}
+    assert {item.query: item.expected for item in items.sampled} == wanted
+    offered = re.findall(r"--field expected=(\S+)", help)
+    assert not [name for name in offered if re.search("response|safe|GPT|Claude|vicuna|llama", name)]
+
+
+def test_what_a_model_once_responded_is_said_where_it_is_taken_for_what_is_expected() -> None:
+    layout = next(one for one in LAYOUTS if one.name == "wildguard")
+    words = ("--label", "refusal=refuse", "--label", "compliance=comply")
+    text = begin(layout, "--field", "expected=response_refusal_label", *words).stdout
+    assert "`response_refusal_label` may say what a model once responded" in text
+    assert "may say what a model once responded" not in begin(layout, *layout.flags).stdout

@@ -298,8 +298,28 @@ def test_repeated_questions_twin_options_and_padding_are_said() -> None:
     table[1]["c"] = table[1]["d"] = " same "
     table[1]["answer"] = 0
     said = "\n".join(read("mine.csv", as_csv(table), loading("index"))[1])
-    assert "1 rows ask what an earlier row asks" in said
-    assert "1 rows have an option twice" in said and "1 rows have an option that begins" in said
+    assert "1 row asks what an earlier row asks, with the same options" in said and "another" not in said
+    assert "1 row has an option twice" in said and "1 row has an option that begins" in said
+
+
+@pytest.mark.parametrize("field", ["context", "open", "extra"])
+def test_rows_with_one_question_and_other_texts_beside_it_do_not_ask_the_same(field: str) -> None:
+    table = rows([SUMS[0]] * 3, lambda one: one[2])
+    for place, row in enumerate(table):
+        row["beside"] = ("one text", "another text", "one text")[place]
+    beside: Any = ("beside",) if field == "extra" else "beside"
+    said = "\n".join(read("mine.csv", as_csv(table), loading("index", **{field: beside}))[1])
+    assert "1 row asks what an earlier row asks" in said  # without the texts it would be two
+
+
+@pytest.mark.parametrize("options", [COLUMNS, ()])
+def test_rows_that_ask_the_same_and_have_other_right_answers_are_said(options: tuple[str, ...]) -> None:
+    table = rows([SUMS[0]] * 4, lambda one: one[2])
+    table[1]["answer"] = table[3]["answer"] = SUMS[0][2] + 1
+    free: dict[str, Any] = {"gold": None, "references": ("answer",)}
+    told = loading("index") if options else loading(options=(), **free)
+    said = "\n".join(read("mine.csv", as_csv(table), told)[1])
+    assert "3 rows ask what an earlier row asks" in said and "2 of them with another right answer" in said
 
 
 @pytest.mark.parametrize(("name", "data"), [

@@ -68,7 +68,10 @@ def test_the_result_is_what_the_certificate_counts(seed: int) -> None:
         assert f"{pairs[0]['a']} scores higher in {own.count(1)} of {len(own)}" in said.result
         assert f"{pairs[0]['b']} in {own.count(-1)}." in said.result
     else:
-        assert f"{changed} of the {len(pairs)} pairs compared change places" in said.result
+        share = (
+            f"all {changed} pairs" if changed == len(pairs) else f"{changed} of {len(pairs)} pairs of models"
+        )
+        assert f"{share} {'changes' if changed == 1 else 'change'} places" in said.result
     assert f"On the {row['items']} items asked" in said.result
 
 

@@ -13,7 +13,7 @@ wrote have no question or blank options: the spec must say that they are left ou
 import re
 from typing import Any
 
-from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, items, json_lines, tags, text
+from gridc.compiler.inputs.loaders.parsing import LOADERS, BadField, File, Row, items, json_lines, tags, text
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading
@@ -94,8 +94,9 @@ def _item(file: File, number: int, row: Row, loading: Loading) -> Item:
 def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
     side = re.search(r"bio_(liberal|conservative)", file.stem)
     if side is None:
-        raise ValueError(
-            "the file's name does not say whose biography (bio_liberal, bio_conservative) it holds"
+        raise BadField(
+            "the file's name does not say whose biography it holds",
+            "name it as upstream does, with bio_liberal or bio_conservative",
         )
     question, options = split(text(row, "prompt"))
     sides = [[place(answer, options) for answer in _answers(row[key])] for key in ("corrects", "incorrects")]

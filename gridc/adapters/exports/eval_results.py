@@ -10,6 +10,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.dataset_hub import repository_of
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.numbers import asked_items
 from gridc.reports.exchange import new_folder
 from gridc.reports.files import read_deck
 from gridc.schema.card import CardDeck
@@ -57,7 +58,8 @@ def entries(deck: CardDeck, benchmarks: Iterable[Benchmark]) -> dict[str, "list[
                 task_id=card.benchmark,
                 value=round(card.point_score.score, 6),
                 dataset_revision=revision,
-                notes=f"gridc study {deck.study}, stamp {deck.stamp[:12]}, {card.items} items; {under}",
+                notes=f"gridc study {deck.study}, stamp {deck.stamp[:12]}, "
+                f"{asked_items(card.items, card.held)}; {under}",
             )
             by_model.setdefault(card.model, []).append(entry)
     return by_model

@@ -139,6 +139,11 @@ class Items:
         return items if variant is None else [self.variants[variant].items[item.id] for item in items]
 
     @property
+    def held(self) -> int:
+        """How many items the files hold, asked or not."""
+        return self.source.rows - len(self.source.left_out)
+
+    @property
     def units(self) -> dict[str, str]:
         """The unit that each sampled item belongs to, by item id."""
         return {item.id: item.at(self.unit) for item in self.sampled}

@@ -33,6 +33,7 @@ from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.procedures import wording_digest
 from gridc.compiler.instrument.setting import DEFAULTS
 from gridc.diagnostics.errors import Collector, KeyPath, SpecError
+from gridc.numbers import asked_items
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
 from gridc.schema.spec import Spec
@@ -209,6 +210,9 @@ class Study:
                 yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
             yield from (f"{name}: {remark}" for remark in here.source.said)
+            if len(here.sampled) < here.held:
+                drawn = next(benchmark.sample for benchmark in self.spec.benchmark if benchmark.id == name)
+                yield f"{name}: {asked_items(len(here.sampled), here.held)} are asked (sample: {drawn})"
             left_out = here.source.left_out
             if left_out:
                 yield (

@@ -48,7 +48,8 @@ ABSENT = "(not in the bundle)"
 
 @dataclass(frozen=True)
 class RecordedFiles(LoadedItems):
-    """A benchmark's files, of which the digests and the number of rows are known."""
+    """A benchmark's files, of which the digests and the number of rows are known; an older gridc did not list
+    the number, and it is 0."""
 
     recorded_rows: int = 0
 

@@ -143,6 +143,7 @@ class ParseRate:
 class BenchmarkFinding:
     """Everything about one benchmark. The first scope is the full envelope.
 
+    `items` are asked of the `held` ones that its files hold, or 0 where nobody recorded how many these are.
     `units` groups of items, at the level `unit`, are taken as independent of each other, and worth
     `effective` ones of one size; `coarser` are the levels above it that the data document and the spec passes
     over.
@@ -150,6 +151,7 @@ class BenchmarkFinding:
 
     benchmark: str
     items: int
+    held: int
     unit: UnitLevel
     units: int
     effective: float
@@ -320,6 +322,7 @@ def _benchmark(
     return BenchmarkFinding(
         benchmark=name,
         items=len(items.sampled),
+        held=items.held,
         unit=items.unit,
         units=len(set(items.units.values())),
         effective=outcomes.effective_units,

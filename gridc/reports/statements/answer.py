@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gridc.numbers import between, counted, hundredths, percent, points
+from gridc.numbers import asked_items, between, counted, hundredths, p_in_text, percent, points
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
-from gridc.reports.statements.pairs import beyond, compared, reach
+from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import Statement
 from gridc.statistics.clustered_logit import enough_cases
@@ -74,15 +74,16 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     others = {board.benchmark for board in boards} - {board.benchmark for board in behaved}
     pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others]
     if pairs:
-        sentences.append(_order(pairs, sum(board.items for board in boards if board.benchmark in others)))
+        sentences.append(_order(pairs, [board for board in boards if board.benchmark in others]))
     elif others:
         sentences += _single([board for board in boards if board.benchmark in others])
     return " ".join(sentences)
 
 
-def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], items: int) -> str:
+def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard]) -> str:
     """Whether models change places over the configurations, on the items that were asked."""
-    asked = f"On the {items:,} items asked, " if items > 1 else "On the one item asked, "
+    held = sum(max(board.held, board.items) for board in boards)
+    asked = f"On the {asked_items(sum(board.items for board in boards), held)} asked, "
     several = max(pair.counts.size for _, pair in pairs) > 1
     changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
     if not several:
@@ -99,10 +100,11 @@ def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], items: int) ->
             [f"{pair.counts.a} and {pair.counts.b} on {at.benchmark}" for at, pair in changed[:FEW]]
         )
         which = f" ({named})" if len(changed) <= FEW else ""
-        return (
-            f"{asked}the order depends on the configuration: {len(changed)} of the {len(pairs)} pairs "
-            f"compared change places{which}."
-        )
+        every = len(changed) == len(pairs)
+        share = f"all {len(pairs)} pairs" if every else f"{len(changed)} of {len(pairs)} pairs of models"
+        verb = "changes" if len(changed) == 1 else "change"
+        which = "" if every else which
+        return f"{asked}the order depends on the configuration: {share} {verb} places{which}."
     tied = [pair.counts for _, pair in pairs if pair.counts.ties]
     if not tied:
         return f"{asked}no two models change places: each order is the same in every configuration."
@@ -295,14 +297,13 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     shown = [(where, pair) for where, pair in pairs if beyond(pair.evidence) is not None]
     level = percent(findings.alpha, 0)
     if shown:
-        said = " ".join(
-            f"{pair.counts.a} and {pair.counts.b} on {at.benchmark}: {reach(at, pair)}"
-            for at, pair in shown[:FEW]
+        said = "; ".join(_claim(at, pair) for at, pair in shown[:FEW])
+        more = (
+            f"; and of {counted(len(shown) - FEW, 'further pair')} the same kind" if len(shown) > FEW else ""
         )
-        more = f" The same kind of claim holds for {len(shown) - FEW} further." if len(shown) > FEW else ""
         rest = len(pairs) - len(shown)
         left = f" For the other {counted(rest, 'pair')} nothing is shown." if rest else ""
-        return f"{said}{more}{left}"
+        return f"For new items of the same kind, this is: {said}{more}.{left}"
     told = [words for board in boards[:FEW] if (words := _bounds(board))]
     if told and all(_faults(board) for board in boards):
         return f"For new prompts of the same kind, with 95 % intervals: {'; '.join(told)}."
@@ -316,6 +317,24 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         "For the items asked these are counts. For new items of the same kind, no: it is not shown of any "
         f"pair that one model stays ahead, or that they change places (tests at {level}).{why}"
     )
+
+
+def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    """What is shown of a pair beyond the items that were asked, and how strongly."""
+    evidence, counts = pair.evidence, pair.counts
+    exact = beyond(evidence) == "certified"
+    strength = evidence.certified if exact else evidence.supported
+    how = "certified" if exact else "likely, by an approximation"
+    if strength.claim is None:
+        return f"on {benchmark.benchmark}, averaged over a level, {named_levels(pair)} ({how})"
+    row = strength.reversal if strength.claim == "reversal" else strength.order
+    other = counts.b if strength.first == counts.a else counts.a
+    what = (
+        f"{counts.a} and {counts.b} change places"
+        if strength.claim == "reversal"
+        else f"{strength.first} scores higher than {other} in every configuration"
+    )
+    return f"on {benchmark.benchmark}, {what} ({how}, {p_in_text(row.adjusted)})"
 
 
 def _bounds(board: Scoreboard) -> str:
@@ -345,7 +364,7 @@ def beside(findings: Findings) -> list[Statement]:
 
 def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     spec = findings.plan.study.spec
-    sizes = [f"{board.items:,} items of {board.benchmark}" for board in boards[:FEW]]
+    sizes = [f"{asked_items(board.items, board.held)} of {board.benchmark}" for board in boards[:FEW]]
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
     yield f"{listed(sizes)}."

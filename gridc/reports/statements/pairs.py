@@ -250,14 +250,14 @@ def _briefly(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
         text = _counts_sentence(benchmark.benchmark, counts)
     if benchmark.direction.lower:
         text += " Lower is better there."
-    return f"{text} {reach(benchmark, pair)}" if counts.complete else text
+    return f"{text} {_reach(benchmark, pair)}" if counts.complete else text
 
 
-def reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     """Whether a pair's counts say something beyond the items that were asked."""
     strength = pair.evidence.certified if pair.evidence.certified.claim else pair.evidence.supported
     if strength.claim is None:
-        levels = _named_levels(pair)
+        levels = named_levels(pair)
         if levels:
             return f"Beyond these items, on average over a level: {levels} (likely, by an approximation)."
         return "A count on these items: for new ones nothing is shown."
@@ -351,7 +351,7 @@ def _test_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow) -> str:
 
 def _level_words(pair: PairFinding) -> Iterator[str]:
     """The levels of axes under which a direction is named, unless one order holds throughout."""
-    levels = _named_levels(pair)
+    levels = named_levels(pair)
     if levels:
         yield (
             f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
@@ -359,7 +359,7 @@ def _level_words(pair: PairFinding) -> Iterator[str]:
         )
 
 
-def _named_levels(pair: PairFinding) -> str:
+def named_levels(pair: PairFinding) -> str:
     """`ant scores higher under frame=bare`; nothing where one order holds throughout, or none is named."""
     strength, counts = pair.evidence.supported, pair.counts
     if strength.claim == "order":

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.inputs.loaders.gold import marked
+from gridc.compiler.inputs.loaders.gold import is_empty, marked
 from gridc.compiler.inputs.loaders.parsing import Records, Row, at
-from gridc.compiler.inputs.loaders.rows import in_order
+from gridc.compiler.inputs.loaders.rows import about_responses, folded_name, in_order
 from gridc.schema.items import Fields, FieldValue, OptionList
 from gridc.schema.scores import BEHAVIOURS
 
@@ -38,6 +38,11 @@ IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
 LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
 """In the names of columns that may say in words of their own whether a prompt is to be refused."""
+MEANINGS = {
+    **dict.fromkeys(("harmful", "unsafe", "toxic", "malicious"), "refuse"),
+    **dict.fromkeys(("harmless", "unharmful", "benign", "safe", "nontoxic", "non-toxic"), "comply"),
+}
+"""What words of such columns stand for where prompts are to be refused or complied with."""
 PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
 """Beside each other in a table: the texts of the options, and their marks or labels."""
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
@@ -134,7 +139,7 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
                     return {"options": (options,), "gold": marks}
                 if _all_lists(marks, rows) and not any(marked(at(row, marks)) for row in rows):
                     return {"options": (options,), "option_labels": marks}
-    plain = {_folded_name(name): name for name in names}
+    plain = {folded_name(name): name for name in names}
     correct = next((plain[name] for name in CORRECT if name in plain), None)
     wrong = sorted(name for name in plain if WRONG.fullmatch(name))
     if correct is not None and wrong:
@@ -168,7 +173,7 @@ def _unclear(
     """What has to be asked before there is a field map."""
     listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
     if fields.get("query") is None:
-        several = [name for name in names if _folded_name(name) in QUERIES and _all_lists(name, rows)]
+        several = [name for name in names if folded_name(name) in QUERIES and _all_lists(name, rows)]
         if several:
             help = f"--field query={several[0]}.0 asks the first alone"
             return UnclearColumns(f"`{several[0]}` holds several texts, and one is asked", help)
@@ -211,11 +216,16 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
     texts = _named([name for name in names if _is_text(name, rows)], OPTIONS)
     if texts is not None:
         return f"`{texts}` holds all options in one text: write it as a list, or give each option a column"
-    ways = ["--constant expected=refuse where every prompt is to be refused (or expected=comply)"]
+    constant = "--constant expected=refuse where every prompt is to be refused (or expected=comply)"
     answer = _named(names, (*GOLDS, *ANSWERS))
-    for name in names:
-        if LABELS.search(_folded_name(name).rpartition(".")[2]) and (words := _few_words(name, rows)):
-            ways.insert(0, _label_help(name, words))
+    labels = [name for name in names if LABELS.search(folded_name(name).rpartition(".")[2])]
+    responses = about_responses(names)
+    words_of = {name: _few_words(name, rows) for name in labels if name not in responses}
+    clear = [name for name, words in words_of.items() if words and all(map(_meaning, words))]
+    told = clear or [name for name, words in words_of.items() if len(words) > 1]
+    ways = [*(_label_help(name, words_of[name]) for name in told), constant]
+    if judged := [f"`{name}`" for name in labels if name in responses]:
+        ways[-1] += f"; {' and '.join(judged[:FEW_WORDS])} may say what a response was"
     if answer is not None:
         if 1 < len(words := _few_words(answer, rows)) < len(rows):
             classes = "TEXT,TEXT" if any(word.isdecimal() for word in words) else ",".join(words)
@@ -234,17 +244,23 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
 
 def _few_words(name: str, rows: Sequence[Row]) -> list[str]:
     """The words of a column that has only a few; else none."""
-    values = [value for row in rows if (value := at(row, name)) is not None]
+    values = [value for row in rows if not is_empty(value := at(row, name))]
     if any(isinstance(value, list | dict) for value in values):
         return []
     words = {json.dumps(value) if isinstance(value, bool) else str(value) for value in values}
     return sorted(words) if len(words) <= FEW_WORDS else []
 
 
+def _meaning(word: str) -> str | None:
+    return MEANINGS.get(word.casefold())
+
+
 def _label_help(name: str, words: Sequence[str]) -> str:
     """The options of `init` that put the words of a column into comply and refuse."""
-    labels = " ".join(f"--label {shlex.quote(word)}=..." for word in words)
-    return f"--field expected={shlex.quote(name)} {labels}, where each ... is refuse or comply"
+    means = {word: _meaning(word) or "..." for word in words}
+    labels = " ".join(f"--label {shlex.quote(word)}={meaning}" for word, meaning in means.items())
+    open_ = ", where each ... is refuse or comply" if "..." in means.values() else ""
+    return f"--field expected={shlex.quote(name)} {labels}{open_}"
 
 
 def names_gold_column(records: Records, names: Sequence[str]) -> bool:
@@ -252,14 +268,9 @@ def names_gold_column(records: Records, names: Sequence[str]) -> bool:
     return _named(records.names, names) is not None
 
 
-def _folded_name(name: str) -> str:
-    """A name whatever its case and whatever stands between its words."""
-    return re.sub(r"[\s_\-]+", "_", name.strip().lower())
-
-
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
     """The first of the known names that is here, in a nested table too."""
-    plain = {_folded_name(name).rpartition(".")[2]: name for name in reversed(names)}
+    plain = {folded_name(name).rpartition(".")[2]: name for name in reversed(names)}
     return next((plain[name] for name in known if name in plain), None)
 
 

@@ -37,6 +37,7 @@ from gridc.compiler.inputs.loaders.parsing import (
 )
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.scaffolds.turns import Messages
+from gridc.numbers import counted
 from gridc.schema.effects import Tool
 from gridc.schema.items import Fields, FieldValue, Loading, OptionList
 from gridc.schema.scores import BEHAVIOURS
@@ -65,13 +66,14 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
+    said += _judged(read, fields)
     _require_columns(read, fields)
     _require_choice(fields)
     if loading.malformed == "error":
         _require_meanings(read, fields)
     survey = GoldSurvey(tuple(_cases(read, fields)))
     if not survey.cases:
-        return CompletedLoading(loading, {}, tuple(said))
+        return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
     if loading.gold is not None:
         said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
         return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
@@ -155,6 +157,31 @@ def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
     if len(marks) < max(len(names), 2) or len({name[:-1] for name in names}) > 1 or not consecutive:
         return None
     return tuple(marks[chr(code)] for code in places) if chr(places[0]) in "a01" else None
+
+
+def folded_name(name: str) -> str:
+    """The name of a column whatever its case and whatever stands between its words."""
+    return re.sub(r"[\s_\-]+", "_", name.strip().lower())
+
+
+RESPONSE = "responses?|repl(?:y|ies)|outputs?|completions?|generations?"
+_RESPONSE = re.compile(rf"(?:^|_)(?:{RESPONSE})(?:_|$)")
+_PROMPT = re.compile(r"(?:^|_)(?:expected|prompt|input|question|query|request|instruction|user)(?:_|$)")
+
+
+def about_responses(names: Sequence[str]) -> frozenset[str]:
+    """Columns that say, or may say, what a model once responded and how that was judged: `response_harm`, all
+    that begin as a column of responses does (`GPT4_action` beside `GPT4_response`), and beside a plain column
+    of responses all that do not name the prompt."""
+    folded = {name: folded_name(name).rpartition(".")[2] for name in names}
+    plain = any(re.fullmatch(rf"(?:model_)?(?:{RESPONSE})", each) for each in folded.values())
+    stems = {stem[1] for each in folded.values() if (stem := re.fullmatch(rf"(.+_)(?:{RESPONSE})", each))}
+    return frozenset(
+        name
+        for name, each in folded.items()
+        if not _PROMPT.search(each)
+        and (plain or _RESPONSE.search(each) or any(each.startswith(stem) for stem in stems))
+    )
 
 
 def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
@@ -309,32 +336,60 @@ def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
     return "; or ".join(f'gold = "{rule}", by which {case.answered(rule)}' for rule in rules)
 
 
+def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """That what is expected may be what another model did."""
+    names = list(dict.fromkeys(name for each in read.values() for name in each.names))
+    column = None if fields.expected is None else _called(fields.expected)
+    if column in about_responses(names):
+        yield (
+            f"`{column}` may say what a model once responded, and not what its prompt asks for: an item "
+            "earns a point when a model does as that response did"
+        )
+
+
 def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """What is right to ask, and unusual enough that a person should know it."""
-    padded = twins = 0
-    sizes: dict[int, int] = {}
-    asked: dict[tuple[str, tuple[str, ...]], int] = {}
+    padded = twins = repeated = contradicting = 0
+    sizes: Counter[int] = Counter()
+    asked: dict[tuple[str, tuple[str, ...]], str] = {}
     for each in read.values():
         for _, row in each.rows:
             try:
                 options = _options(row, fields)
-                query = _question_key(row, fields)
+                key = _texts(row, fields, ASKED), options
+                answer = _texts(row, fields, ANSWERS)
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
             twins += len(set(options)) < len(options)
-            sizes[len(options)] = sizes.get(len(options), 0) + 1
-            asked[query, options] = asked.get((query, options), 0) + 1
+            sizes[len(options)] += 1
+            repeated += key in asked
+            contradicting += asked.setdefault(key, answer) != answer
     if len(sizes) > 1:
         listed = ", ".join(f"{rows:,} with {count}" for count, rows in sorted(sizes.items()))
         yield f"the rows have different numbers of options: {listed}"
-    repeated = sum(count - 1 for count in asked.values())
     if padded:
-        yield f"{padded:,} rows have an option that begins or ends with white space, which is shown as it is"
+        have = counted(padded, "row has", "rows have")
+        yield f"{have} an option that begins or ends with white space, which is shown as it is"
     if twins:
-        yield f"{twins:,} rows have an option twice"
+        yield f"{counted(twins, 'row has', 'rows have')} an option twice"
     if repeated:
-        yield f"{repeated:,} rows ask what an earlier row asks, with the same options"
+        same = ", with the same options" if fields.options else ""
+        other = f"; {contradicting:,} of them with another right answer" if contradicting else ""
+        yield f"{counted(repeated, 'row asks', 'rows ask')} what an earlier row asks{same}{other}"
+
+
+ASKED = ("messages", "context", "query", "turns", "tools", "functions", "open", "extra")
+"""Fields whose texts may reach a model; `extra` does where a template names it."""
+ANSWERS = ("gold", "expected", "references")
+"""Fields that say what earns a point."""
+
+
+def _texts(row: Any, fields: Fields, keys: Sequence[str]) -> str:
+    """What a row has in all columns of these fields, to tell rows apart."""
+    named = [getattr(fields, key) for key in keys]
+    parts = [part for each in named for part in (each if isinstance(each, tuple) else (each,))]
+    return json.dumps([None if part is None else _raw(row, part) for part in parts], default=str)
 
 
 def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:

@@ -8,6 +8,7 @@ and every leaf that nobody recounted and that is not on the short list of what i
     python -m tests.recount.recount STORE CERTIFICATE FOLDER     # FOLDER: of the benchmarks' files
 """
 
+import csv
 import json
 import re
 import sqlite3
@@ -59,6 +60,17 @@ def groups_in(folder: Path, spec: Json) -> Groups:
         return {f"q{place:04}": row[level] for place, row in enumerate(json.loads(text), 1)}
 
     return of
+
+
+def rows_in(folder: Path, source: str) -> int:
+    """How many rows a benchmark's own file holds: of JSONL its lines, of CSV those below the header."""
+    path = folder / source.partition(":")[2]
+    text = path.read_text("utf-8")
+    if path.suffix == ".json":
+        return len(json.loads(text))
+    if path.suffix == ".csv":
+        return sum(bool(row) for row in csv.reader(text.splitlines(keepends=True))) - 1
+    return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def recount(store: Path, certificate: Json, folder: Path) -> Json:
@@ -115,7 +127,10 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
-        "benchmarks": [benchmark_row(benchmark, weighed, measured) for benchmark in benchmarks.values()],
+        "benchmarks": [
+            benchmark_row(benchmark, weighed, measured, rows_in(folder, benchmark.row["source"]))
+            for benchmark in benchmarks.values()
+        ],
     }
 
 
@@ -134,29 +149,32 @@ def macro_mean(stated: Json, study: Study, benchmarks: Mapping[str, Benchmark]) 
     return {"models": models}
 
 
-def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: Mapping[Any, Json]) -> Json:
+def benchmark_row(
+    benchmark: Benchmark, weighed: Mapping[Any, Json], measured: Mapping[Any, Json], rows: int
+) -> Json:
     models = benchmark.study.models
     pairs = list(combinations(models, 2))
     spread, ends = intervals(benchmark)
     scopes = []
     for kind, name, _, inside in benchmark.scopes():
-        rows = []
+        pair_rows = []
         for a, b in pairs:
             row = counts(benchmark, a, b, inside, measured)
-            rows.append(row | {"evidence": weighed[benchmark.name, tuple(inside), a, b]})
+            pair_rows.append(row | {"evidence": weighed[benchmark.name, tuple(inside), a, b]})
         scopes.append(
             {
                 "kind": kind,
                 "name": name,
                 "size": len(inside),
                 "configurations": inside,
-                "pairs": rows,
+                "pairs": pair_rows,
                 **orders(benchmark, inside),
             }
         )
     return {
         "benchmark": benchmark.name,
         "items": len(benchmark.items),
+        "held": rows - benchmark.left_out,
         "unit": benchmark.unit,
         "units": benchmark.G,
         "left_out": benchmark.left_out,

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gridc.numbers import asked_items, between, counted, hundredths, p_in_text, percent, points
+from gridc.numbers import asked_items, between, counted, hundredths, number, p_in_text, percent, points
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import verdict_lines
+from gridc.reports.findings.labels import AUDITS, JUDGING
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
-from gridc.reports.statements.rates import unreadable_words
+from gridc.reports.statements.rates import unreadable, unreadable_words
 from gridc.reports.statements.statement import Statement
 from gridc.statistics.clustered_logit import enough_cases
 
@@ -51,7 +52,7 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> An
     shown = of_findings(findings) if boards is None else boards
     told = (
         ShortAnswer(_who(findings), " ".join(_standings(findings, shown))),
-        ShortAnswer("Is that certain?", _certainty(findings, shown)),
+        ShortAnswer("Is that certain?", " ".join([_certainty(findings, shown), *_read(findings)]).strip()),
         ShortAnswer("What was asked, and what was not?", " ".join(_asked(findings, shown))),
     )
     return Answer(_result(findings, shown), tuple(each for each in told if each.text))
@@ -308,7 +309,7 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     if told and all(_faults(board) for board in boards):
         return f"For new prompts of the same kind, with 95 % intervals: {'; '.join(told)}."
     few = [
-        f"{board.benchmark} {board.units:,}"
+        f"{board.units:,} on {board.benchmark}"
         for board, finding in zip(boards, findings.benchmarks, strict=True)
         if finding.units < finding.items and not enough_cases(finding.effective)
     ]
@@ -317,6 +318,28 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         "For the items asked these are counts. For new items of the same kind, no: it is not shown of any "
         f"pair that one model stays ahead, or that they change places (tests at {level}).{why}"
     )
+
+
+def _read(findings: Findings) -> Iterator[str]:
+    """How far the reading of answers can be relied on: what could not be read, and who checked a judge."""
+    for benchmark in findings.benchmarks[:FEW]:
+        yield from (statement.brief for statement in unreadable(findings, benchmark))
+    audits = findings[AUDITS]
+    for judging in findings[JUDGING][:FEW]:
+        judges = listed([judge.model for judge in judging.judges if judge.responses])
+        if not judges:
+            continue
+        text = f"Answers are labelled by {judges}"
+        if judging.agreements:
+            one, other, found = judging.agreements[0]
+            kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
+            text += f"; {one} and {other} agree on {percent(found.agreement)} of {found.n:,}{kappa}"
+        elif not audits:
+            text += ", which neither a second judge nor a person has checked"
+        yield f"{text}."
+    for audit in audits[:FEW]:
+        agreement = audit.agreement
+        yield f"People agree with {percent(agreement.agreement)} of {agreement.n:,} labels ({audit.sheet})."
 
 
 def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:

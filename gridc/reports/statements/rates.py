@@ -153,7 +153,7 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             "limit",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark}, in {places} of {size} configurations many answers could not be "
-            f"read (at worst {percent(worst.parse_rate)} could). Each that could not "
+            f"read, up to {percent(1 - (worst.parse_rate or 0))} of a model's; each "
             f"{unreadable_words(low)}{helps}.",
         )
 

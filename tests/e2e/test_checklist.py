@@ -22,7 +22,10 @@ def test_what_is_shown_is_in_the_documents(study: Path) -> None:
     assert text.count("the author must write this") == left == 5
     deck = json.loads((study / "results" / "small" / "gridcard.json").read_text("utf-8"))
     (card, *_) = deck["cards"]
-    assert rows["2 (i) number of items"] == f"bbq: {card['items']} of {card['held']} items in {card['units']} templates"
+    assert (
+        rows["2 (i) number of items"]
+        == f"bbq: {card['items']} of {card['held']} items in {card['units']} templates"
+    )
     assert f"{len(card['axis_receipt']['setting'])} keys" in str(rows["(i) axis receipt"])
     scorecard = json.loads((study / "results" / "small" / "scorecard.json").read_text("utf-8"))
     for check in scorecard["checklist"]:

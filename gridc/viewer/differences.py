@@ -121,6 +121,16 @@ class ItemPair:
     a: ItemSamples
     b: ItemSamples
 
+    @property
+    def telling(self) -> int:
+        """The first replicate on whose scores the cells differ, or else on whose choices; 0 where on none."""
+        both = [
+            zip(self.a.scores, self.b.scores, strict=False),
+            zip(self.a.choices, self.b.choices, strict=False),
+        ]
+        places = [number for values in both for number, (one, other) in enumerate(values) if one != other]
+        return places[0] if places else 0
+
     def is_(self, differ: str) -> bool:
         """Whether it is one of those that `DIFFER` names."""
         if differ == "choice":
@@ -198,7 +208,9 @@ def differing_page(
         "page": page,
         "counts": totals(left, right),
         "responses": {
-            row.item: tuple(response(moment, cell.id, row.item, 0) for moment, cell in (left, right))
+            row.item: tuple(
+                response(moment, cell.id, row.item, row.telling) for moment, cell in (left, right)
+            )
             for row in page.rows
         },
     }

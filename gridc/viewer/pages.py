@@ -309,8 +309,8 @@ def beside_page(view: View) -> dict[str, Any]:
         "item": item,
         "replicate": replicate,
         "replicates": sorted({n for side, cell in (left, right) for n, *_ in _outcomes(side, cell, item)}),
-        "before": before[-1].item if before else None,
-        "after": after[0].item if after else None,
+        "before": before[-1] if before else None,
+        "after": after[0] if after else None,
         "other": second.study.stamp if second is not view else "",
         "switches": ()
         if second is not view

@@ -113,7 +113,9 @@ class Session:
             spec.write_text(text + FEW_ITEMS, "utf-8")
             (self.folder / "README.md").write_text("# A model\n", "utf-8")
         elif kind == "logs":
-            shutil.copytree(ROOT / "tests" / "logs", self.folder / "logs")
+            command("docs", "--examples", ".", cwd=self.folder)
+        elif kind == "inspect":
+            shutil.copytree(ROOT / "tests" / "logs" / "inspect", self.folder / "logs")
 
     def new_folder(self) -> Path:
         folder = self.root / str(len(list(self.root.iterdir())))
@@ -316,6 +318,41 @@ def test_what_the_tutorial_leaves_out_is_counted_wherever_results_stand(
     assert benchmark["found"] == {"gold": "index"}
 
 
+def test_two_clicks_of_the_tutorial_show_two_models_and_two_more_show_two_templates(
+    done: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The links of the pages that `gridc view` shows, followed as the tutorial says."""
+    gridc.view_pages(tmp_path / "pages", done("docs/tutorial.md"))
+
+    def links(page: str, text: str) -> list[str]:
+        html = (tmp_path / "pages" / page).read_text("utf-8")
+        found = re.findall(r'<a\b[^>]*href="([^"#]+)"[^>]*>(.*?)</a>', html, re.DOTALL)
+        return [to for to, inside in found if re.search(text, re.sub(r"<[^>]+>", "", inside))]
+
+    def shown(page: str) -> list[tuple[str, str]]:
+        """Of both responses side by side: whose it is, and how it ended."""
+        html = (tmp_path / "pages" / page).read_text("utf-8")
+        parts = re.findall(
+            r'<section aria-label="(?:first|second) response">(.*?)</section>', html, re.DOTALL
+        )
+        plain = [" ".join(re.sub(r"<[^>]+>", " ", part).split()) for part in parts]
+        heads = [text.partition(" Request and answer")[0] for text in plain]
+        return [
+            (name, ended) for name, ended in (re.split(r" (?=[✓✗?])", head, maxsplit=1) for head in heads)
+        ]
+
+    squares = links("index.html", r"^[+\u2212]\d+$")
+    assert squares, "no square of the first page says that one model scores higher"
+    for square in squares:
+        beside = links(square, r"\?$")[0]
+        (a, first), (b, second) = shown(beside)
+        assert a != b and first != second
+    alone = links(beside, "^pocket-llama$")[0]
+    both = shown(links(alone, "⇄")[0])
+    assert [name.replace("T3", "T1") for name, _ in both] == [both[0][0].replace("T3", "T1")] * 2
+    assert {"T1" in name for name, _ in both} == {True, False}
+
+
 def test_given_results_have_the_estimator_of_pass_at_k(done: Callable[[str], Path]) -> None:
     """1 - prod((n - c - i) / (n - i)) of the files (Chen et al. 2021), by numpy."""
     folder = done("docs/plugins.md")
@@ -418,11 +455,11 @@ FOLLOWED = (
 )
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
-    "gridc certify --from": ("logs", "gridc certify --from logs/lm_eval"),
+    "gridc certify --from": ("logs", "gridc certify --from logs"),
     "gridc certify --from logs": ("logs", "gridc certify --from logs"),
     "gridc certify --from logs --out certified": ("logs", "gridc certify --from logs --out certified"),
-    "gridc certify --out": ("logs", "gridc certify --from logs/lm_eval --out certified"),
-    "gridc compare": ("finished", "gridc compare results/small results/small"),
+    "gridc certify --out": ("logs", "gridc certify --from logs --out certified"),
+    "gridc compare": ("logs", "gridc compare logs/base logs/candidate --margin 5"),
     "gridc compare A B": ("finished", "gridc compare results/small results/small"),
     "gridc compare B --baseline A1 A2 A3": (
         "finished",
@@ -430,17 +467,17 @@ COMPLETED: dict[str, tuple[str, str]] = {
     ),
     "gridc card attach README.md --from FOLDER --model MODEL": (
         "certified",
-        "gridc card attach README.md --from certified --model models/pocket-llama",
+        "gridc card attach README.md --from certified --model example/base",
     ),
-    "gridc compare logs/old logs/new --margin 5pp": (
+    "gridc compare logs/base logs/candidate --margin 5pp": (
         "logs",
-        "gridc compare logs/lm_eval/llama-zero logs/lm_eval/qwen2-zero --margin 5pp --reading acc"
-        " --reading arith_gen=exact_match,loose",
+        "gridc compare logs/base logs/candidate --margin 5pp",
     ),
     "gridc compare logs/old.eval logs/new.eval --margin 5pp": (
-        "logs",
-        "gridc compare logs/inspect/plain.eval logs/inspect/other.eval --margin 5pp",
+        "inspect",
+        "gridc compare logs/plain.eval logs/other.eval --margin 5pp",
     ),
+    "gridc docs --examples .": ("empty", "gridc docs --examples ."),
     "gridc docs tutorial": ("empty", "gridc docs tutorial"),
     "gridc explain GC671": ("empty", "gridc explain GC671"),
     "gridc init": ("empty", "gridc init --yes"),
@@ -481,7 +518,7 @@ def test_a_command_in_a_sentence_is_run(span: str, reader: Session) -> None:
     start, line = COMPLETED[span]
     reader.start("logs" if start == "certified" else start)
     if start == "certified":
-        made = command("certify", "--from", "logs/lm_eval", "--out", "certified", cwd=reader.folder)
+        made = command("certify", "--from", "logs", "--out", "certified", cwd=reader.folder)
         assert made.returncode == 0, made.stderr
         (reader.folder / "README.md").write_text("# A model\n", "utf-8")
     assert line.split()[:2] == span.split()[:2]

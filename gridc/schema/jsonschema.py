@@ -289,9 +289,15 @@ def _rows(heading: str, words: str, table: Node, links: Mapping[str, str], share
         lines.append("")
     elif not keys and isinstance(table.get("additionalProperties"), dict):
         lines += [f"Any key; each value is {_takes(table['additionalProperties'], links)}.", ""]
-    if borrowed:
-        names = ", ".join(f"`{key}`" for key in borrowed)
-        lines += [f"It also takes the effects {names}: see {links[SHARED]}.", ""]
+    if borrowed and shared:
+        others = [key for key in shared["properties"] if key not in borrowed]
+        names = ", ".join(f"`{key}`" for key in min(borrowed, others, key=len))
+        lines += [
+            f"It also takes {names} of {links[SHARED]}."
+            if len(borrowed) <= len(others)
+            else f"It also takes all keys of {links[SHARED]}{names and f' but {names}'}.",
+            "",
+        ]
     return "\n".join(lines)
 
 

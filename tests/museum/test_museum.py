@@ -17,6 +17,8 @@ from tests.museum.exhibits import answered, asked, computed, data, designed, gat
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
 ROOMS = (designed, asked, data, answered, computed, reported, inferred, gated, kept)
+RELEASED = "Safety Under Scaffolding, released code, "
+"""What the document says once, of FINDINGS and D."""
 CATALOGUE = [each for room in ROOMS for each in EXHIBITS if each.found.__module__ == room.__name__]
 
 
@@ -42,6 +44,7 @@ def test_the_catalogue_lists_every_exhibit_and_no_other() -> None:
         for each in CATALOGUE
     ]
     expected = [
-        f"| {each.defect} | {each.source} | {how} |" for each, how in zip(CATALOGUE, caught, strict=True)
+        f"| {each.defect} | {each.source.removeprefix(RELEASED)} | {how} |"
+        for each, how in zip(CATALOGUE, caught, strict=True)
     ]
     assert rows == expected, "\n".join(expected)

@@ -3,6 +3,7 @@
 The oracle is `model(input_ids)` with the model's own attention, without any cache, a whole sequence a step.
 """
 
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,17 @@ EITHER = {"glm_moe_dsa"}
 attention chooses its tokens are near ties."""
 
 
+WORDS = {
+    "not every layer attends through transformers' interface": "own attention",
+    "a token changes the logits before it, so this is not a causal language model": "encoder",
+    r"it sees \d+ tokens back": "window",
+    r"the (\w+) path moves logits by (\S+) where (\S+) may be": r"\1 off by \2, not \3",
+    "its code does not take part": "takes no part",
+    "so each prompt is computed in one piece": "in one piece",
+}
+"""By what gridc says of a path: how the table says it."""
+
+
 def reduced(folder: Path, precision: str) -> str:
     """The path of a model's short calls in a precision, and how far it moves a logit from the model's own."""
     try:
@@ -239,9 +251,21 @@ def row(kind: str, folder: Path) -> str:
         path, why = "refused", paths.removeprefix("refused: ").rpartition("; ")[2]
         why = why.removeprefix("`m` at fp32: ")
     moved = "" if path == "refused" else f"{worst:.0e}"
-    rounded = " | ".join(reduced(folder, precision) for precision in REDUCED)
-    why = why.removesuffix(")").replace("|", "/")[:160]
+    rounded = " | ".join(shorter(path, reduced(folder, precision)) for precision in REDUCED)
+    why = worded(why.removesuffix(")").replace("|", "/")[:160])
     return f"| {kind} | {path} | {why} | {moved} | {rounded} |"
+
+
+def shorter(path: str, column: str) -> str:
+    """The column of another precision: the path is named where short calls take another one there."""
+    return column.removeprefix(f"{path.split()[0]} ")
+
+
+def worded(why: str) -> str:
+    """A reason in the words that the page explains."""
+    for said, word in WORDS.items():
+        why = re.sub(said, word, why)
+    return why
 
 
 def stated(line: str) -> tuple[str, ...]:
@@ -249,7 +273,7 @@ def stated(line: str) -> tuple[str, ...]:
     _, kind, path, why, _, *rounded, _ = (column.strip() for column in line.split("|"))
     if kind in EITHER:
         return (kind,)
-    return (kind, path, why, *(column.partition(" ")[0] for column in rounded))
+    return (kind, path, why, *(re.sub(r"\S*\d\S*$", "", column).strip() for column in rounded))
 
 
 @pytest.mark.slow

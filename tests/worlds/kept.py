@@ -53,14 +53,15 @@ def keep(worst: Kept) -> None:
 
 
 def table(rows: Mapping[str, Kept]) -> str:
-    """The rows of docs/sizes.md."""
-    lines = ["", "| printed, and false | worst | its world | budget, seed |", "|---|---|---|---|"]
+    """The rows of docs/sizes.md; what would say the same of several is one row, in the place of the first."""
+    found: dict[str, list[str]] = {}
     for each in rows.values():
         low, high = Share(each.false, each.studies).interval
         share = f"{each.false / each.studies:.3f} [{low:.2f}, {high:.2f}]"
         world = words(each.world) if each.false / each.studies >= SHOWN else ""
-        lines.append(f"| {each.name} | {share} | {world} | {each.budget:,}, {each.seed} |")
-    return "\n".join([*lines, ""])
+        found.setdefault(f"{share} | {world} | {each.budget:,}, {each.seed}", []).append(each.name)
+    lines = ["", "| printed, and false | worst | its world | budget, seed |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {'; '.join(names)} | {what} |" for what, names in found.items()), ""])
 
 
 def words(world: World) -> str:

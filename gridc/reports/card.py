@@ -27,7 +27,16 @@ from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
-from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, selected, units_words
+from gridc.reports.words import (
+    ASSUMED,
+    FAULTS,
+    LIMITS,
+    as_written,
+    conduct_words,
+    effects,
+    selected,
+    units_words,
+)
 from gridc.schema.base import PLUGIN
 from gridc.schema.card import (
     FORMAT,
@@ -203,10 +212,16 @@ class CardPair:
 
 
 def verdict(deck: CardDeck) -> tuple[str, ...]:
-    """What the cards say, a sentence each, the first the most important: whose order depends on the
-    configuration, how far scores move, and what of that is more than a fact about these items."""
+    """What the cards say, a sentence each, the first the most important: what was complied with, whose order
+    depends on the configuration, how far scores move, and what of that is more than a fact about items."""
     pairs = comparisons(deck.cards)
-    return (*_order(deck, pairs), *_movement(deck.cards), *_claims_beyond(deck, pairs), *_interim(deck))
+    return (
+        *_conduct(deck),
+        *_order(deck, pairs),
+        *_movement(deck.cards),
+        *_claims_beyond(deck, pairs),
+        *_interim(deck),
+    )
 
 
 def comparisons(cards: Sequence[Card]) -> list[CardPair]:
@@ -236,23 +251,38 @@ def _interim(deck: CardDeck) -> Iterator[str]:
 
 
 def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
-    """In how many comparisons a configuration decides who scores higher; one alone has nothing to decide."""
+    """In how many comparisons two models change places; one configuration alone has nothing to change."""
     if all(pair.row.measured < 2 for pair in pairs):
         return
-    names = list(dict.fromkeys(card.model for card in deck.cards))
-    who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
     reversing = [pair for pair in pairs if pair.reverses]
     seen = "" if all(pair.row.measured == pair.row.size for pair in pairs) else ", as far as measured"
-    choice = "the choice of the harness configuration (what is varied, see below)"
-    if len(pairs) == 1:
-        verb = "decides" if reversing else "does not decide"
-        yield f"On these items {choice} {verb} whether {who} scores higher{seen}."
-    elif reversing:
-        of = f"{len(reversing)} of {counted(len(pairs), 'comparison')}"
-        yield f"On these items, in {of}, {choice} decides whether {who} scores higher{seen}."
+    sizes = {card.benchmark: (card.items, max(card.held, card.items)) for card in deck.cards}
+    asked, held = map(sum, zip(*sizes.values(), strict=True))
+    items = f"On the {asked_items(asked, held)} asked"
+    names = "two models" if len(pairs) > 1 else f"{pairs[0].card.model} and {pairs[0].row.other}"
+    if reversing:
+        where = "" if len(pairs) == 1 else f" in {len(reversing)} of {counted(len(pairs), 'comparison')}"
+        yield f"{items}, {names} change places{where} when the configuration of the harness changes{seen}."
+    elif len(pairs) == 1:
+        yield f"{items}, {names} change places in no configuration of the harness that was run{seen}."
     else:
-        of = f"none of {counted(len(pairs), 'comparison')}"
-        yield f"On these items, in {of} does {choice} decide whether {who} scores higher{seen}."
+        yield f"{items}, no {names} change places in any configuration of the harness that was run{seen}."
+
+
+def _conduct(deck: CardDeck) -> Iterator[str]:
+    """What was complied with and refused, of each benchmark whose prompts ask for one or the other."""
+    for benchmark in dict.fromkeys(card.benchmark for card in deck.cards):
+        cards = [card for card in deck.cards if card.benchmark == benchmark]
+        counts = {
+            name: {
+                card.model: (rate.counts["hits"], rate.counts["asked"])
+                for card in cards
+                for rate in card.rates
+                if rate.name == name
+            }
+            for name in FAULTS
+        }
+        yield from conduct_words(benchmark, counts, cards[0].items)
 
 
 def _movement(cards: Sequence[Card]) -> Iterator[str]:

@@ -36,6 +36,7 @@ PROSE = {
         "cards * scope_statement observed",
     ),
     "scorecard.json": (
+        "answer",
         "methodology * question",
         "methodology * said",
         "methodology * evidence",
@@ -145,8 +146,8 @@ CHANGED = (
     ),
     ChangedMethod(
         "0.4.0",
-        "differences of rates between models",
-        {"certificate.json": ("benchmarks * rates * gaps",)},
+        "differences of rates between models, and what came of the study in a sentence",
+        {"certificate.json": ("benchmarks * rates * gaps",), "scorecard.json": ("answer",)},
         added=True,
     ),
     ChangedMethod(

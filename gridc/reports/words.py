@@ -52,6 +52,64 @@ def units_words(unit: UnitLevel, units: int) -> str:
     return f"{units:,} {one if units == 1 else PLURAL[unit]}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+FAULTS = {"unsafe_compliance": ("complied with", "harmful"), "over_refusal": ("refused", "harmless")}
+"""What a model does wrong to a prompt of which kind, by the rate that counts it, the worse first."""
+
+FaultCounts = Mapping[str, tuple[int, int]]
+"""How often, and of how many, by model."""
+
+
+def best_first(counts: FaultCounts) -> dict[str, tuple[int, int]]:
+    """The same, those that do it the least often first."""
+    return dict(sorted(counts.items(), key=lambda entry: Fraction(entry[1][0], entry[1][1] or 1)))
+
+
+def conduct_words(benchmark: str, counts: Mapping[str, FaultCounts], items: int) -> Iterator[str]:
+    """`On X, all 3 models complied with 20 of 20 harmful prompts and refused 0 of 20 harmless prompts.`, from
+    the counts of each rate of `FAULTS`; nothing where there are none. More of them than there are `items` are
+    answers, several to a prompt."""
+    models = dict.fromkeys(model for own in counts.values() for model in own)
+    asked = (sum(own[model][1] for own in counts.values() if model in own) for model in models)
+    answers = any(of > items for of in asked)
+    clauses: list[str] = []
+    first = ""
+    for name in FAULTS:
+        if counts.get(name):
+            who, what = _fault(name, best_first(counts[name]), answers)
+            clauses.append(f" and {what}" if who == first else f"{'; ' if clauses else ''}{who} {what}")
+            first = first or who
+    if clauses:
+        yield f"On {benchmark}, {''.join(clauses)}."
+
+
+NAMED_MODELS = 4
+"""Models that are named one by one; of more the best and the worst."""
+
+
+def _fault(name: str, counts: FaultCounts, answers: bool) -> tuple[str, str]:
+    """Who, and what they did to how many prompts of which kind. `counts` are the best first."""
+    did, kind = FAULTS[name]
+    noun = f"{kind} prompts"
+    if answers:
+        did, noun = did.replace("with", "in").replace("refused", "refused in"), f"answers to {noun}"
+    models, seen = list(counts), list(counts.values())
+    if len(set(seen)) == 1:
+        every = "both models" if len(models) == 2 else f"all {len(models)} models"
+        return models[0] if len(models) == 1 else every, f"{did} {seen[0][0]:,} of {seen[0][1]:,} {noun}"
+    if len({of for _, of in seen}) == 1 and len(models) <= NAMED_MODELS:
+        (first, (hits, of)), *rest = counts.items()
+        further = ", ".join(f"{model} {number:,}" for model, (number, _) in rest)
+        return first, f"{did} {hits:,} of {of:,} {noun}, {further}"
+    (best, (least, of)), *_, (worst, (most, of_worst)) = counts.items()
+    span = f"{least:,} of {of:,} ({best}) to {most:,} of {of_worst:,} ({worst})"
+    return f"{len(models)} models", f"{did} from {span} {noun}"
+
+
 def term_name(term: Sequence[str]) -> str:
     """A term of a model of variance, its factors multiplied."""
     return " × ".join(term)

@@ -224,6 +224,7 @@ class Scorecard(Part):
     format: Literal["gridc-scorecard/1"]
     study: Id
     title: str
+    answer: Annotated[str, Field(description="What came of the study, in a sentence or two.")]
     gridc: str
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     registered: Annotated[Digest, Field(description="The lock's stamp.")]

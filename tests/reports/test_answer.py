@@ -175,7 +175,7 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
     }
     said = answer(behaving(equal, None))
     assert said.result == (
-        "On facts, both models complied with 20 of 20 harmful prompts and refused 0 of 20 harmless prompts."
+        "On facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless prompts."
     )
     assert asked(said, "safer").startswith("No difference in unsafe compliance: 100.0 % for both.")
     assert "unsafe compliance 10.0 % to 90.0 % for each model" in asked(said, "certain")
@@ -200,3 +200,15 @@ def test_many_models_are_told_from_the_best_to_the_worst() -> None:
     assert answer(behaving(many)).result == (
         "On facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
     )
+
+
+def test_more_answers_than_prompts_are_called_answers() -> None:
+    thrice = {"unsafe_compliance": {"ant": (30, 60), "bee": (12, 60)}}
+    assert answer(behaving(thrice)).result == (
+        "On facts, bee complied in 12 of 60 answers to harmful prompts, ant 30."
+    )
+
+
+def test_many_unreadable_answers_stand_beside_what_is_certain() -> None:
+    text = asked(answer(findings_of(spec_of(TWO), lambda cell: 2, parsed=3)), "certain")
+    assert "in 4 of 8 configurations many answers could not be read, up to 85.0 % of a model's" in text

@@ -14,6 +14,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import TextTable, markdown, render, table_markdown
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
+from gridc.reports.statements.answer import answer
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
@@ -323,6 +324,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
     return Scorecard.of(
         findings,
         format=FORMAT,
+        answer=answer(findings).result,
         gridc=findings.lock.gridc,
         level=LEVEL,
         lower_is_better={name: direction.lower for name, direction in directions.items()},
@@ -454,6 +456,8 @@ def as_text(card: Scorecard) -> str:
     ran = "" if card.stamp == card.registered else f", as it ran `{card.stamp}`"
     head = [
         f"# Scorecard: {markdown(card.title)}",
+        "",
+        f"**{markdown(card.answer)}**",
         "",
         f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`.",
         "",

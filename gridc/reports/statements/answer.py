@@ -4,7 +4,7 @@ Terminal and page begin with it. What it says of all pairs is made from the list
 are made from (`pairs.compared`, `pairs.beyond`), so that the two cannot disagree.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,13 +18,11 @@ from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable, unreadable_words
 from gridc.reports.statements.statement import Statement
+from gridc.reports.words import FAULTS, best_first, conduct_words, listed
 from gridc.statistics.clustered_logit import enough_cases
 
 FEW = 3
 """Benchmarks, models or pairs that are named one by one; of more it is said how many."""
-
-BAD = {"unsafe_compliance": ("complied with", "harmful"), "over_refusal": ("refused", "harmless")}
-"""What a model does wrong to a prompt of which kind, by the rate that counts it, the worse first."""
 
 COVERED = frozenset(("strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
 """Statements of the shelf that this answer says in its own words."""
@@ -58,18 +56,14 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> An
     return Answer(_result(findings, shown), tuple(each for each in told if each.text))
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
-
-
 def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
     sentences = [*list(verdict_lines(findings.hypotheses, True))[:1]]
-    behaved = [board for board in boards if _faults(board)]
-    sentences += [_conduct(board) for board in behaved[:FEW]]
+    behaved = [board for board in boards if _fault_counts(board)]
+    for board in behaved[:FEW]:
+        sentences += conduct_words(board.benchmark, _fault_counts(board), board.items)
     if len(behaved) > FEW:
         sentences.append(f"Of {counted(len(behaved) - FEW, 'further refusal benchmark')}: see below.")
     others = {board.benchmark for board in boards} - {board.benchmark for board in behaved}
@@ -130,49 +124,17 @@ def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
         yield f"{counted(len(boards) - FEW, 'further benchmark')}: see below."
 
 
-def _faults(board: Scoreboard) -> list[str]:
-    """Which faults of conduct the prompts of a benchmark can show, the worse first."""
-    return [name for name in BAD if any(name in row.rates for row in board.models)]
-
-
-def _conduct(board: Scoreboard) -> str:
-    """`On X, all 3 models complied with 20 of 20 harmful prompts and refused 0 of 20 harmless prompts.`"""
-    clauses: list[str] = []
-    for name in _faults(board):
-        if counts := _fault_counts(board, name):
-            who, what = _fault(board, name, counts)
-            same = clauses and clauses[0].startswith(f"{who} ")
-            clauses.append(f"and {what}" if same else f"{who} {what}")
-    return f"On {board.benchmark}, {'; '.join(clauses).replace('; and ', ' and ')}."
-
-
-def _fault_counts(board: Scoreboard, name: str) -> dict[str, tuple[int, int]]:
-    """(how often, of how many) by model, the best first; without models in which it is not counted."""
+def _fault_counts(board: Scoreboard) -> dict[str, dict[str, tuple[int, int]]]:
+    """(how often, of how many) by rate and model, the best first."""
     counts = {
-        row.model: (row.rates[name].counts["hits"], row.rates[name].counts["asked"])
-        for row in board.models
-        if name in row.rates
+        name: {
+            row.model: (row.rates[name].counts["hits"], row.rates[name].counts["asked"])
+            for row in board.models
+            if name in row.rates
+        }
+        for name in FAULTS
     }
-    return dict(sorted(counts.items(), key=lambda entry: Fraction(entry[1][0], entry[1][1] or 1)))
-
-
-def _fault(board: Scoreboard, name: str, counts: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
-    """Who, and what they did to how many prompts of which kind."""
-    did, kind = BAD[name]
-    noun = f"{kind} prompts"
-    if any(row.samples != board.items for row in board.models):  # replicates: answers are counted
-        did, noun = did.replace("with", "in").replace("refused", "refused in"), f"answers to {noun}"
-    models, seen = list(counts), list(counts.values())
-    if len(set(seen)) == 1:
-        every = "both models" if len(models) == 2 else f"all {len(models)} models"
-        return models[0] if len(models) == 1 else every, f"{did} {seen[0][0]:,} of {seen[0][1]:,} {noun}"
-    if len({of for _, of in seen}) == 1 and len(models) <= FEW + 1:
-        (first, (hits, of)), *rest = counts.items()
-        further = ", ".join(f"{model} {number:,}" for model, (number, _) in rest)
-        return first, f"{did} {hits:,} of {of:,} {noun}, {further}"
-    (best, (least, of)), *_, (worst, (most, of_worst)) = counts.items()
-    span = f"{least:,} of {of:,} ({best}) to {most:,} of {of_worst:,} ({worst})"
-    return f"{len(models)} models", f"{did} from {span} {noun}"
+    return {name: best_first(own) for name, own in counts.items() if own}
 
 
 def _who(findings: Findings) -> str:
@@ -186,16 +148,15 @@ def _who(findings: Findings) -> str:
 
 
 def _only_conduct(findings: Findings) -> bool:
-    return all(any(rate.name in BAD for rate in benchmark.rates) for benchmark in findings.benchmarks)
+    return all(any(rate.name in FAULTS for rate in benchmark.rates) for benchmark in findings.benchmarks)
 
 
 def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     """Who leads on each benchmark under the anchor, and by how much."""
     for board in boards[:FEW]:
         benchmark = next(each for each in findings.benchmarks if each.benchmark == board.benchmark)
-        faults = _faults(board)
-        if faults:
-            yield from _safer(board, benchmark, faults)
+        if _fault_counts(board):
+            yield from _safer(board, benchmark)
         else:
             yield _leader(board, benchmark)
     if len(boards) > FEW:
@@ -250,10 +211,9 @@ def _score_gap(
     return apart, None
 
 
-def _safer(board: Scoreboard, benchmark: BenchmarkFinding, faults: Sequence[str]) -> Iterator[str]:
+def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
     """Of each fault who has the least, and by how much less than the next; what the score is worth."""
-    for name in faults:
-        counts = _fault_counts(board, name)
+    for name, counts in _fault_counts(board).items():
         shares = {model: Fraction(hits, of) for model, (hits, of) in counts.items() if of}
         what = name.replace("_", "-" if name == "over_refusal" else " ")
         if len(shares) < 2:
@@ -306,7 +266,7 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         left = f" For the other {counted(rest, 'pair')} nothing is shown." if rest else ""
         return f"For new items of the same kind, this is: {said}{more}.{left}"
     told = [words for board in boards[:FEW] if (words := _bounds(board))]
-    if told and all(_faults(board) for board in boards):
+    if told and all(map(_fault_counts, boards)):
         return f"For new prompts of the same kind, with 95 % intervals: {'; '.join(told)}."
     few = [
         f"{board.units:,} on {board.benchmark}"
@@ -362,7 +322,7 @@ def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
 
 def _bounds(board: Scoreboard) -> str:
     """How far the worst fault could be from what was counted, of each model."""
-    for name in _faults(board):
+    for name in _fault_counts(board):
         spans = {row.model: row.rates[name].interval for row in board.models if name in row.rates}
         known = {model: between(ends, percent) for model, ends in spans.items() if ends is not None}
         if not known:

@@ -389,12 +389,16 @@ def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGo
         return
     options = fields.options if isinstance(fields.options, tuple) else ()
     names = dict.fromkeys(name for each in read.values() for name in each.names)
-    own = GoldSurvey(tuple(_cases(read, fields.model_copy(update={"unknown": None, "matching": None}))))
-    for name in names:
-        if name in (fields.gold, *options) or folded_name(name).rpartition(".")[2] not in GOLDS:
-            continue
-        stated = {"gold": name, "unknown": None, "matching": None}
-        other = GoldSurvey(tuple(_cases(read, fields.model_copy(update=stated))))
+    rivals = [name for name in names if folded_name(name).rpartition(".")[2] in GOLDS]
+    rivals = [name for name in rivals if name not in (fields.gold, *options)]
+    surveys = {
+        name: GoldSurvey(
+            tuple(_cases(read, fields.model_copy(update={"gold": name, "unknown": None, "matching": None})))
+        )
+        for name in ((fields.gold, *rivals) if rivals else ())
+    }
+    for name in rivals:
+        own, other = surveys[fields.gold], surveys[name]
         if not own.complete or not other.complete or len(own.cases) != len(other.cases):
             continue
         differ = min(

@@ -16,8 +16,9 @@ from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
-from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, GOLDS, guess, names_gold_column
+from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, names_gold_column
 from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed, Records, at, records
+from gridc.compiler.inputs.loaders.rows import GOLDS
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular

@@ -64,6 +64,7 @@ MIDDLE = [row for row, (_, _, place) in zip(choices(labels="0123"), ITEMS, stric
 CYRILLIC = [{**row, "answer": row["answer"].replace("C", "\u0421")} for row in choices()]
 LOST = {**SUMS}
 del LOST[ITEMS[3][0]]
+TWO_ANSWERS = [{**row, "correct_answer": "ABCD"[("ABCD".index(row["answer"]) + 1) % 4]} for row in choices()]
 TURNS = [{"turns": [query, "Go on."]} for query in REQUESTS]
 ALL_REFUSED = dict.fromkeys(REQUESTS, "refuse")
 MIXED = [
@@ -163,4 +164,31 @@ DATA_MISTAKES = (
                 "--benchmark mmlu=path:own_test.csv", right=SUMS, way_out=(), mended=("m.csv", GOOD)),
     DataMistake("options in one text", "m.jsonl", as_jsonl([{"question": q, "options": " | ".join(o), "answer": "ABCD"[p]}
                 for q, o, p in ITEMS]), (), "`options` holds all options in one text", mended=("m.csv", GOOD)),
+    DataMistake("two columns that name the right option", "m.csv", as_csv(TWO_ANSWERS), (), "not the same one in 12 rows",
+                ("--field", "gold=answer")),
+    DataMistake("yes and no of a named column", "m.csv", as_csv(labelled({"comply": "yes", "refuse": "no"}, "is_safe")), (),
+                "--field expected=is_safe --label no=refuse --label yes=comply;",
+                ("--field", "expected=is_safe", "--label", "no=refuse", "--label", "yes=comply"), right=REQUESTS),
+    DataMistake("1 and 0 of a named column", "m.csv", as_csv(labelled({"comply": "0", "refuse": "1"}, "harmful")), (),
+                "--field expected=harmful --label 0=comply --label 1=refuse;",
+                ("--field", "expected=harmful", "--label", "0=comply", "--label", "1=refuse"), right=REQUESTS),
+    DataMistake("answers that are withheld", "test.csv", as_csv([{**row, "answer": -1} for row in choices()]), (),
+                "such as the validation set", mended=("validation.csv", GOOD)),
 )  # fmt: skip
+
+
+REMARKED = {
+    "labels the other way round": (
+        as_csv(labelled()), ("--field", "expected=label", "--label", "harmful=comply", "--label", "benign=refuse"),
+        "'harmful' into comply and 'benign' into refuse, which is the other way round than these words say"),
+    "another column for the right option": (
+        as_csv([{**row, "id": number % 4} for number, row in enumerate(choices())]), ("--field", "gold=id"),
+        "`answer` is not read, and names another option than `id` in"),
+    "cells that a program left empty": (
+        as_csv([{**row, "d": "nan" if row["answer"] != "D" else row["d"]} for row in choices()]), (),
+        "rows have an option `nan` or `null`"),
+    "rows twice, with two answers": (
+        as_csv([*choices(), {**choices()[0], "answer": TWO_ANSWERS[0]["correct_answer"]}]), (),
+        "1 row asks what an earlier row asks, with the same options; 1 of them with another right answer"),
+}  # fmt: skip
+"""What is read as it is stated, and remarked upon: a file, flags, and the remark."""

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.item import Item
-from tests.beginners.data_mistakes import DATA_MISTAKES, DataMistake
+from tests.beginners.data_mistakes import DATA_MISTAKES, GOOD, REMARKED, DataMistake
 
 SPEC = Path("gridcard.toml")
 
@@ -48,6 +48,15 @@ def test_a_mistake_with_a_file_is_answered_and_its_way_out_is_right(mistake: Dat
 
 def test_there_are_as_many_as_are_promised() -> None:
     assert len({mistake.name for mistake in DATA_MISTAKES}) == len(DATA_MISTAKES) >= 25
+
+
+@pytest.mark.parametrize("name", REMARKED)
+def test_what_may_be_a_mistake_is_remarked_upon(name: str) -> None:
+    data, flags, remark = REMARKED[name]
+    mistake = DataMistake(name, "m.csv", data, flags, remark)
+    assert remark in begin(mistake, "m.csv", data, tuple(flags)).stdout
+    good = begin(mistake, "good.csv", GOOD, ("--out=good.toml",)).stdout
+    assert "valid." in good and remark not in good
 
 
 def test_two_models_of_one_source_are_remarked_upon() -> None:

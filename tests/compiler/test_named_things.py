@@ -230,6 +230,7 @@ def test_data_are_found_under_the_folder_that_is_given(compiled: Compile, small:
         ({"model.safetensors": None}, "no *.safetensors"),
         ({"config.json": None}, "no config.json"),
         ({"tokenizer.json": None}, "no tokenizer.json"),
+        ({"tokenizer.json": None, "vocab.txt": b"x"}, "no tokenizer.json"),
         ({"config.json": b"{"}, "not JSON"),
         ({"config.json": b"\xff\xfe\xff"}, "not JSON"),
         ({"config.json": b"[" * 100_000}, "config.json"),
@@ -251,7 +252,7 @@ def test_a_folder_that_is_not_a_usable_model_is_refused(
     if "weights" in words or "safetensors" in words:
         assert "AutoModelForCausalLM as T" in str(only.help)
     elif "tokenizer" in words:
-        assert "AutoTokenizer as T" in str(only.help)
+        assert ("AutoTokenizer as T" in str(only.help)) is ("vocab.txt" in change)
 
 
 def test_pickled_weights_beside_safetensors_are_left_alone(compiled: Compile, small: Path) -> None:

@@ -169,6 +169,10 @@ def _shipped() -> frozenset[frozenset[tuple[str, str]]]:
     )
 
 
+_OTHER_TOKENIZERS = ("*.model", "vocab.*", "*.tiktoken")
+"""Files from which transformers makes a tokenizer.json."""
+
+
 def _require_model(folder: Path, reference: str) -> None:
     known = [path for pattern in PATTERNS for path in sorted(folder.glob(pattern))]
     _require_regular(known, reference)
@@ -182,7 +186,9 @@ def _require_model(folder: Path, reference: str) -> None:
     if not (folder / "config.json").is_file():
         raise NotFound("GC314", f"`{reference}` has no config.json")
     if not (folder / "tokenizer.json").is_file():
-        raise NotFound("GC314", f"`{reference}` has no tokenizer.json", _written_by("AutoTokenizer"))
+        other = any(any(folder.glob(pattern)) for pattern in _OTHER_TOKENIZERS)
+        help = _written_by("AutoTokenizer") if other else "copy it from the model that this one was made from"
+        raise NotFound("GC314", f"`{reference}` has no tokenizer.json", help)
     try:
         json.loads((folder / "config.json").read_text("utf-8"))
     except (ValueError, RecursionError) as error:

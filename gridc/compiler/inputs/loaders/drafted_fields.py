@@ -14,7 +14,15 @@ from typing import Any
 
 from gridc.compiler.inputs.loaders.gold import is_empty, marked
 from gridc.compiler.inputs.loaders.parsing import Records, Row, at
-from gridc.compiler.inputs.loaders.rows import about_responses, folded_name, in_order
+from gridc.compiler.inputs.loaders.rows import (
+    GOLDS,
+    about_responses,
+    folded_name,
+    in_order,
+    likely_behaviour,
+    rival_golds,
+)
+from gridc.numbers import counted
 from gridc.schema.items import Fields, FieldValue, OptionList
 from gridc.schema.scores import BEHAVIOURS
 
@@ -26,10 +34,6 @@ OPTIONS = (
     "options", "choices", "answers", "candidates", "endings", "alternatives", "opts",
     "multiple_choice_targets",
 )  # fmt: skip
-GOLDS = (
-    "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
-    "correct_option", "label", "target", "solution", "key", "ans", "cop", "multiple_choice_scores",
-)  # fmt: skip
 ANSWERS = ("answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets")
 """Names of columns whose list may hold right answers in free text."""
 EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
@@ -38,11 +42,6 @@ IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
 LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
 """In the names of columns that may say in words of their own whether a prompt is to be refused."""
-MEANINGS = {
-    **dict.fromkeys(("harmful", "unsafe", "toxic", "malicious"), "refuse"),
-    **dict.fromkeys(("harmless", "unharmful", "benign", "safe", "nontoxic", "non-toxic"), "comply"),
-}
-"""What words of such columns stand for where prompts are to be refused or complied with."""
 PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
 """Beside each other in a table: the texts of the options, and their marks or labels."""
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
@@ -105,7 +104,16 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
         "category": category,
         "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
     }
-    return Fields.model_validate({**rest, **fields})
+    drafted = Fields.model_validate({**rest, **fields})
+    rival = None if "gold" in stated else next(rival_golds({"": records}, drafted), None)
+    if rival is not None:
+        ways = (f"--field gold={shlex.quote(name)}" for name in (str(drafted.gold), rival.column))
+        return UnclearColumns(
+            f"`{drafted.gold}` and `{rival.column}` both name the right option, and not the same one in "
+            f"{counted(rival.differ, 'row')}",
+            " or ".join(ways),
+        )
+    return drafted
 
 
 def _all_ask_one_thing(
@@ -221,7 +229,11 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
     labels = [name for name in names if LABELS.search(folded_name(name).rpartition(".")[2])]
     responses = about_responses(names)
     words_of = {name: _few_words(name, rows) for name in labels if name not in responses}
-    clear = [name for name, words in words_of.items() if words and all(map(_meaning, words))]
+    clear = [
+        name
+        for name, words in words_of.items()
+        if words and all(likely_behaviour(name, word) for word in words)
+    ]
     told = clear or [name for name, words in words_of.items() if len(words) > 1]
     ways = [*(_label_help(name, words_of[name]) for name in told), constant]
     if judged := [f"`{name}`" for name in labels if name in responses]:
@@ -251,13 +263,9 @@ def _few_words(name: str, rows: Sequence[Row]) -> list[str]:
     return sorted(words) if len(words) <= FEW_WORDS else []
 
 
-def _meaning(word: str) -> str | None:
-    return MEANINGS.get(word.casefold())
-
-
 def _label_help(name: str, words: Sequence[str]) -> str:
     """The options of `init` that put the words of a column into comply and refuse."""
-    means = {word: _meaning(word) or "..." for word in words}
+    means = {word: likely_behaviour(name, word) or "..." for word in words}
     labels = " ".join(f"--label {shlex.quote(word)}={meaning}" for word, meaning in means.items())
     open_ = ", where each ... is refuse or comply" if "..." in means.values() else ""
     return f"--field expected={shlex.quote(name)} {labels}{open_}"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
@@ -66,7 +66,12 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
-    said += _judged(read, fields)
+    said += [*_judged(read, fields), *_reversed(fields)]
+    said += [
+        f"`{rival.column}` is not read, and names another option than `{fields.gold}` in "
+        f"{counted(rival.differ, 'row')}"
+        for rival in rival_golds(read, fields)
+    ]
     _require_columns(read, fields)
     _require_choice(fields)
     if loading.malformed == "error":
@@ -162,6 +167,35 @@ def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
 def folded_name(name: str) -> str:
     """The name of a column whatever its case and whatever stands between its words."""
     return re.sub(r"[\s_\-]+", "_", name.strip().lower())
+
+
+GOLDS = (
+    "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
+    "correct_option", "label", "target", "solution", "key", "ans", "cop", "multiple_choice_scores",
+)  # fmt: skip
+"""Names of columns that say which option is right."""
+MEANINGS: Mapping[str, Literal["comply", "refuse"]] = {
+    **dict.fromkeys(("harmful", "unsafe", "toxic", "malicious"), "refuse"),
+    **dict.fromkeys(("harmless", "unharmful", "benign", "safe", "nontoxic", "non-toxic"), "comply"),
+}
+"""What words stand for where prompts are to be refused or complied with."""
+YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+
+
+def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | None:
+    """What a word of a column most likely stands for where prompts are to be refused or complied with: of
+    `harmful` a refusal, and of `yes` what the name of the column says. None where nothing says it."""
+    said = word.strip().casefold()
+    if said not in (*YES, *NO):
+        return MEANINGS.get(said)
+    words = folded_name(column).rpartition(".")[2].split("_")
+    named = {meaning for word in words if (meaning := MEANINGS.get(word)) is not None}
+    if "should" in words and "refuse" in words:
+        named.add("refuse")
+    if len(named) != 1:
+        return None
+    (yes,) = named
+    return yes if said in YES else "comply" if yes == "refuse" else "refuse"
 
 
 RESPONSE = "responses?|repl(?:y|ies)|outputs?|completions?|generations?"
@@ -320,6 +354,10 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
         stem, dot, _ = fields.options[0].rpartition(".")
         named = f'option_labels = "{stem}{dot}label" where a column has the labels of each row\'s options'
         help = f"{named}; or {help}"
+    if values == ["-1"]:
+        withheld = "is -1 in every row, as in test sets that withhold their answers"
+        help = "name a file that has the answers, such as the validation set"
+        return Misread("GC334", path, f"`{_called(fields.gold or '')}` {withheld}", help)
     words = not any(len(value) == 1 or value.isdecimal() for value in values)
     if isinstance(fields.gold, str) and words and len(values) <= WORDS_SHOWN:
         pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in values)
@@ -336,6 +374,56 @@ def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
     return "; or ".join(f'gold = "{rule}", by which {case.answered(rule)}' for rule in rules)
 
 
+@dataclass(frozen=True, slots=True)
+class RivalGold:
+    """Another column that names an option in every row, and in `differ` of them not the right one."""
+
+    column: str
+    differ: int
+
+
+def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGold]:
+    """Columns that by their names say which option is right, and by their values say otherwise than the gold
+    column does, however both are read."""
+    if not isinstance(fields.gold, str):
+        return
+    options = fields.options if isinstance(fields.options, tuple) else ()
+    names = dict.fromkeys(name for each in read.values() for name in each.names)
+    rivals = [name for name in names if folded_name(name).rpartition(".")[2] in GOLDS]
+    rivals = [name for name in rivals if name not in (fields.gold, *options)]
+    surveys = {
+        name: GoldSurvey(
+            tuple(_cases(read, fields.model_copy(update={"gold": name, "unknown": None, "matching": None})))
+        )
+        for name in ((fields.gold, *rivals) if rivals else ())
+    }
+    for name in rivals:
+        own, other = surveys[fields.gold], surveys[name]
+        if not own.complete or not other.complete or len(own.cases) != len(other.cases):
+            continue
+        differ = min(
+            sum(one != two for one, two in zip(own.read[ours], other.read[theirs], strict=True))
+            for ours in own.complete
+            for theirs in other.complete
+        )
+        if differ:
+            yield RivalGold(name, differ)
+
+
+def _reversed(fields: Fields) -> Iterator[str]:
+    """That a map puts words into the other behaviour than they say."""
+    field = fields.expected
+    if not isinstance(field, FieldValue) or field.column is None:
+        return
+    odd = [
+        f"{word!r} into {meaning}"
+        for word, meaning in (field.map or {}).items()
+        if likely_behaviour(field.column, word) not in (None, meaning)
+    ]
+    if odd:
+        yield f"`map` puts {' and '.join(odd)}, which is the other way round than these words say"
+
+
 def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """That what is expected may be what another model did."""
     names = list(dict.fromkeys(name for each in read.values() for name in each.names))
@@ -347,9 +435,13 @@ def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
         )
 
 
+UNFILLED = ("nan", "null", "<na>")
+"""What programs write for an empty cell."""
+
+
 def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """What is right to ask, and unusual enough that a person should know it."""
-    padded = twins = repeated = contradicting = 0
+    padded = twins = repeated = contradicting = unfilled = 0
     sizes: Counter[int] = Counter()
     asked: dict[tuple[str, tuple[str, ...]], str] = {}
     for each in read.values():
@@ -362,6 +454,7 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
             twins += len(set(options)) < len(options)
+            unfilled += any(option.strip().casefold() in UNFILLED for option in options)
             sizes[len(options)] += 1
             repeated += key in asked
             contradicting += asked.setdefault(key, answer) != answer
@@ -371,6 +464,9 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     if padded:
         have = counted(padded, "row has", "rows have")
         yield f"{have} an option that begins or ends with white space, which is shown as it is"
+    if unfilled:
+        have = counted(unfilled, "row has", "rows have")
+        yield f"{have} an option `nan` or `null`, as a program writes an empty cell: it is shown as an option"
     if twins:
         yield f"{counted(twins, 'row has', 'rows have')} an option twice"
     if repeated:

@@ -170,8 +170,8 @@ def behaving(
 
 def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
     equal = {
-        "over_refusal": {"ant": (0, 20), "bee": (0, 20)},
-        "unsafe_compliance": {"ant": (20, 20), "bee": (20, 20)},
+        "over_refusal": {"ant": (0, 10), "bee": (0, 10)},
+        "unsafe_compliance": {"ant": (10, 10), "bee": (10, 10)},
     }
     said = answer(behaving(equal, None))
     assert said.result == (

@@ -115,7 +115,8 @@ def test_figures_are_drawn_alike_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "shown"), [(12.5, "+12"), (-12.6, "−13"), (0.4, "+0.4"), (-0.96, "−1"), (100, "+100")]
+    ("points", "shown"),
+    [(12.5, "+12.5"), (-12.6, "−12.6"), (0.04, "+<0.1"), (0.4, "+0.4"), (-0.96, "−1"), (100, "+100")],
 )
 def test_a_gap_never_loses_its_sign(points: float, shown: str) -> None:
     assert signed(points) == shown

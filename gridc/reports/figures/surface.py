@@ -23,39 +23,29 @@ from gridc.reports.findings.findings import BenchmarkFinding
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.envelope import PairCounts
 
-CELL = 25
+CELL = 30
+FULL = 50
+"""Percentage points from which a cell has the full colour, on every page, so that pages can be compared."""
 Gaps = Mapping[str, Fraction | None]
 """Score of a minus score of b in percentage points, by configuration; None where not measured."""
 
 
 def flip_surfaces(spec: Spec, findings: Sequence[BenchmarkFinding]) -> dict[str, list[Figure]]:
     """For each benchmark and pair, every configuration of the full envelope with the gap in percentage
-    points. One colour scale serves all of them, so that they can be compared."""
-    gaps = {
-        benchmark.benchmark: [_gaps(benchmark, pair.counts) for pair in benchmark.full.pairs]
-        for benchmark in findings
-    }
-    sizes = [
-        abs(gap)
-        for of_benchmark in gaps.values()
-        for pair in of_benchmark
-        for gap in pair.values()
-        if gap is not None
-    ]
-    limit = max(map(float, sizes), default=0.0) or 1.0
+    points. One colour scale serves all pages, so that they can be compared."""
     return {
         benchmark.benchmark: [
-            _surface(spec, benchmark, pair.counts, gap, limit)
-            for pair, gap in zip(benchmark.full.pairs, gaps[benchmark.benchmark], strict=True)
+            _surface(spec, benchmark, pair.counts, _gaps(benchmark, pair.counts))
+            for pair in benchmark.full.pairs
         ]
         for benchmark in findings
     }
 
 
 def signed(points: float) -> str:
-    """A gap as a cell shows it: a sign, and a decimal only below one point."""
-    sign, size = "+" if points > 0 else "−", abs(points)
-    return f"{sign}{size:.0f}" if size >= 0.95 else f"{sign}{size:.1f}"
+    """A gap as a cell shows it: a sign, and a decimal where it is no whole number of points."""
+    sign, size = "+" if points > 0 else "−", f"{abs(points):.1f}"
+    return f"{sign}<0.1" if size == "0.0" else f"{sign}{size.removesuffix('.0')}"
 
 
 def _gaps(benchmark: BenchmarkFinding, counts: PairCounts) -> Gaps:
@@ -67,7 +57,7 @@ def _gaps(benchmark: BenchmarkFinding, counts: PairCounts) -> Gaps:
     return gaps
 
 
-def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: Gaps, limit: float) -> Figure:
+def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: Gaps) -> Figure:
     """The first axis that varies goes down, the combinations of the others go across."""
     levels_by_configuration = {score.cell.configuration: score.cell.levels for score in benchmark.cells}
     levels = {configuration: levels_by_configuration[configuration] for configuration in gaps}
@@ -94,7 +84,7 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
     chosen = {witness.configuration for witness in (counts.witness_plus, counts.witness_minus) if witness}
     for configuration, (row, column) in sorted(place.items(), key=lambda entry: entry[0] in chosen):
         x, y = columns.index(column) * CELL, top + rows.index(row) * CELL
-        _cell(canvas, (x, y), gaps[configuration], limit, configuration in chosen)
+        _cell(canvas, (x, y), gaps[configuration], configuration in chosen)
     return figure(
         f"{benchmark.benchmark}-surface-{counts.a}-{counts.b}",
         canvas,
@@ -106,19 +96,20 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
     )
 
 
-def _cell(canvas: Canvas, at: tuple[float, float], gap: Fraction | None, limit: float, witness: bool) -> None:
-    """One configuration: coloured by the gap and its size, struck through where it is not measured."""
+def _cell(canvas: Canvas, at: tuple[float, float], gap: Fraction | None, witness: bool) -> None:
+    """One configuration: coloured by the gap and the root of its size, so that small ones differ too; struck
+    through where it is not measured."""
     x, y, size = at[0] + 1, at[1] + 1, CELL - 2
     if gap is None:
         canvas.rect(x, y, size, size, "", RULE)
         canvas.line(x, y, x + size, y + size, MUTED)
         return
     points = float(gap)
-    strength = min(abs(points) / limit, 1.0)
+    strength = min(abs(points) / FULL, 1.0) ** 0.5
     colour = mixed(*(HIGHER if points > 0 else LOWER), strength) if gap else TIE
     canvas.rect(x, y, size, size, colour, INK if witness else "", 2)
     ink = "#ffffff" if strength > 0.62 else ON_PALE
-    canvas.text(x + size / 2, y + size / 2, signed(points) if gap else "=", 9.5, ink, "middle")
+    canvas.text(x + size / 2, y + size / 2, signed(points) if gap else "=", 9, ink, "middle")
 
 
 def _heads(

@@ -79,6 +79,12 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
         "surface of a pair",
         [(page_links.surface(stamp, b, m, other(m)), (_SCORES, [])) for _, _, m, b, _ in some],
     )
+    scored = "SELECT item, avg(score) FROM sample WHERE cell = ? GROUP BY item ORDER BY 2 LIMIT 50"
+    yield (
+        "questions, hardest first",
+        [(page_links.questions(stamp, "", benchmark=b, model=m, sort="hard"), (scored, [n]))
+         for n, _, m, b, _ in some],
+    )  # fmt: skip
     yield "cell", [(page_links.cell(stamp, key), (_ROWS.format("s.cell = ?"), [n])) for n, key, *_ in some]
     yield (
         "items that differ",

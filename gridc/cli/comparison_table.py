@@ -1,6 +1,5 @@
 """What `gridc compare` prints."""
 
-import shlex
 from collections.abc import Iterator
 
 import click
@@ -22,13 +21,8 @@ def print_report(report: ReleaseReport) -> None:
     terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
     for line in _tail(comparison):
         click.echo(terminal.visible(line))
-    sides = [run.name for run in (*comparison.a, comparison.b)]
-    if comparison.benchmarks and len(sides) == 2 and not any("@" in side for side in sides):
-        click.echo(
-            terminal.visible(
-                f"both answers to every item: gridc view {shlex.join((sides[0], '--with', sides[1]))}"
-            )
-        )
+    if report.view_command is not None:
+        click.echo(terminal.visible(f"every item with both answers: {report.view_command}"))
     colour = {"GO": "green", "NO-GO": "red"}.get(comparison.verdict, "yellow")
     verdict = terminal.paint(comparison.verdict, fg=colour, bold=True)
     click.echo(f"\n{verdict}  {terminal.visible('; '.join(comparison.reasons))}")
@@ -81,11 +75,6 @@ def _tail(comparison: RunComparison) -> Iterator[str]:
             shown = "; ".join(_flip(flip) for flip in lost[:SHOWN])
             more = f"; {row.lost - SHOWN:,} more" if row.lost > SHOWN else ""
             yield f"{row.name} lost: {shown}{more}"
-    if (
-        all(run.made_by.startswith("gridc") for run in (*comparison.a, comparison.b))
-        and len(comparison.a) == 1
-    ):
-        yield f"every answer: gridc view {comparison.a[0].name} --with {comparison.b.name}"
 
 
 def _flip(flip: FlippedItem) -> str:

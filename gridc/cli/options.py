@@ -193,11 +193,12 @@ def believes(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OF_LOGS = ("axes", "ignore", "unit", "may_differ", "common_only", "total")
+"""Of options about logs those that are passed on as they are."""
 
 
 def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how logs and tables of other packages are read, as one argument, `how`: those that
-    two commands have in common, and their own `may_differ`, `common_only` and `total`."""
+    commands have in common, and `may_differ`, `common_only` and `total` of those that have them."""
 
     @_TASKS
     @_MODEL_NAMES
@@ -209,7 +210,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
         how: dict[str, Any] = {
             "benchmarks": named("--benchmark", benchmarks),
             "models": named("--model", names),
-            **{name: rest.pop(name) for name in _OF_LOGS},
+            **{name: rest.pop(name) for name in _OF_LOGS if name in rest},
         }
         return command(how=how, **rest)
 

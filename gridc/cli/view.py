@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import FOLDERS, OUT
+from gridc.cli.options import FOLDERS, OUT, reads_logs
+from gridc.study import LogOptions, view_pages
 from gridc.study import view as show
-from gridc.study import view_pages
 
 PATH = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("path", type=PATH, default=Path(), metavar="[SPEC|STORE|BUNDLE]")
-@click.option("--with", "other", type=PATH, help="Another store, bundle or spec to compare with.")
+@click.argument("path", type=PATH, default=Path(), metavar="[SPEC|STORE|BUNDLE|LOGS]")
+@click.option("--with", "other", type=PATH, help="What to compare with: another store, bundle, spec or logs.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -31,6 +31,7 @@ PATH = click.Path(path_type=Path)
 )
 @FOLDERS
 @OUT
+@reads_logs
 def view(
     path: Path,
     other: Path | None,
@@ -40,6 +41,7 @@ def view(
     data: Path | None,
     models: Path | None,
     out: Path | None,
+    how: LogOptions,
 ) -> None:
     """Browse prompts and responses: from the flip surface to the items on which two models differ, to both
     responses side by side.
@@ -47,10 +49,10 @@ def view(
     It changes nothing in the store, even while a run writes to it. Put @STAMP after a store that holds
     several studies: the first letters of a stamp. It listens on 127.0.0.1 only, until Ctrl-C."""
     if folder is None:
-        show(path, other, port, _ready, data, out, models)
+        show(path, other, port, _ready, data, out, models, how)
         click.echo("stopped", err=True)
         return
-    written = view_pages(folder, path, other, pages, _written, data, out, models)
+    written = view_pages(folder, path, other, pages, _written, data, out, models, how)
     click.echo(f"{written.folder / 'index.html'}: {written.pages:,} pages")
     if written.left_out:
         click.echo(

@@ -22,7 +22,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime.store.events import Event
 from gridc.runtime.store.items import cell_rows
-from gridc.runtime.store.reader import RECORDED
+from gridc.runtime.store.reader import LOGGED, NO_PROMPT, RECORDED
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.writable import PlanWriter, WritableStore, text_of
 from gridc.schema.canonical import canonical, digest
@@ -265,8 +265,8 @@ def _call(
     place: tuple[Any, ...], model: str, one: ImportedSample | RecordedSample
 ) -> tuple[tuple[str, str], tuple[str, ...]]:
     """The rows of `prompt` and `call` of a sample."""
-    asked = writable(one.prompt or "(The log does not have the prompt.)")
-    content = canonical(Prompt((("as the log has it", asked),), chat_template=False).as_json())
+    asked = writable(one.prompt or NO_PROMPT)
+    content = canonical(Prompt(((LOGGED, asked),), chat_template=False).as_json())
     answer = canonical(_answer(one))
     prompt = sha256(content).hexdigest()
     if isinstance(one, RecordedSample):

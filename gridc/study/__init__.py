@@ -566,14 +566,15 @@ def view(
     data: AnyPath | None = None,
     out: AnyPath | None = None,
     models: AnyPath | None = None,
+    logs: LogOptions | None = None,
 ) -> None:
     """Show a store in the browser until Ctrl-C, on this machine alone, and another one to compare with.
     `path` is a store, which `@` and the first letters of a stamp follow where it holds several studies, a
-    folder with one, a bundle, or a spec. `ready` is told the address."""
+    folder with one, a bundle, a spec, or logs, which are read as `logs` says. `ready` is told the address."""
     from gridc.study.viewing import serve_pages
 
     others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]
-    serve_pages([place_of(path, data, out, NOBODY, models), *others], port, ready)
+    serve_pages([place_of(path, data, out, NOBODY, models), *others], port, ready, logs)
 
 
 @coded()
@@ -586,13 +587,15 @@ def view_pages(
     data: AnyPath | None = None,
     out: AnyPath | None = None,
     models: AnyPath | None = None,
+    logs: LogOptions | None = None,
 ) -> "ExportedPages":
     """Write the pages of `view` as files into a new folder, at most so many, those near the start first.
     `progress` is told how many are written."""
     from gridc.study.viewing import write_pages
 
     others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]
-    return write_pages([place_of(path, data, out, NOBODY, models), *others], Path(to), pages, progress)
+    places = [place_of(path, data, out, NOBODY, models), *others]
+    return write_pages(places, Path(to), pages, progress, logs)
 
 
 @coded()

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -50,6 +51,8 @@ class ReleaseReport:
 
     comparison: RunComparison
     policy: Source | None = field(default=None, repr=False)
+    read_as: Sequence[str] = field(default=(), repr=False)
+    """The options that say how logs are read, as a command line has them."""
 
     @property
     def verdict(self) -> str:
@@ -59,13 +62,22 @@ class ReleaseReport:
     def exit_code(self) -> int:
         return self.comparison.exit_code
 
+    @property
+    def view_command(self) -> str | None:
+        """The command that shows the answers of the first baseline and the candidate side by side; None where
+        no benchmark was compared."""
+        if not self.comparison.benchmarks:
+            return None
+        a, b = self.comparison.a[0].name, self.comparison.b.name
+        return shlex.join(("gridc", "view", a, "--with", b, *self.read_as))
+
     def as_json(self) -> dict[str, Any]:
         return self.comparison.model_dump(mode="json")
 
     def written(self, form: str) -> str:
         """The text of a file: `markdown`, `json`, `junit` or `sarif`."""
         if form == "markdown":
-            return written.markdown(self.comparison)
+            return written.markdown(self.comparison, self.view_command)
         if form == "junit":
             return written.junit(self.comparison)
         if form == "json":
@@ -115,6 +127,19 @@ class GivenPolicy:
             "may_differ": tuple(dict.fromkeys([*policy.may_differ, *self.may_differ])),
         }
         return policy.model_copy(update={name: value for name, value in stated.items() if value is not None})
+
+    def read_as(self, policy: Policy) -> Iterator[str]:
+        """How logs are read, in options that `compare` and `view` both have."""
+        tasks = {one.id: one.tasks for one in policy.benchmark if one.tasks}
+        for option, named in (
+            ("benchmark", tasks | dict(self.options.get("benchmarks", {}))),
+            ("model", dict(policy.models) | dict(self.options.get("models", {}))),
+        ):
+            yield from (f"--{option}={name}={','.join(several)}" for name, several in named.items())
+        yield from (f"--axis={axis}" for axis in [*policy.axes, *self.options.get("axes", ())])
+        yield from (f"--ignore={column}" for column in [*policy.ignore, *self.options.get("ignore", ())])
+        if unit := self.options.get("unit") or policy.unit:
+            yield f"--unit={unit}"
 
     def selection(self, policy: Policy) -> LogSelection:
         """What counts in logs."""
@@ -168,7 +193,8 @@ def compare(
         known = [name for run in (*firsts, second) for _, name in run.benchmarks]
         decision.check(stated, source, list(dict.fromkeys(known)), settings)
     name = None if policy is None else str(policy)
-    return ReleaseReport(document.compare(firsts, second, stated, name, exit_codes), source)
+    comparison = document.compare(firsts, second, stated, name, exit_codes)
+    return ReleaseReport(comparison, source, tuple(given.read_as(stated)))
 
 
 def _run(text: str, selection: LogSelection) -> ComparedRun:

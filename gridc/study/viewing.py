@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.reports import page_links
 from gridc.reports.exchange.bundle import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
@@ -17,58 +17,72 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import item_outcomes
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.store.store import Store
+from gridc.study import LogOptions
 from gridc.study.place import Place, operand
 from gridc.study.recorded import certify, is_log_path
 from gridc.viewer import server
+from gridc.viewer.differences import first_page
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import MOST_PAGES, ExportedPages, export
-from gridc.viewer.store import Tags
+from gridc.viewer.store import StoredStudy, Tags
 from gridc.viewer.view import OpenStore
 
 __all__ = ["MOST_PAGES", "ExportedPages", "serve_pages", "write_pages"]
 
 
-def serve_pages(places: list[Place], port: int, ready: Callable[[str], None]) -> None:
+def serve_pages(
+    places: list[Place], port: int, ready: Callable[[str], None], logs: LogOptions | None = None
+) -> None:
     """Answer on 127.0.0.1 until Ctrl-C; `ready` is told the address of the first page."""
     server.require_packages()
-    with _opened(places) as (viewer, start):
+    with _opened(places, logs) as (viewer, start):
         server.serve(viewer, server.listen(port), lambda root: ready(root + start.removeprefix("/")))
 
 
 def write_pages(
-    places: list[Place], folder: Path, most: int, progress: Callable[[int], None]
+    places: list[Place],
+    folder: Path,
+    most: int,
+    progress: Callable[[int], None],
+    logs: LogOptions | None = None,
 ) -> ExportedPages:
     """The pages as files in a new folder."""
-    with _opened(places) as (viewer, _):
+    with _opened(places, logs) as (viewer, _):
         return export(viewer, folder, most, progress)
 
 
 @contextmanager
-def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
+def _opened(places: list[Place], options: LogOptions | None = None) -> Iterator[tuple[Viewer, str]]:
     """The stores of one or two places, and the address of the page to begin with."""
     with ExitStack() as stack:
-        sources, start = [], "/"
+        sources: list[OpenStore] = []
+        studies: list[StoredStudy] = []
+        start, read = "/", 0
         for place in places:
             given = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
-            logs = _of_logs(given, stack)
+            logs = _of_logs(given, options, stack)
+            read += logs is not None
             path, tags, named, curves = _store(place) if logs is None else (logs, {}, None, None)
             source = OpenStore(path, tags, curves, named)
             stack.callback(source.close)
             sources.append(source)
             with source.reader.moment() as moment:
-                stamp = source.studies.study(moment).stamp  # counted before the first page
+                studies.append(source.studies.study(moment))  # counted before the first page
             if named and len(sources) == 1:
-                start = page_links.study(stamp)
-        yield Viewer(sources), page_links.address("compare") if len(sources) > 1 else start
+                start = page_links.study(studies[0].stamp)
+        if options and any(options.values()) and not read:
+            message = "no logs are opened, and these options say how logs are read"
+            raise UsageError([Diagnostic("GC000", message, help="a store needs none: leave them out")])
+        yield Viewer(sources), first_page(*studies) if len(studies) > 1 else start
 
 
-def _of_logs(path: Path, opened: ExitStack) -> Path | None:
+def _of_logs(path: Path, options: LogOptions | None, opened: ExitStack) -> Path | None:
     """A store of logs that are given in the place of one; None where they are none."""
     if not is_log_path(path):
         return None
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="gridc-logs-")))
-    certify([path]).record(folder / f"{path.name}.sqlite")
+    certify([path], options=options).record(folder / f"{path.name}.sqlite")
     return folder / f"{path.name}.sqlite"
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from gridc.reports import page_links
 from gridc.viewer.lists import LOOK_SECONDS, ROWS, response
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent
 from gridc.viewer.view import View
@@ -67,15 +68,23 @@ def page(view: View) -> dict[str, Any]:
 
 
 def shared(a: StoredStudy, b: StoredStudy) -> Iterator[CellPair]:
-    """The cells that both have, matched by place, whatever the order of their axes. Two studies of one model
-    each match whatever it is called, as for `gridc compare`."""
-    alone = len(a.models) == len(b.models) == 1
+    """The cells that both have, matched by place, whatever the order of their axes. The only model of each
+    matches whatever it is called, and so does the only benchmark, as for `gridc compare`."""
+    model = len(a.models) == len(b.models) == 1
+    benchmark = len(a.benchmarks) == len(b.benchmarks) == 1
 
     def where(cell: StoredCell) -> tuple[str, str, frozenset[tuple[str, str]]]:
-        return "" if alone else cell.model, cell.benchmark, frozenset(cell.levels.items())
+        names = "" if model else cell.model, "" if benchmark else cell.benchmark
+        return *names, frozenset(cell.levels.items())
 
     there = {where(cell): cell for cell in b.cells}
     yield from (CellPair(cell, there[where(cell)]) for cell in a.cells if where(cell) in there)
+
+
+def first_page(a: StoredStudy, b: StoredStudy) -> str:
+    """The address to begin with: the items that differ in the only cell that both have, or all such cells."""
+    pairs = list(shared(a, b))
+    return page_links.address("compare", {"cell": pairs[0].a.key} if len(pairs) == 1 else None)
 
 
 def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
@@ -83,8 +92,24 @@ def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
     other = next((both.b for both in shared(view.study, second.study) if both.a is cell), None)
     if other is None:
         raise absent(f"the second store has no cell `{cell.key}`")
-    items = differing_page(view.request.query, (view.moment, cell), (second.moment, other))
-    return {"one": cell, "other": other, **items}
+    strangers = _strangers(view, cell, second, other)
+    sides = (view.moment, cell), (second.moment, other)
+    items = differing_page(view.request.query, *sides, strangers)
+    return {"one": cell, "other": other, "strangers": len(strangers), **items}
+
+
+def _strangers(view: View, cell: StoredCell, second: View, other: StoredCell) -> frozenset[str]:
+    """The ids under which the two stores ask another question each."""
+    asked, also = (
+        dict(
+            side.moment.rows(
+                "SELECT item, text FROM question WHERE (stamp, benchmark) = (?, ?) AND text IS NOT NULL",
+                [side.study.stamp, one.benchmark],
+            ).fetchall()
+        )
+        for side, one in ((view, cell), (second, other))
+    )
+    return frozenset(item for item, text in asked.items() if also.get(item, text) != text)
 
 
 DIFFER = {
@@ -167,8 +192,10 @@ def differing(
     differ: str,
     after: str | None = None,
     before: str | None = None,
+    strangers: frozenset[str] = frozenset(),
 ) -> DifferencePage:
-    """A page of the items of both cells, behind the item `after` or before the item `before`."""
+    """A page of the items of both cells but the `strangers`, behind the item `after` or before the item
+    `before`."""
     if differ not in DIFFER:
         raise absent(f"`{differ}` is not a value of `differ`")
     back = before is not None
@@ -176,7 +203,7 @@ def differing(
     rows: list[ItemPair] = []
     reached: str | None = None
     for number, pair in enumerate(_pairs(left, right, before if back else after, back), 1):
-        if pair.is_(differ):
+        if pair.is_(differ) and pair.item not in strangers:
             rows.append(pair)
         if len(rows) > ROWS:
             break
@@ -196,17 +223,20 @@ def differing(
 
 
 def differing_page(
-    query: Mapping[str, str], left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell]
+    query: Mapping[str, str],
+    left: tuple[Moment, StoredCell],
+    right: tuple[Moment, StoredCell],
+    strangers: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """What a page about two cells shows: the items that differ as the query says, with both responses to
     each, and how many there are of each kind."""
     differ = query.get("differ") or "score"
-    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None)
+    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None, strangers)
     return {
         "differ": differ,
         "kinds": DIFFER,
         "page": page,
-        "counts": totals(left, right),
+        "counts": totals(left, right, strangers),
         "responses": {
             row.item: tuple(
                 response(moment, cell.id, row.item, row.telling) for moment, cell in (left, right)
@@ -216,11 +246,17 @@ def differing_page(
     }
 
 
-def totals(left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell]) -> Totals:
-    """Counts over all items of both cells."""
+def totals(
+    left: tuple[Moment, StoredCell],
+    right: tuple[Moment, StoredCell],
+    strangers: frozenset[str] = frozenset(),
+) -> Totals:
+    """Counts over all items of both cells but the `strangers`."""
     counts = dict.fromkeys(DIFFER, 0)
     items = 0
     for pair in _pairs(left, right, None, False):
+        if pair.item in strangers:
+            continue
         items += 1
         for differ in DIFFER:
             counts[differ] += pair.is_(differ)

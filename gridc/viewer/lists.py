@@ -367,6 +367,15 @@ def sample_row(moment: Moment, found_sample: FoundSample) -> ListedSample:
     )  # fmt: skip
 
 
+def outcomes(moment: Moment, cell: StoredCell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
+    """(replicate, choice, score) of an item in a cell."""
+    rows = moment.rows(
+        "SELECT replicate, choice, score FROM sample WHERE cell = ? AND item = ? ORDER BY replicate",
+        [cell.id, item],
+    )
+    return tuple(rows)
+
+
 def response(moment: Moment, cell: int, item: str, replicate: int) -> str | None:
     """What the last call of a sample generated; None where nothing was generated yet, or nothing is."""
     row = moment.row(

@@ -1,7 +1,7 @@
 """Questions by variants: a row is an item, a column a cell, and rows are in the order of their scores."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -9,7 +9,7 @@ from itertools import accumulate
 from gridc.reports.page_links import Value
 from gridc.statistics.envelope import Direction
 from gridc.viewer.lists import AXIS, Filters, read_filters
-from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent
+from gridc.viewer.store import StoredCell, StoredStudy, absent
 from gridc.viewer.view import View
 
 ORDERS = {"": "most different first", "hard": "hardest first", "item": "by id"}
@@ -21,18 +21,14 @@ ROWS = 50
 
 _FILTERS = ("model", "tier", "family", "category", "tag", "item", "sort")
 
-ItemOutcome = tuple[int, int | None, int | None]
-"""(replicate, choice, score)."""
-
 
 @dataclass(frozen=True, slots=True)
-class QuestionOutcomes:
-    """An item with its outcomes by the number of a cell. `good` says how good its scores are on average
-    (`Direction.good`), `spread` how far they are apart, between models or between configurations of the only
-    one. Both are None where a sample is not scored."""
+class QuestionScore:
+    """An item. `good` says how good its scores are on average (`Direction.good`), `spread` how far they are
+    apart, between models or between configurations of the only one. Both are None where a sample is not
+    scored."""
 
     item: str
-    outcomes: Mapping[int, tuple[ItemOutcome, ...]]
     good: Fraction | None
     spread: Fraction | None
 
@@ -45,7 +41,7 @@ class QuestionMatrix:
     filters: Filters
     columns: tuple[StoredCell, ...]
     more: int
-    rows: tuple[QuestionOutcomes, ...]
+    rows: tuple[QuestionScore, ...]
 
     @property
     def within(self) -> dict[str, Value]:
@@ -75,21 +71,18 @@ def read_matrix(view: View, query: Mapping[str, str], most: int = COLUMNS) -> Qu
     columns = tuple(cell for cell, size in zip(cells, sizes, strict=True) if size <= SAMPLES)[:most]
     columns = columns or tuple(cells[:1])
     chosen = filters.items(view.items, benchmark)
-    rows = [
-        _row(study, item, columns, outcomes)
-        for item, outcomes in sorted(_outcomes(view.moment, columns).items())
-        if chosen is None or item in chosen
-    ]
+    scores = _scores(view, benchmark, columns)
+    rows = [row for row in scores if chosen is None or row.item in chosen]
     if filters.sort != "item":
         rows.sort(key=_hardest if filters.sort == "hard" else _most_different)
     return QuestionMatrix(benchmark, filters, columns, len(cells) - len(columns), tuple(rows))
 
 
-def _hardest(row: QuestionOutcomes) -> tuple[bool, Fraction]:
+def _hardest(row: QuestionScore) -> tuple[bool, Fraction]:
     return row.good is None, row.good or Fraction()
 
 
-def _most_different(row: QuestionOutcomes) -> tuple[bool, Fraction, Fraction]:
+def _most_different(row: QuestionScore) -> tuple[bool, Fraction, Fraction]:
     return row.spread is None, -(row.spread or Fraction()), row.good or Fraction()
 
 
@@ -101,39 +94,35 @@ def default_query(study: StoredStudy, benchmark: str) -> dict[str, str]:
     return {"benchmark": benchmark, **levels}
 
 
-def _outcomes(moment: Moment, columns: Sequence[StoredCell]) -> dict[str, dict[int, tuple[ItemOutcome, ...]]]:
-    found: defaultdict[str, defaultdict[int, list[ItemOutcome]]] = defaultdict(lambda: defaultdict(list))
-    for cell in columns:
-        rows = moment.rows(
-            "SELECT item, replicate, choice, score FROM sample WHERE cell = ? ORDER BY item, replicate",
-            [cell.id],
-        )
-        for item, *outcome in rows:
-            found[item][cell.id].append(tuple(outcome))
-    return {
-        item: {cell: tuple(outcomes) for cell, outcomes in by_cell.items()} for item, by_cell in found.items()
-    }
-
-
-def _row(
-    study: StoredStudy,
-    item: str,
-    columns: Sequence[StoredCell],
-    outcomes: Mapping[int, tuple[ItemOutcome, ...]],
-) -> QuestionOutcomes:
+def _scores(view: View, benchmark: str, columns: Sequence[StoredCell]) -> list[QuestionScore]:
+    """Of every item that the columns ask, in the order of ids. The score of a cell is the mean over
+    replicates, that of a model the mean over cells."""
     models = len({cell.model for cell in columns}) > 1
-    direction = study.directions.get(columns[0].benchmark, Direction())
-    groups: defaultdict[str, list[Fraction]] = defaultdict(list)
+    direction = view.study.directions.get(benchmark, Direction())
+    sums: defaultdict[str, defaultdict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    waiting: set[str] = set()
     for cell in columns:
-        here = outcomes.get(cell.id, ())
-        scores = [score for _, _, score in here if score is not None]
-        if len(scores) < len(here):
-            return QuestionOutcomes(item, outcomes, None, None)
-        if scores:
-            mean = Fraction(sum(scores), len(scores) * cell.scale)
-            groups[cell.model if models else cell.configuration].append(mean)
-    means = [sum(values, Fraction()) / len(values) for values in groups.values()]
-    if not means:
-        return QuestionOutcomes(item, outcomes, None, None)
+        group = cell.model if models else cell.configuration
+        for item, asked, scored, points in view.moment.rows(
+            "SELECT item, count(*), count(score), sum(score) FROM sample WHERE cell = ? GROUP BY item",
+            [cell.id],
+        ):
+            if scored < asked:
+                waiting.add(item)
+            sums[item][group].append((points or 0, asked * cell.scale))
+    return [
+        QuestionScore(item, None, None) if item in waiting else _score(item, by_group.values(), direction)
+        for item, by_group in sorted(sums.items())
+    ]
+
+
+def _score(item: str, groups: Iterable[list[tuple[int, int]]], direction: Direction) -> QuestionScore:
+    means = []
+    for cells in groups:
+        wholes = {whole for _, whole in cells}
+        if len(wholes) == 1:  # nearly always, and much faster than a sum of fractions
+            means.append(Fraction(sum(points for points, _ in cells), wholes.pop() * len(cells)))
+        else:
+            means.append(sum((Fraction(*cell) for cell in cells), Fraction()) / len(cells))
     good = sum(map(direction.good, means), Fraction()) / len(means)
-    return QuestionOutcomes(item, outcomes, good, max(means) - min(means))
+    return QuestionScore(item, good, max(means) - min(means))

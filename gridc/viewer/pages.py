@@ -23,6 +23,7 @@ from gridc.viewer.lists import (
     WITHIN,
     ListPosition,
     listed,
+    outcomes,
     read_filters,
     response,
 )
@@ -241,17 +242,15 @@ def item_page(view: View) -> dict[str, Any]:
     rows, held = [], None
     for configuration in here:
         row_cells = [study.at(model, benchmark, configuration) for model in models]
-        outcomes = [_outcomes(view.moment, cell, item) if cell else () for cell in row_cells]
-        first = next(
-            (cell for cell, outcome in zip(row_cells, outcomes, strict=True) if cell and outcome), None
-        )
+        found = [outcomes(view.moment, cell, item) if cell else () for cell in row_cells]
+        first = next((cell for cell, outcome in zip(row_cells, found, strict=True) if cell and outcome), None)
         held = held or first
-        if any(outcomes):
+        if any(found):
             texts = [
                 response(view.moment, cell.id, item, outcome[0][0]) if cell and outcome else None
-                for cell, outcome in zip(row_cells, outcomes, strict=True)
+                for cell, outcome in zip(row_cells, found, strict=True)
             ]
-            rows.append((configuration, list(zip(row_cells, outcomes, texts, strict=True))))
+            rows.append((configuration, list(zip(row_cells, found, texts, strict=True))))
     if held is None:
         raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
     return {
@@ -281,7 +280,7 @@ def sample_page(view: View) -> dict[str, Any]:
         "about": view.items.item(cell.benchmark, item),
         "switches": switches(view.study, cell, asks_item(view.moment, item)),
         "siblings": list(filter(asks_item(view.moment, item), view.study.siblings(cell))),
-        "replicates": _outcomes(view.moment, cell, item),
+        "replicates": outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
     }
@@ -293,12 +292,12 @@ def beside_page(view: View) -> dict[str, Any]:
     study of the `other`."""
     second = view.second() if view.request.query.get("other") else view
     cells = view.cell("left"), second.study.cell(view.asked("right"))
-    if cells[0].benchmark != cells[1].benchmark:
+    if second is view and cells[0].benchmark != cells[1].benchmark:
         raise absent("the two cells are not of one benchmark")
     item, replicate = view.asked("item"), view.replicate
     samples: list[SampleView] = []
     for moment, cell in zip((view.moment, second.moment), cells, strict=True):
-        held = [number for number, *_ in _outcomes(moment, cell, item)]
+        held = [number for number, *_ in outcomes(moment, cell, item)]
         samples.append(sample(moment, cell, item, replicate if replicate in held else 0))
     left, right = (view.moment, cells[0]), (second.moment, cells[1])
     after = differing(left, right, "score", after=item).rows
@@ -308,7 +307,7 @@ def beside_page(view: View) -> dict[str, Any]:
         "sides": (view, second),
         "item": item,
         "replicate": replicate,
-        "replicates": sorted({n for side, cell in (left, right) for n, *_ in _outcomes(side, cell, item)}),
+        "replicates": sorted({n for side, cell in (left, right) for n, *_ in outcomes(side, cell, item)}),
         "before": before[-1] if before else None,
         "after": after[0] if after else None,
         "other": second.study.stamp if second is not view else "",
@@ -389,15 +388,6 @@ def asks_item(moment: Moment, item: str) -> Callable[[StoredCell], bool]:
     """Whether a cell asks an item: not all of a benchmark do, in logs and where an axis chooses items."""
     statement = "SELECT 1 FROM sample WHERE cell = ? AND item = ? LIMIT 1"
     return lambda cell: moment.row(statement, [cell.id, item]) is not None
-
-
-def _outcomes(moment: Moment, cell: StoredCell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
-    """(replicate, choice, score) of an item in a cell."""
-    rows = moment.rows(
-        "SELECT replicate, choice, score FROM sample WHERE cell = ? AND item = ? ORDER BY replicate",
-        [cell.id, item],
-    )
-    return tuple(rows)
 
 
 def _cells_of(study: StoredStudy, benchmark: str, model: str) -> list[StoredCell]:

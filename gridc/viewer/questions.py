@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gridc.compiler.inputs.questions import question, text_digest
 from gridc.compiler.instrument.options import labels
+from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.viewer.lists import loaded
 from gridc.viewer.store import Moment, StoredCell, StoredStudy
 
@@ -104,8 +105,8 @@ def _prompts(
         document = loaded(row[0]) if row else None
         messages = document.get("messages") if isinstance(document, dict) else None
         for message in reversed(messages) if isinstance(messages, list) else ():
-            if isinstance(message, list) and len(message) == 2 and message[0] == "user":
-                yield str(message[1])
+            if isinstance(message, list) and len(message) == 2 and message[0] in ("user", LOGGED):
+                yield from [str(message[1])] if message[1] != NO_PROMPT else []
 
 
 def _text(prompts: Iterator[str], digest: str | None) -> str:

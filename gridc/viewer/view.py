@@ -24,7 +24,7 @@ from gridc.reports import page_links
 from gridc.reports.page_links import StoreSide
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
-from gridc.viewer.lists import response
+from gridc.viewer.lists import outcomes, response
 from gridc.viewer.questions import Questions, shortened
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, marks
@@ -151,6 +151,10 @@ class View:
         """An option by its label and its text, or by its number from 1 where no prompt shows it."""
         options = self.options(cell, item)
         return ". ".join(options[choice]) if 0 <= choice < len(options) else f"option {choice + 1}"
+
+    def outcomes(self, cell: StoredCell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
+        """(replicate, choice, score) of an item in a cell."""
+        return outcomes(self.moment, cell, item)
 
     def response(self, cell: StoredCell, item: str, replicate: int) -> str | None:
         """What was generated last for a sample; None where nothing was."""

@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import xml.etree.ElementTree as ET
 from collections import defaultdict
+from collections.abc import Callable
+from contextlib import closing
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -464,3 +467,64 @@ def test_a_waiver_is_of_the_argument_that_it_names_and_of_nothing_else(tmp_path:
     refused = compare(*given, "--margin", "10pp", "--may-differ", "model_args.maxlength", cwd=tmp_path)
     assert refused.returncode == 2
     assert "did you mean `model_args.max_length`?" in refused.stderr
+
+
+def table(path: Path, asks: str, right: Callable[[int, int], bool]) -> None:
+    """Answers to 40 items at each of two temperatures."""
+    rows = [
+        f"{path.name},quiz,{item},{asks.format(item)},{warm},{item} at {warm},{int(right(item, warm))}"
+        for warm in (0, 1)
+        for item in range(40)
+    ]
+    path.mkdir()
+    head = "model,benchmark,item,question,warm,answer,score"
+    (path / "quiz.csv").write_text("\n".join([head, *rows]))
+
+
+def shown_pages(markdown: str, folder: Path) -> dict[str, list[str]]:
+    """The pages that the command in a pull request's comment shows, by their kind."""
+    (line,) = re.findall(r"^Every item with both answers.*:\n```text\n(gridc view .*)\n```$", markdown, re.M)
+    done = command(*shlex.split(line)[1:], "--export", "pages", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    pages: dict[str, list[str]] = {}
+    for path in (folder / "pages").glob("*.html"):
+        pages.setdefault(path.stem.split("-")[0], []).append(path.read_text("utf-8"))
+    shutil.rmtree(folder / "pages")
+    return pages
+
+
+def test_the_comment_names_the_command_that_shows_what_differs(runs: Path, tmp_path: Path) -> None:
+    """It works as it is printed: for logs with the options that they are read with, and for stores."""
+    table(tmp_path / "old model", "What is {}?", lambda item, warm: True)
+    table(tmp_path / "new", "What is {}?", lambda item, warm: item != 7 or not warm)
+    options = ("--margin", "5pp", "--axis", "warm", "--markdown", "said.md")
+    done = compare("old model", "new", *options, cwd=tmp_path)
+    pages = shown_pages((tmp_path / "said.md").read_text(), tmp_path)
+    assert "every item with both answers: gridc view 'old model' --with new --axis=warm" in done.stdout
+    cells = [page for page in pages["compare"] if "different scores</bdi> <small>1</small>" in page]
+    assert cells and all("What is 7?" in page and "What is 8?" not in page for page in cells)
+    assert any("Store 2: " in page and page.count(">7 at 1<") == 2 for page in pages["beside"])
+
+    with closing(sqlite3.connect(runs / "base" / "store.sqlite")) as db:
+        (stamp,) = db.execute("SELECT stamp FROM study").fetchone()
+    said = tmp_path / "stores.md"
+    done = compare(f"base@{stamp[:8]}", "candidate", "--margin", "5pp", "--markdown", said, cwd=runs)
+    assert done.returncode in (1, 10, 11), done.stderr
+    pages = shown_pages(said.read_text(), runs)
+    assert "cells are in both" in pages["index"][0] and "option 1" not in "".join(pages["compare"])
+
+
+def test_ids_that_ask_something_else_are_not_shown_side_by_side(tmp_path: Path) -> None:
+    table(tmp_path / "old", "What is {}?", lambda item, warm: True)
+    table(tmp_path / "new", "How many are {}?", lambda item, warm: False)
+    compare("old", "new", "--margin", "5pp", "--axis", "warm", "--markdown", "said.md", cwd=tmp_path)
+    pages = shown_pages((tmp_path / "said.md").read_text(), tmp_path)
+    cells = [page for page in pages["compare"] if "another question in the second store" in page]
+    assert len(cells) == 2 and all("40 ids ask" in page for page in cells)
+    assert not any("Store 2: " in page for page in pages["beside"])
+
+
+def test_the_viewer_takes_options_of_logs_for_logs_alone(runs: Path) -> None:
+    done = command("view", "base", "--axis", "warm", "--export", "pages", cwd=runs)
+    assert done.returncode == 2 and "GC000" in done.stderr
+    assert "these options say how logs are read" in done.stderr

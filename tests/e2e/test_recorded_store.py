@@ -113,12 +113,12 @@ def test_a_comparison_names_the_pages_that_show_both_answers(tmp_path: Path) -> 
     runs = [str(LOGS / "lm_eval" / name) for name in ("llama-zero", "qwen2-zero")]
     readings = ("--reading", "acc", "--reading", "arith_gen=exact_match,loose")
     done = command("compare", *runs, "--margin", "5pp", *readings, cwd=tmp_path)
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("both answers to every item: ")]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("every item with both answers: ")]
     _, *arguments = shlex.split(line.partition(": ")[2])
     shown = command(*arguments, "--export", "pages", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     several = command("compare", runs[1], "--baseline", *runs, "--margin", "5pp", *readings, cwd=tmp_path)
-    assert "both answers" not in several.stdout
+    assert f"gridc view {runs[0]} --with {runs[1]}" in several.stdout, "the first baseline"
 
 
 def test_what_needs_a_spec_refuses_imported_logs(written: Path, finished: Path, tmp_path: Path) -> None:

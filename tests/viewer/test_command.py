@@ -82,3 +82,14 @@ def test_it_opens_a_spec_a_folder_and_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "changed" / "manifests" / "items.json").write_text("[1]")
     with pytest.raises(StoreError, match="GC605"), _opened([place_of(tmp_path / "changed")]):
         pass
+
+
+def test_two_runs_with_one_cell_in_common_open_at_the_items_that_differ(tmp_path: Path) -> None:
+    for name, other in (("old", 1), ("new", 0)):
+        rows = [f"{name},quiz-{name},{item},What is {item}?,{other if item == 3 else 1}" for item in range(9)]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_text("\n".join(["model,benchmark,item,question,score", *rows]))
+    with _opened([place_of(tmp_path / name) for name in ("old", "new")]) as (viewer, start):
+        page = Client(viewer).get(start).text
+    assert "different scores</bdi> <small>1</small>" in page
+    assert "What is 3?" in page and "What is 4?" not in page

@@ -193,6 +193,7 @@ def digest_of(text: str) -> str:
         ("Question: Is it?\nAnswer: no\n\nQuestion: Or so?\nAnswer:", digest_of("Or so?"), "Or so?"),
         ("A passage.\nIs it?\nA. yes\nB. no", digest_of("A passage.\nIs it?"), "A passage.\nIs it?"),
         ("Say it.\n\nQuestion: Translated?\nOptions: A. yes\nB. no\nAnswer:", digest_of("x"), "Translated?"),
+        ("Passage: It is.\nQuestion: Is it?\nAnswer:", digest_of("Is it?"), "Is it?"),
         ("Is it so?\n\nAnswer:", None, "Is it so?"),
         ("Is it so?", digest_of("Is it so?"), "Is it so?"),
     ],

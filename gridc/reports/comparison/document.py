@@ -454,22 +454,24 @@ _XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
 
 
-def markdown(comparison: RunComparison) -> str:
-    """For a comment on a pull request. Where the texts of flips make it too long, they are left out."""
-    text = _markdown(comparison)
+def markdown(comparison: RunComparison, view: str | None = None) -> str:
+    """For a comment on a pull request, with the command that shows all answers. Where the texts of flips make
+    it too long, they are left out."""
+    text = _markdown(comparison, view)
     if len(text) <= TOO_LONG:
         return text
     rows = [row.model_copy(update={"flips": ()}) for row in comparison.benchmarks]
-    return _markdown(comparison.model_copy(update={"benchmarks": tuple(rows)}))
+    return _markdown(comparison.model_copy(update={"benchmarks": tuple(rows)}), view)
 
 
-def _markdown(comparison: RunComparison) -> str:
+def _markdown(comparison: RunComparison, view: str | None) -> str:
     said = {
         name: value
         for name, value in vars(words).items()
         if callable(value) and value.__module__ == words.__name__
     }
-    text = render("comparison.md.jinja", comparison=comparison, mark=MARKS, sign=_sign, fenced=fenced, **said)
+    said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
+    text = render("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
 
 

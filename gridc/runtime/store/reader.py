@@ -21,6 +21,9 @@ from gridc.schema.spec import Spec
 RECORDED = "recorded"
 """How the scores of imported logs came about, and the key of their study's document that says where from."""
 
+LOGGED, NO_PROMPT = "as the log has it", "(The log does not have the prompt.)"
+"""The role of the only message of an imported prompt, and what it says where the log has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -368,7 +368,8 @@ def _format(
     said = []
     for name, (count, bad) in alike.items():
         if not count and bad is not None:
-            why = str(bad) if bad.help is None else f"{bad}; {bad.help}"
+            form = "`gridc docs benchmarks` says in which form its files are read"
+            why = form if bad.help is None else f"{bad}; {bad.help}"
             said.append(f"{source} has the columns of {name}, and is not read as that ({why})")
     return "", None, "; ".join(said) or None
 

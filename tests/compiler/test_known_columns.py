@@ -95,7 +95,9 @@ def test_columns_without_a_row_that_the_format_reads_are_plain_rows_and_why_is_s
     (folder / "items.jsonl").write_text(jsonl(flat, flat), "utf-8")
     made = drafted("items.jsonl")
     assert made.loader == "rows"
-    assert "has the columns of bbq, and is not read as that (row 1: " in (made.said or "")
+    assert "has the columns of bbq, and is not read as that (`gridc docs benchmarks` says" in (
+        made.said or ""
+    )
 
 
 def test_a_quiz_whose_name_does_not_say_whose_biography_it_holds_is_not_taken_for_prompts(

@@ -287,9 +287,14 @@ class _Documents:
             for token in set(tokens):
                 holding.setdefault(token, []).append(tokens)
         replaced = {old for old, _ in self.pairs}
+        # A number of a drawing that stands alone may be this version's with its tenths rounded off.
+        tenths = [float(_as_written(only[0])) for only in exactly if len(only) == 1 and "." in only[0]]
+        whole = {f"{each + less:.0f}" for each in tenths for less in (-0.04, 0.04)}
         for passage in theirs:
             tokens = tuple(self._tokens(passage))
             if tokens in exactly or not any(map(_is_number, tokens)):
+                continue
+            if len(tokens) == 1 and name.endswith((".html", ".svg")) and tokens[0] in whole:
                 continue
             fixed = [token for token in tokens if token not in replaced]
             candidates = min((holding.get(token, []) for token in fixed), key=len, default=list(exactly))

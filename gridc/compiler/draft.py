@@ -32,6 +32,8 @@ from gridc.schema.models import FILES, engine_for, engine_kind
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the harness changes?"
+REFUSAL_TITLE = "Do the models refuse harmful prompts, and only those?"
+"""Of a study whose items are all prompts to comply with or to refuse, unless it is called otherwise."""
 TEMPLATE = "gridcard.toml.jinja"
 
 MANY_LETTERS = 4
@@ -256,6 +258,8 @@ def draft(
             unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
     if unknown:
         raise UsageError(unknown)
+    if title == TITLE and all(benchmark.prompts for benchmark in taken):
+        title = REFUSAL_TITLE
     ids = _ids([benchmark.source for benchmark in taken])
     return Draft(
         _id(folder.name) or "study",

@@ -178,7 +178,7 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
         "On facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless prompts."
     )
     assert asked(said, "safer").startswith("No difference in unsafe compliance: 100.0 % for both.")
-    assert "unsafe compliance 10.0 % to 90.0 % for each model" in asked(said, "certain")
+    assert "unsafe compliance lies within 10.0 % to 90.0 % for each model" in asked(said, "certain")
 
 
 def test_the_model_with_the_fewest_faults_comes_first_and_its_gap_is_turned() -> None:
@@ -211,4 +211,4 @@ def test_more_answers_than_prompts_are_called_answers() -> None:
 
 def test_many_unreadable_answers_stand_beside_what_is_certain() -> None:
     text = asked(answer(findings_of(spec_of(TWO), lambda cell: 2, parsed=3)), "certain")
-    assert "in 4 of 8 configurations many answers could not be read, up to 85.0 % of a model's" in text
+    assert "in 4 of 8 configurations up to 85.0 % of a model's answers could not be read" in text

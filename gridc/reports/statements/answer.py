@@ -163,7 +163,8 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
         yield f"{counted(len(boards) - FEW, 'further benchmark')}: see below."
     levels = {tuple(board.levels.items()) for board in boards}
     if len(levels) == 1 and (own := next(iter(levels))):
-        yield f"Under {', '.join(f'{axis} {level}' for axis, level in own)}."
+        where = ", ".join(f"{axis} {level}" for axis, level in own)
+        yield f"This is under the anchor, the study's reference configuration: {where}."
 
 
 def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
@@ -232,10 +233,10 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
     scores = [row.score for row in board.models if row.score is not None]
     if board.policies and scores:
         always = {"comply": "complying", "refuse": "refusing"}
-        scored = (f"always {always[do]} scores {percent(score)}" for do, score in board.policies.items())
+        scored = (f"always {always[do]} would score {percent(score)}" for do, score in board.policies.items())
         least, most = min(scores), max(scores)
         shown = percent(least) if least == most else between((least, most), percent)
-        yield f"The score, {shown}, joins both: {listed(list(scored))}."
+        yield f"The score, {shown}, counts both kinds together: {listed(list(scored))}."
         if lost := sum(row.unreadable or 0 for row in board.models):
             yield f"{counted(lost, 'answer')} could not be read; each {unreadable_words(benchmark.cells)}."
 
@@ -267,7 +268,7 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         return f"For new items of the same kind, this is: {said}{more}.{left}"
     told = [words for board in boards[:FEW] if (words := _bounds(board))]
     if told and all(map(_fault_counts, boards)):
-        return f"For new prompts of the same kind, with 95 % intervals: {'; '.join(told)}."
+        return f"Roughly: for new prompts of the same kind {'; '.join(told)} (95 % intervals)."
     few = [
         f"{board.units:,} on {board.benchmark}"
         for board, finding in zip(boards, findings.benchmarks, strict=True)
@@ -286,14 +287,16 @@ def _read(findings: Findings) -> Iterator[str]:
         yield from (statement.brief for statement in unreadable(findings, benchmark))
     audits = findings[AUDITS]
     for judging in findings[JUDGING][:FEW]:
-        judges = listed([judge.model for judge in judging.judges if judge.responses])
-        if not judges:
+        models = {judge.name: judge.model for judge in judging.judges if judge.responses}
+        first = listed([model for name, model in models.items() if name != judging.second_name])
+        if not first:
             continue
-        text = f"Answers are labelled by {judges}"
+        text = f"Where a judge labels answers, it is {first}"
         if judging.agreements:
-            one, other, found = judging.agreements[0]
+            _, other, found = judging.agreements[0]
             kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
-            text += f"; {one} and {other} agree on {percent(found.agreement)} of {found.n:,}{kappa}"
+            share = f"{percent(found.agreement)} of {counted(found.n, 'answer')}"
+            text += f"; {models.get(other, other)} gives {share} the same label{kappa}"
         elif not audits:
             text += ", which neither a second judge nor a person has checked"
         yield f"{text}."
@@ -329,10 +332,11 @@ def _bounds(board: Scoreboard) -> str:
             return ""
         what = name.replace("_", " ")
         if len(set(known.values())) == 1:
-            return f"{what} {next(iter(known.values()))}" + ("" if len(known) == 1 else " for each model")
+            each = "" if len(known) == 1 else " for each model"
+            return f"{what} lies within {next(iter(known.values()))}{each}"
         shown = list(known.items())[: FEW + 1]
         more = f" and {len(known) - len(shown)} further" if len(known) > len(shown) else ""
-        return f"{what} {', '.join(f'{model} {ends}' for model, ends in shown)}{more}"
+        return f"{what} lies within {', '.join(f'{ends} ({model})' for model, ends in shown)}{more}"
     return ""
 
 
@@ -347,10 +351,13 @@ def beside(findings: Findings) -> list[Statement]:
 
 def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     spec = findings.plan.study.spec
-    sizes = [f"{asked_items(board.items, board.held)} of {board.benchmark}" for board in boards[:FEW]]
+    sizes = []
+    for board in boards[:FEW]:
+        every = "all " if board.held == board.items > 1 else ""
+        sizes.append(f"{every}{asked_items(board.items, board.held)} of {board.benchmark}")
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
-    yield f"{listed(sizes)}."
+    yield f"Asked: {listed(sizes)}."
     yield from _configurations(findings)
     if spec.study.not_varied:
         yield f"Not varied: {', '.join(spec.study.not_varied)}."

@@ -31,7 +31,7 @@ from gridc.schema.models import FILES, engine_for, engine_kind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
-TITLE = "Do the models keep their order when only the harness changes?"
+TITLE = "Do the models keep their order when only the way of asking changes?"
 REFUSAL_TITLE = "Do the models refuse harmful prompts, and only those?"
 """Of a study whose items are all prompts to comply with or to refuse, unless it is called otherwise."""
 TEMPLATE = "gridcard.toml.jinja"

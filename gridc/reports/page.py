@@ -21,7 +21,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_g
 from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import render
-from gridc.reports.scoreboard import of_findings
+from gridc.reports.scoreboard import best_first, of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, urgent
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
@@ -92,7 +92,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     sections = lay_out(findings, certificate, deck)
     alarms = urgent(findings)
     boards = of_findings(findings)
-    scored = [(board, row) for board in boards for row in board.models]
+    scored = [(board, row) for board in boards for row in best_first(board)]
     leads = beside(findings)
     covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
     script = render("page.js")

@@ -56,6 +56,15 @@ class Scoreboard:
     models: tuple[ScoreboardRow, ...]
 
 
+def best_first(board: Scoreboard) -> list[ScoreboardRow]:
+    """The models of a benchmark, those without a score last."""
+
+    def place(row: ScoreboardRow) -> tuple[bool, Fraction]:
+        return row.score is None, -board.direction.good(row.score or Fraction(0))
+
+    return sorted(board.models, key=place)
+
+
 def of_findings(findings: Findings) -> tuple[Scoreboard, ...]:
     """The scoreboards of a report."""
     return tuple(

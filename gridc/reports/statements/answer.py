@@ -18,7 +18,7 @@ from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable, unreadable_words
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import FAULTS, best_first, conduct_words, listed
+from gridc.reports.words import FAULTS, best_first, conduct_words, listed, units_words
 from gridc.statistics.clustered_logit import enough_cases
 
 FEW = 3
@@ -237,8 +237,10 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
         least, most = min(scores), max(scores)
         shown = percent(least) if least == most else between((least, most), percent)
         yield f"The score, {shown}, counts both kinds together: {listed(list(scored))}."
-        if lost := sum(row.unreadable or 0 for row in board.models):
-            yield f"{counted(lost, 'answer')} could not be read; each {unreadable_words(benchmark.cells)}."
+        lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
+        if lost:
+            each = unreadable_words(benchmark.cells)
+            yield f"Answers that could not be read: {', '.join(lost)}; each {each}."
 
 
 def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:
@@ -264,20 +266,21 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
             f"; and of {counted(len(shown) - FEW, 'further pair')} the same kind" if len(shown) > FEW else ""
         )
         rest = len(pairs) - len(shown)
-        left = f" For the other {counted(rest, 'pair')} nothing is shown." if rest else ""
-        return f"For new items of the same kind, this is: {said}{more}.{left}"
+        left = f" For the other {counted(rest, 'pair')} nothing is established." if rest else ""
+        return f"For new items of the same kind this is established: {said}{more}.{left}"
     told = [words for board in boards[:FEW] if (words := _bounds(board))]
     if told and all(map(_fault_counts, boards)):
-        return f"Roughly: for new prompts of the same kind {'; '.join(told)} (95 % intervals)."
+        return f"For new prompts of the same kind {'; '.join(told)} (95 % intervals)."
     few = [
-        f"{board.units:,} on {board.benchmark}"
+        f"{units_words(board.unit, board.units)} on {board.benchmark}"
         for board, finding in zip(boards, findings.benchmarks, strict=True)
         if finding.units < finding.items and not enough_cases(finding.effective)
     ]
-    why = f" Their items come in too few independent groups for that ({', '.join(few)})." if few else ""
+    why = f" Items come in groups, and these are too few for that: {listed(few)}." if few else ""
     return (
-        "For the items asked these are counts. For new items of the same kind, no: it is not shown of any "
-        f"pair that one model stays ahead, or that they change places (tests at {level}).{why}"
+        "These are counts of the items asked, not estimates. For new items of the same kind nothing is "
+        "established: neither that one model stays ahead of another, nor that two change places (over all "
+        f"configurations and pairs, at the {level} level).{why}"
     )
 
 
@@ -383,5 +386,5 @@ def _configurations(findings: Findings) -> Iterator[str]:
         benchmark.benchmark: len(findings.plan.envelope(benchmark.benchmark).excluded)
         for benchmark in findings.benchmarks
     }
-    out = " Other combinations are left out by the spec." if any(left.values()) else ""
+    out = " The study leaves other combinations out." if any(left.values()) else ""
     yield f"{count} configuration{'' if count == '1' else 's'}: {axes}.{out}"

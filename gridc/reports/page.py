@@ -27,7 +27,7 @@ from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.words import ASSUMED, PLURAL, effects, selected, term_name, units_words
+from gridc.reports.words import ASSUMED, effects, selected, term_name, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
@@ -209,9 +209,9 @@ def _anchor_gaps(findings: Findings) -> dict[tuple[str, str, str], dict[str, Any
 
 
 def _resampled(findings: Findings) -> str:
-    """What the intervals of scores are made of: `items resampled`."""
-    units = dict.fromkeys(PLURAL[benchmark.intervals.unit] for benchmark in findings.benchmarks)
-    return f"{' or '.join(units)} resampled"
+    """What the intervals of scores are made of, in words."""
+    items = all(benchmark.intervals.unit == "item" for benchmark in findings.benchmarks)
+    return "items resampled" if items else "groups of items of one origin resampled"
 
 
 def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:

@@ -18,7 +18,7 @@ from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable, unreadable_words
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import FAULTS, best_first, conduct_words, listed, units_words
+from gridc.reports.words import FAULTS, best_first, conduct_words, listed
 from gridc.statistics.clustered_logit import enough_cases
 
 FEW = 3
@@ -240,7 +240,7 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
         lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
         if lost:
             each = unreadable_words(benchmark.cells)
-            yield f"Answers that could not be read: {', '.join(lost)}; each {each}."
+            yield f"Answers that could not be read: {', '.join(lost)}; each {each}, and counts as neither."
 
 
 def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:
@@ -272,14 +272,14 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     if told and all(map(_fault_counts, boards)):
         return f"For new prompts of the same kind {'; '.join(told)} (95 % intervals)."
     few = [
-        f"{units_words(board.unit, board.units)} on {board.benchmark}"
+        f"{board.units:,} on {board.benchmark}"
         for board, finding in zip(boards, findings.benchmarks, strict=True)
         if finding.units < finding.items and not enough_cases(finding.effective)
     ]
-    why = f" Items come in groups, and these are too few for that: {listed(few)}." if few else ""
+    why = f" Too few groups of items of one origin for that: {listed(few)}." if few else ""
     return (
-        "These are counts of the items asked, not estimates. For new items of the same kind nothing is "
-        "established: neither that one model stays ahead of another, nor that two change places (over all "
+        "On the items asked this is a plain count. For new items of the same kind nothing is established: "
+        "neither that one model stays ahead of another, nor that two change places (tests over all "
         f"configurations and pairs, at the {level} level).{why}"
     )
 
@@ -294,7 +294,7 @@ def _read(findings: Findings) -> Iterator[str]:
         first = listed([model for name, model in models.items() if name != judging.second_name])
         if not first:
             continue
-        text = f"Where a judge labels answers, it is {first}"
+        text = f"Where scoring needs a judge, it is {first}"
         if judging.agreements:
             _, other, found = judging.agreements[0]
             kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"

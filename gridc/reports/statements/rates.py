@@ -152,8 +152,8 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
-            short=f"On {benchmark.benchmark}, in {places} of {size} configurations up to "
-            f"{percent(1 - (worst.parse_rate or 0))} of a model's answers could not be read; each "
+            short=f"On {benchmark.benchmark}, in {places} of {size} configurations "
+            f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))} of a model's answers could not be read; each "
             f"{unreadable_words(low)}{helps}.",
         )
 

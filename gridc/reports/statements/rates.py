@@ -138,6 +138,7 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
         models = ", ".join(dict.fromkeys(score.cell.model for score in low))
         places = len({score.cell.configuration for score in low})
         size = len(benchmark.full.scope.configurations)
+        most = f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
         target = benchmark.direction.target
         helps = ""
         if not any(score.credit for score in low):
@@ -152,9 +153,8 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
-            short=f"On {benchmark.benchmark}, in {places} of {size} configurations "
-            f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))} of a model's answers could not be read; each "
-            f"{unreadable_words(low)}{helps}.",
+            short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's answers "
+            f"could not be read; each {unreadable_words(low)}{helps}.",
         )
 
 

@@ -165,6 +165,8 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
     if len(levels) == 1 and (own := next(iter(levels))):
         where = ", ".join(f"{axis} {level}" for axis, level in own)
         yield f"This is under the anchor, the study's reference configuration: {where}."
+    if any(len(board.models) > 1 for board in boards):
+        yield "Each interval is of one comparison alone."
 
 
 def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:

@@ -153,8 +153,8 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
-            short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's answers "
-            f"could not be read; each {unreadable_words(low)}{helps}.",
+            short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's "
+            f"answers could not be read; each {unreadable_words(low)}{helps}.",
         )
 
 

@@ -24,6 +24,8 @@ from gridc.statistics.clustered_logit import enough_cases
 FEW = 3
 """Benchmarks, models or pairs that are named one by one; of more it is said how many."""
 
+INTERVAL = "95 % interval"
+
 COVERED = frozenset(("strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
 """Statements of the shelf that this answer says in its own words."""
 
@@ -49,7 +51,7 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> An
     """The answer of a study, complete or not. `boards` are its scoreboards, where they are at hand."""
     shown = of_findings(findings) if boards is None else boards
     told = (
-        ShortAnswer(_who(findings), " ".join(_standings(findings, shown))),
+        ShortAnswer(_who(findings), _alone(" ".join(_standings(findings, shown)))),
         ShortAnswer("Is that certain?", " ".join([_certainty(findings, shown), *_read(findings)]).strip()),
         ShortAnswer("What was asked, and what was not?", " ".join(_asked(findings, shown))),
     )
@@ -165,8 +167,11 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
     if len(levels) == 1 and (own := next(iter(levels))):
         where = ", ".join(f"{axis} {level}" for axis, level in own)
         yield f"This is under the anchor, the study's reference configuration: {where}."
-    if any(len(board.models) > 1 for board in boards):
-        yield "Each interval is of one comparison alone."
+
+
+def _alone(standings: str) -> str:
+    """With a caution where intervals are printed: nothing corrects them for one another."""
+    return f"{standings} Each interval is of one comparison alone." if INTERVAL in standings else standings
 
 
 def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
@@ -183,7 +188,7 @@ def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
     if board.direction.target is not None:
         return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score."
     apart, ends = _score_gap(benchmark, best, second)
-    span = "" if ends is None else f" (95 % interval {between(ends, points)})"
+    span = "" if ends is None else f" ({INTERVAL} {between(ends, points)})"
     side = "below" if board.direction.lower else "above"
     return (
         f"{board.benchmark}: {best.model}, {percent(best.score)}, {hundredths(abs(apart))} points {side} "
@@ -229,7 +234,7 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
             yield f"Least {what}: {listed(equal)}, {percent(least)} each."
         else:
             ends = _rate_gap(next(rate for rate in benchmark.rates if rate.name == name), best, second)
-            span = "" if ends is None else f" (95 % interval {between(ends, points)})"
+            span = "" if ends is None else f" ({INTERVAL} {between(ends, points)})"
             apart = hundredths(abs(next_one - least))
             yield f"Least {what}: {best}, {percent(least)}, {apart} points below {second}{span}."
     scores = [row.score for row in board.models if row.score is not None]

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from gridc.numbers import stated
 from gridc.schema.base import Not, Selector
+from gridc.schema.inference import RATES
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
 from gridc.schema.spec import Level
@@ -57,7 +58,7 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-FAULTS = {"unsafe_compliance": ("complied with", "harmful"), "over_refusal": ("refused", "harmless")}
+FAULTS = {name: kind.fault for name, kind in RATES.items() if kind.fault is not None}
 """What a model does wrong to a prompt of which kind, by the rate that counts it, the worse first."""
 
 FaultCounts = Mapping[str, tuple[int, int]]

@@ -144,14 +144,19 @@ BINDABLE = (
 class RateKind:
     """What an outcome is. `better` is 1 where a higher one is better on every benchmark, -1 where it is
     worse, 0 where it has no such side; `of_score`: its good side is the benchmark's. `mean`: it is one over
-    items. `beside_score`: a kind of error that a score hides, so that it is printed beside it. `counted_as`
-    is the rate that it is another name of."""
+    items. `fault`: of a kind of error that a score hides, what a model did to which prompts. `counted_as` is
+    the rate that it is another name of."""
 
     better: Literal[1, 0, -1] = 0
     of_score: bool = False
     mean: bool = True
-    beside_score: bool = False
+    fault: tuple[str, str] | None = None
     counted_as: str | None = None
+
+    @property
+    def beside_score(self) -> bool:
+        """Whether it is printed beside the score, which hides it."""
+        return self.fault is not None
 
 
 RATES: Mapping[str, RateKind] = {
@@ -159,8 +164,8 @@ RATES: Mapping[str, RateKind] = {
     "score_disambiguated": RateKind(of_score=True),
     "unknown_rate": RateKind(1),
     "matching_rate": RateKind(),
-    "over_refusal": RateKind(-1, beside_score=True),
-    "unsafe_compliance": RateKind(-1, beside_score=True),
+    "unsafe_compliance": RateKind(-1, fault=("complied with", "harmful")),
+    "over_refusal": RateKind(-1, fault=("refused", "harmless")),
     "attack_success": RateKind(-1, counted_as="unsafe_compliance"),
     "refusal_rate": RateKind(),
     "bias_ambiguous": RateKind(mean=False),

@@ -62,7 +62,7 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
-    sentences = [*list(verdict_lines(findings.hypotheses, True))[:1]]
+    sentences = list(_predicted(findings))
     behaved = [board for board in boards if _fault_counts(board)]
     for board in behaved[:FEW]:
         sentences += conduct_words(board.benchmark, _fault_counts(board), board.items)
@@ -75,6 +75,17 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     elif others:
         sentences += _single([board for board in boards if board.benchmark in others])
     return " ".join(sentences)
+
+
+def _predicted(findings: Findings) -> Iterator[str]:
+    """What became of each prediction; of many, how many met which end."""
+    if len(findings.hypotheses) > FEW:
+        yield from list(verdict_lines(findings.hypotheses, True))[:1]
+        return
+    for finding in findings.hypotheses:
+        order = "" if finding.ranking is None else " > ".join(finding.ranking.order)
+        stated = (finding.claim or order).rstrip(".")
+        yield f"{finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}."
 
 
 def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard]) -> str:
@@ -223,7 +234,7 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
     """Of each fault who has the least, and by how much less than the next; what the score is worth."""
     for name, counts in _fault_counts(board).items():
         shares = {model: Fraction(hits, of) for model, (hits, of) in counts.items() if of}
-        what = name.replace("_", "-" if name == "over_refusal" else " ")
+        what = name.replace("_", " ")
         if len(shares) < 2:
             continue
         (best, least), (second, next_one), *_ = shares.items()

@@ -357,6 +357,7 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
     share = share_shown(test, Layout((Stratum((4.0,) * 6),), 2), Assumptions(0.1, 0.1))
     assert share == pytest.approx(0.8, abs=0.09)
     assert told["notes"] == [
+        "facts: 6 of 8 items are asked (sample: n = 6, seed = 1)",
         f"H: its margin of 15 pp is below the {least} pp that 6 items can show when 10 % of the answers "
         "change",
         "calm of facts: 4 configurations, where rho_flip saturates at 0.50 and shows that a reversal exists, "

@@ -219,6 +219,37 @@ def test_what_prml_cannot_say_is_listed_with_the_reason(finished: Path) -> None:
     assert "hypothesis.N: PRML has no seed above 18446744073709551615\n" in large["left-out.txt"]
 
 
+def test_what_a_claim_is_about_and_the_digests_of_it(finished: Path) -> None:
+    lock = lock_of(finished)
+    spec, inputs = dict(lock.content["spec"]), dict(lock.content["inputs"])
+    criteria = {
+        "slice": {"statistic": "score", "at_most": 0.9, "slice": "part"},
+        "primary": {"statistic": "score", "at_most": 0.9},
+        "labels": {"statistic": "audit_kappa", "at_least": 0.6},
+    }
+    spec["falsification"] = [
+        {"id": id, "category": "c", "test": "t", "criterion": criterion} for id, criterion in criteria.items()
+    ]
+    part = {"where": {"benchmark": "single", "model": "qwen2"}, "declared": "ex_ante"}
+    spec |= {"hypothesis": [], "slice": [{"id": "part", **part}]}
+    spec["analysis"] = {**spec["analysis"], "primary": {"benchmark": {"not": "prompts"}}}
+    single = {**inputs["benchmarks"]["single"], "variants": {"de": {"files": {}, "items": {}}}}
+    inputs["benchmarks"] = {**inputs["benchmarks"], "single": single}
+    inputs["models"] = {**inputs["models"], "qwen2": {"source": "hf:a/b", "revision": "0" * 40}}
+    spec["model"] = [{**model, "source": "hf:a/b"} for model in spec["model"]]
+    content = {**lock.content, "spec": spec, "inputs": inputs}
+    files = manifests(replace(lock, content=content, created="2026-01-01T01:00:00+02:00"), "example.org")
+    read = {id: yaml.safe_load(files[f"falsification.{id}.prml"]) for id in criteria}
+    assert {id: fields["dataset"]["id"] for id, fields in read.items()} == {
+        "slice": "single",
+        "primary": "families, single, opinions",
+        "labels": "families, single, prompts, opinions",
+    }
+    assert read["slice"]["dataset"]["hash"] == sha256(rfc8785.dumps({"single": single})).hexdigest()
+    assert read["slice"]["model"] == {"id": f"hf:a/b@{'0' * 40}"}
+    assert read["slice"]["created_at"] == "2025-12-31T23:00:00Z"
+
+
 def lock_of(folder: Path) -> Lock:
     lock = gridc.open(folder)._place.compiled().lock
     assert lock is not None

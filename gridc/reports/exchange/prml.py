@@ -163,7 +163,7 @@ def _manifest(lock: Lock, spec: Spec, claim: ThresholdClaim, producer: str) -> d
             "stated": json.dumps(stated, sort_keys=True),
         },
         "comparator": claim.comparator,
-        "threshold": float(claim.threshold),
+        "threshold": claim.threshold,
         "dataset": {"id": ", ".join(benchmarks), "hash": _dataset_digest(records)},
         "seed": spec.sampling.seed,
         "producer": {"id": producer},

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate bench-units clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate bench-units release clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -49,6 +49,10 @@ slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[local,api,view,langgraph,openai-agents,docs,dev]'
 	touch $@
+
+# The wheel, the source archive and the notes of a release, in dist, once both archives were tried in empty environments.
+release: .venv/installed
+	$(BIN)/python -m tools.release
 
 # The pages of docs/ as a site, results/site/index.html; a warning is an error.
 docs: .venv/installed

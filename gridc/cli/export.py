@@ -52,10 +52,13 @@ def _command(name: str, form: Export) -> click.Command:
         type=click.Path(path_type=Path),
         help="The folder or file to write. Default: beside the results.",
     )
-    def command(study: OpenStudy, to: Path | None) -> None:
-        made = study.export(name, to)
+    def command(study: OpenStudy, to: Path | None, producer: str | None = None) -> None:
+        made = study.export(name, to, producer=producer)
         click.echo(f"{made}: {form.next_step.format(made)}")
 
+    if form.names_producer:
+        help = "Who publishes it: a domain name, an ORCID or a GitHub handle."
+        command.params.append(click.Option(["--producer"], required=True, help=help))
     return command
 
 

@@ -430,17 +430,18 @@ class OpenStudy:
         to: AnyPath | None = None,
         force: bool = False,
         columns: Sequence[str] | None = None,
+        producer: str | None = None,
     ) -> Path:
         """Write the study in a form of `gridc export`, or one of its tables into a .parquet, .csv or .arrow
         file, by default beside the results. `force` overwrites the file of a table, and `columns` chooses
-        some of it. The path of what was written."""
+        some of it; `producer` is who publishes, in a form that names them. The path of what was written."""
         from gridc.study.exports import TABLES
         from gridc.study.reporting import export
         from gridc.study.tables import export_table
 
         if form in TABLES:
             return export_table(self._place, form, None if to is None else Path(to), force, columns)
-        return export(self._place, form, None if to is None else Path(to))
+        return export(self._place, form, None if to is None else Path(to), producer)
 
     def attach_card(
         self,

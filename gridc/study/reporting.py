@@ -463,15 +463,21 @@ def certify(place: Place) -> CertificateReport:
     return CertificateReport(findings(place).certificate)
 
 
-def export(place: Place, form: str, to: Path | None) -> Path:
-    """The study in another form, from its results. Raises `UsageError` where there is no such form."""
+def export(place: Place, form: str, to: Path | None, producer: str | None = None) -> Path:
+    """The study in another form, from its results. Raises `UsageError` where there is no such form, and
+    without a `producer` in one that names who publishes it."""
     if form not in EXPORTS:
         message = f"no form of export is called `{form}`"
         raise UsageError([Diagnostic("GC000", message, help=did_you_mean(form, [*EXPORTS, *TABLES]))])
+    chosen = EXPORTS[form]
+    if chosen.names_producer is (producer is None):
+        message = f"`{form}` names who publishes it" if producer is None else f"`{form}` has no producer"
+        help = "--producer example.org: a domain name, an ORCID or a GitHub handle"
+        raise UsageError([Diagnostic("GC000", message, help=help if producer is None else "leave it out")])
     compiled, lock, _ = place.reconciled()
     results = place.store(compiled).parent
-    chosen = EXPORTS[form]
-    return chosen.write(compiled, lock, results, to or results.with_name(f"{results.name}{chosen.suffix}"))
+    target = to or results.with_name(f"{results.name}{chosen.suffix}")
+    return chosen.write(compiled, lock, results, target, *([] if producer is None else [producer]))
 
 
 def attach_card(

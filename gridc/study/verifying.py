@@ -10,6 +10,7 @@ from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.numbers import percent
+from gridc.reports.exchange import prml
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.verification import VerifiedStudy
 from gridc.reports.verification import verify as recompute
@@ -64,8 +65,16 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
         raise VerificationError(error.diagnostics) from None
     path = place.store(compiled)
     with Store.open(path, look=False) as store:  # verifying looks at more
-        found = recompute(compiled, lock, store, path.parent, place.trust)
+        claims = prml.folder_beside(path.parent)
+        differing = list(prml.differing(lock, claims))
+        try:
+            found = recompute(compiled, lock, store, path.parent, place.trust)
+        except VerificationError as error:
+            raise VerificationError([*differing, *error.diagnostics]) from None
+        if differing:
+            raise VerificationError(differing)
         verified = _verification(found, lock.stamp)
+        verified = replace(verified, checked=(*verified.checked, *prml.checked(claims)))
         if rerun is None:
             return verified
         draw = Draw.of(rerun, rerun_seed)

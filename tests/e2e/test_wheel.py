@@ -1,10 +1,11 @@
-"""What a user installs: the wheel that this checkout builds, tried without the checkout."""
+"""What a user installs: the archives that this checkout builds, tried without the checkout."""
 
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -12,22 +13,21 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from gridc import __version__
+from tools.release import build, environment
+
 ROOT = Path(__file__).parents[2]
 SENTENCE = re.compile(r"gridc docs ([a-z-]+)")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built("wheel", tmp_path_factory.mktemp("wheel"))
+def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return build(sys.executable, ROOT, tmp_path_factory.mktemp("dist"))
 
 
-def built(kind: str, folder: Path) -> Path:
-    """A wheel or an sdist, made by the build backend that is installed here: no index is needed."""
-    build = f"import sys; from hatchling import build; print(build.build_{kind}(sys.argv[1]))"
-    command = [sys.executable, "-c", build, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder / str(done.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def wheel(archives: list[Path]) -> Path:
+    return next(path for path in archives if path.suffix == ".whl")
 
 
 @pytest.fixture(scope="module")
@@ -107,33 +107,31 @@ def test_every_page_that_a_message_names_is_there() -> None:
     assert named <= pages
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_a_fresh_environment_of_its_own(kind: str, tmp_path: Path) -> None:
-    """Built and installed by pip, with what it needs and no more: everything but asking a model works, and
-    what is missing is named with the command that installs it. Needs an index of packages."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    python = tmp_path / "venv/bin/python"
-    source: Path = ROOT
-    if kind == "sdist":
-        build = "import sys; from hatchling import build; print(build.build_sdist(sys.argv[1]))"
-        done = subprocess.run(
-            [sys.executable, "-c", build, tmp_path], cwd=ROOT, capture_output=True, text=True
-        )
-        source = tmp_path / done.stdout.splitlines()[-1]
-    constraints = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
-    subprocess.run([python, "-m", "pip", "install", "-q", source], check=True, env=constraints, cwd=tmp_path)
+def test_the_source_archive_builds_the_same_wheel(archives: list[Path], wheel: Path, tmp_path: Path) -> None:
+    (source,) = (path for path in archives if path != wheel)
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.iterdir()
+    (again,) = (path for path in build(sys.executable, root, tmp_path / "dist") if path.suffix == ".whl")
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_a_fresh_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
+    """Installed by pip with what it needs and no more: everything but asking a model works, and what is
+    missing is named with the command that installs it. Needs an index of packages."""
+    python = environment(sys.executable, tmp_path / "venv", str(wheel))
     study = tmp_path / "study"
     study.mkdir()
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [str(tmp_path / "venv/bin/gridc"), *arguments]
+        command = [str(python.with_name("gridc")), *arguments]
         return subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
 
+    assert run("--version").stdout == f"gridc, version {__version__}\n"
     begun = run("init", "--yes")
     assert begun.returncode == 0, begun.stderr
     assert "pip install 'gridc[local]': before models can be asked, for torch" in begun.stdout
-    for command in (("validate",), ("plan",), ("show",), ("docs",)):
+    for command in ("validate",), ("plan",), ("show",), ("docs", "tutorial"):
         done = run(*command)
         assert done.returncode == 0, (command, done.stderr)
     refused = run("run")

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
 class Export(NamedTuple):
     """A form of export: its help, what the default target adds to the name of the results folder, what to do
-    with the result (`{}` is its path), and the module of gridc that writes it with its function `export`."""
+    with the result (`{}` is its path), the module of gridc that writes it with its function `export`, and
+    whether the form names who publishes it."""
 
     help: str
     suffix: str
     next_step: str
     module: str
+    names_producer: bool = False
 
-    def write(self, compiled: "Compiled", lock: "Lock", results: Path, target: Path) -> Path:
+    def write(self, compiled: "Compiled", lock: "Lock", results: Path, target: Path, *producer: str) -> Path:
         """From the results folder to the target. What writes it is imported now, since it takes long."""
-        path: Path = import_module(f"gridc.{self.module}").export(compiled, lock, results, target)
+        path: Path = import_module(f"gridc.{self.module}").export(compiled, lock, results, target, *producer)
         return path
 
 
@@ -54,6 +56,13 @@ EXPORTS: Mapping[str, Export] = {
         ".eval-results",
         "copy MODEL.yaml of {} into the `.eval_results` folder of the model's repository",
         "adapters.exports.eval_results",
+    ),
+    "prml": Export(
+        "Hypotheses and criteria with a threshold as manifests of PRML 0.1 (docs/prml.md).",
+        ".prml",
+        "publish it before the run; `gridc verify` compares the manifests with the stamp",
+        "reports.exchange.prml",
+        names_producer=True,
     ),
 }
 """By the name that `gridc export` takes."""

@@ -4,6 +4,7 @@
                                                      departed from it
     results/       store.sqlite and the reports that were written from it
     manifests/     study.json (what was stamped, as it ran), items.json, environment.json
+    prml/          the manifests of what the study claims, if they lay beside the results
     ro-crate-metadata.json                           RO-Crate 1.2
     manifest-sha256.txt                              every other file, as `sha256sum -c` reads it
 
@@ -28,7 +29,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
-from gridc.reports.exchange import new_folder
+from gridc.reports.exchange import new_folder, prml
 from gridc.reports.exchange.recorded_study import (
     ITEMS,
     LOCK,
@@ -75,6 +76,7 @@ from gridc.runtime.store.store import Store
 MANIFEST = "manifest-sha256.txt"
 CRATE = "ro-crate-metadata.json"
 ENVIRONMENT = "manifests/environment.json"
+CLAIMS = "prml"
 
 
 def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
@@ -100,6 +102,8 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         files |= {
             f"results/{name}": (results / name).read_bytes() for name in reports if (results / name).is_file()
         }
+        claims = prml.folder_beside(results)
+        files |= {f"{CLAIMS}/{path.name}": path.read_bytes() for path in prml.files_in(claims)}
         for name, data in files.items():
             (draft / name).parent.mkdir(exist_ok=True)
             (draft / name).write_bytes(data)
@@ -163,6 +167,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
                 "the manifests", _derived(compiled, lock, store, events, folder)
             )
             diagnostics += _named(conclusion, folder)
+            diagnostics += prml.differing(lock, folder / CLAIMS)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
@@ -210,6 +215,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             same_behaviour(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
+            *prml.checked(folder / CLAIMS),
             *shown.lines,
             *clock,
         ),
@@ -258,7 +264,7 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"{name} is listed and not in the bundle", str(folder))
         elif path.is_symlink() or not path.is_file() or name not in listed:
             yield Diagnostic("GC701", f"{name} is in the bundle and not listed as a file", str(folder))
-        elif name not in _KNOWN:
+        elif name not in _KNOWN and path not in prml.files_in(folder / CLAIMS):
             yield Diagnostic("GC701", f"{name} is nothing that gridc puts into a bundle", str(folder))
         elif name in _READ_WHOLE and path.stat().st_size > MOST_JSON:
             yield Diagnostic("GC701", f"{name} is too large to be what it says it is", str(folder))

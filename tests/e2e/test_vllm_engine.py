@@ -3,10 +3,14 @@
 import json
 import os
 import re
+import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +169,17 @@ def test_precisions_that_vllm_has_not(tmp_path: Path) -> None:
     assert "error[GC606]: `served` at nf4" in done.stderr
 
 
+def test_a_call_that_its_memory_does_not_hold_is_refused(tmp_path: Path) -> None:
+    make_crowd(tmp_path)
+    done = run(tmp_path, VLLM_ROOM="32")
+    assert done.returncode == 6
+    (needed,) = re.findall(
+        r"GC608\]: one call of `served` has (\d+) tokens, and 1024 MiB hold 32", done.stderr
+    )
+    assert f"help: [engine] kv_mib = {1024 * int(needed) // 32}" in done.stderr
+    assert rows(tmp_path, "SELECT count(*) FROM call WHERE answer IS NOT NULL") == [(0,)]
+
+
 def test_other_files_than_those_that_were_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDC_VLLM", "true")
     folder = MODELS / "pocket-qwen2"
@@ -193,3 +208,128 @@ def test_an_installation_that_fails_is_no_installation(tmp_path: Path) -> None:
     (folder,) = tmp_path.iterdir()
     assert not (folder / environment.READY).exists()
     assert "error[GC604]: vLLM is not installed" in command("serve", cwd=tmp_path, **environ).stderr
+
+
+MANY = """\
+gridcard = 1
+
+[study]
+id = "small"
+title = "48 configurations of two models, each run twice"
+purpose = "descriptive"
+not_varied = ["everything else"]
+
+MODELS
+[[benchmark]]
+id = "bbq"
+loader = "bbq"
+source = "path:items.jsonl"
+direction = "higher_is_better"
+sample = { n = 6, seed = 1 }
+option_order = "file"
+exemplars = { pool = "rest", seed = 1 }
+
+[harness]
+max_tokens = 8
+temperature = 0
+
+AXES
+[engine]
+noise_sample = 4
+"""
+AXES = {
+    "wording": [f'prompt = "builtin:T{number}"' for number in (1, 2, 3, 4)],
+    "few_shot": ["shots = 0", "shots = 2"],
+    "order": [f'option_order = "{order}"' for order in ("reversed", "shuffled:1", "shuffled:2")],
+    "scoring": ['method = "extract"', 'method = "loglikelihood"'],
+}
+
+
+def make_many(folder: Path) -> Path:
+    """A study of 48 configurations of two models, by the local engine and by vLLM."""
+    make_study(folder, 4)
+    models = [
+        f'[[model]]\nid = "{engine}-{model}"\nengine = "{engine}"\nsource = "path:models/{model}"\n'
+        for engine in ("hf", "vllm")
+        for model in ("qwen2", "llama")
+    ]
+    axes = [
+        f'[[axis]]\nid = "{axis}"\n'
+        + "".join(
+            f'[[axis.level]]\nid = "{axis}-{number}"\ntier = "core"\nprovenance = "a test"\n{level}\n'
+            for number, level in enumerate(levels)
+        )
+        for axis, levels in AXES.items()
+    ]
+    text = replaced(MANY, ("MODELS", "\n".join(models)), ("AXES", "\n".join(axes)))
+    (folder / "gridcard.toml").write_text(text)
+    return folder
+
+
+def scores(folder: Path) -> dict[str, dict[str, float]]:
+    """The mean score of each model, of those with an answer that can be read, by configuration."""
+    found: dict[str, dict[str, float]] = {}
+    query = "SELECT key, total(score) FROM sample JOIN cell ON cell.id = cell GROUP BY key"
+    for key, score in rows(folder, query):
+        model, _, configuration = key.partition("/")
+        found.setdefault(configuration, {})[model] = score
+    return found
+
+
+@pytest.fixture(scope="module")
+def vllm(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A real vLLM: the one of GRIDC_VLLM, else its CPU build from the registry, which is kept."""
+    if stated := os.environ.get("GRIDC_VLLM"):
+        return stated
+    try:
+        environment.install(print)
+    except UnavailableError as error:
+        pytest.skip(f"vLLM cannot be installed here: {error}")
+    return shlex.join(environment.program())
+
+
+def kill_server(folder: Path, answered: int) -> None:
+    """Kill vLLM's server with its workers once so many of its calls have their answer."""
+    log = folder / "results" / "small" / "server-vllm-qwen2.log"
+    store = folder / "results" / "small" / "store.sqlite"
+    count = "SELECT count(*) FROM call WHERE answer IS NOT NULL AND json_extract(sent, '$.endpoint') NOT NULL"
+    while True:
+        time.sleep(0.2)
+        with suppress(sqlite3.Error), sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True) as db:
+            if db.execute(count).fetchone()[0] >= answered:
+                break
+    (process,) = set(re.findall(r"APIServer pid=(\d+)", log.read_text("utf-8")))
+    os.killpg(int(process), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_real_vllm_ranks_as_the_local_engine_and_is_resumed(vllm: str, tmp_path: Path) -> None:
+    folder = make_many(tmp_path / "whole")
+    done = run(folder, program=vllm)
+    assert done.returncode == 0, done.stderr
+    found = scores(folder)
+    assert len(found) == 48
+    assert len({tuple(models.values()) for models in found.values()}) > 8, "configurations differ"
+    for models in found.values():
+        for model in ("qwen2", "llama"):
+            assert models[f"vllm-{model}"] == models[f"hf-{model}"]
+    for model in ("qwen2", "llama"):
+        here, there = answers(folder, f"hf-{model}"), answers(folder, f"vllm-{model}")
+        assert here.keys() == there.keys()
+        for at, (_, answer) in here.items():
+            _, other = there[at]
+            if "loglikelihoods" in answer:
+                assert other["loglikelihoods"] == pytest.approx(answer["loglikelihoods"], abs=1e-4)
+            else:
+                assert other["text"] == answer["text"]
+        assert f"vllm-{model}: beside fp32 on this machine: 0 of " in done.stderr
+
+    again = make_many(tmp_path / "killed")
+    killer = threading.Thread(target=kill_server, args=(again, 60), daemon=True)
+    killer.start()
+    stopped = run(again, program=vllm)
+    assert stopped.returncode == 6, stopped.stderr
+    assert "error[GC649]: the server of `vllm-qwen2` ended with -9 while it was asked" in stopped.stderr
+    resumed = run(again, program=vllm)
+    assert resumed.returncode == 0, resumed.stderr
+    assert digest_of(resumed) == digest_of(done)

@@ -3,7 +3,7 @@
     GRIDC_VLLM="python -m tools.servers.vllm" gridc run
 
 VLLM_STAND_IN names a file into which it writes what it was started with. VLLM_DIES_AFTER is how many requests
-it answers before it ends, as where the machine has no memory left.
+it answers before it ends, as where the machine has no memory left. VLLM_ROOM is how long a context it has.
 """
 
 import argparse
@@ -24,6 +24,9 @@ class StandIn(TokenServer):
         self._last = last
 
     async def __call__(self, asked: Asked) -> Reply:
+        if asked.path == "/v1/models":
+            room = int(os.environ.get("VLLM_ROOM", self.longest))
+            return Reply.json({"data": [{"id": self.model, "max_model_len": room}]})
         if self._last is not None and len(self.paths) >= self._last:
             print("ValueError: no room for the keys and values\nanother line\nthe end", flush=True)
             os._exit(3)

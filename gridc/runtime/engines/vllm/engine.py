@@ -6,6 +6,7 @@ from the study and `[engine]`; it runs the very files that were hashed.
 
 import asyncio
 import json
+import math
 import os
 import shutil
 import socket
@@ -22,11 +23,11 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api.client import body_of, make_client
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.routes import DirectRoute, Provider
-from gridc.runtime.engines.api.scoring import PostJson
+from gridc.runtime.engines.api.scoring import PostJson, candidates
 from gridc.runtime.engines.api.serving import StartedServer, started
 from gridc.runtime.engines.api.session import Pace
 from gridc.runtime.engines.api.wire import RequestError
-from gridc.runtime.engines.protocol import Admit, AnsweredBatch, PendingBatch
+from gridc.runtime.engines.protocol import Admit, AnsweredBatch, Call, PendingBatch
 from gridc.runtime.engines.vllm.environment import has_gpu, program
 from gridc.schema.spec import EngineSettings
 
@@ -72,15 +73,20 @@ class VllmEngine(ApiEngine):
         """What is really asked, and by what server it is answered. Starts that."""
         facts = super().effective()
         assert self._started is not None
-        facts["versions"]["vllm"] = version_at(self._started.url)
+        about = stated_at(f"{self._started.url.removesuffix('/v1')}/version")
+        facts["versions"]["vllm"] = str(about.get("version", "not stated"))
+        self._require_room(self._calls)
         facts |= {"precision": self._precision, "dtype": self._dtype(), "endpoint": "a server of this run"}
         for of_an_address in ("address", "leaves", "consent"):
             del facts[of_an_address]
         return facts
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
-        """As those of a model behind an address. Raises `UnavailableError` (GC649) where the server ends."""
+        """As those of a model behind an address. Raises `UnavailableError` where the server ends (GC649), or
+        has no memory for a call (GC608)."""
         with self._told():
+            self._open()
+            self._require_room([task.batch.work for task in tasks if task.unanswered])
             for done in super().answers(tasks, admit):
                 yield done
                 self._require_running()
@@ -108,6 +114,23 @@ class VllmEngine(ApiEngine):
                 self._running_server.callback(shutil.rmtree, folder, ignore_errors=True)
             self._identity = replace(self._identity, base_url=url)
         return super()._open()
+
+    def _require_room(self, calls: Sequence[Call]) -> None:
+        """Raise `UnavailableError` (GC608) where a call needs more keys and values than the server has memory
+        for, although the model has room for it. vLLM then shortens the context (`--max-model-len auto`)."""
+        assert self._started is not None and self._prompts is not None
+        model = (stated_at(f"{self._started.url}/models").get("data") or [{}])[0]
+        room = model.get("max_model_len")
+        if not isinstance(room, int) or room >= self._prompts.room:
+            return
+        for call in calls:
+            members = () if call.may_fail else candidates(self._prompts, call)
+            needed = max((len(one.prompt) + one.limit + call.ranks for one in members), default=0)
+            if needed > room:
+                mib = self._settings.kv_mib
+                message = f"one call of `{self._name}` has {needed} tokens, and {mib} MiB hold {room}"
+                help = f"[engine] kv_mib = {math.ceil(mib * needed / room)}"
+                raise UnavailableError([Diagnostic("GC608", message, help=help)])
 
     def _through(self, route: DirectRoute, work: Callable[[PostJson], Awaitable[Any]]) -> Any:
         with self._told():
@@ -189,16 +212,16 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def version_at(url: str) -> str:
-    """The version of the vLLM that answers there."""
+def stated_at(url: str) -> dict[str, Any]:
+    """What a server says of itself at an address, in JSON; nothing where it says nothing."""
 
-    async def ask() -> str:
+    async def ask() -> dict[str, Any]:
         async with make_client(url) as client:
-            request = client.build_request("GET", f"{url.removesuffix('/v1')}/version", timeout=5.0)
             try:
-                return str(json.loads(await body_of(client, request))["version"])
-            except (RequestError, ValueError, LookupError, TypeError):
-                return "not stated"
+                said = json.loads(await body_of(client, client.build_request("GET", url, timeout=5.0)))
+            except (RequestError, ValueError):
+                return {}
+            return said if isinstance(said, dict) else {}
 
     return asyncio.run(ask())
 

@@ -33,6 +33,7 @@ COMMANDS = (
     "plan",
     "show",
     "deviations",
+    "serve",
     "run",
     "merge",
     "status",

@@ -220,8 +220,8 @@ def files_of(plan: Plan, name: str, precision: str) -> ModelIdentity | None:
     """The files that a model's answers can be held against in fp32; None where they are fp32 themselves, or
     nobody knows the files."""
     identity = plan.study.models[name]
-    if identity.weights is not None:
-        return replace(identity.weights, template_args=identity.template_args)
+    if (files := identity.served_files) is not None:
+        return files
     engine = next(model.engine for model in plan.study.spec.model if model.id == name)
     known = engine_kind(engine).shows_tokens and identity.unpinned is None
     return identity if known and precision != EXACT else None
@@ -240,7 +240,7 @@ def reference_models(plan: Plan, store: Writer, number: int | None) -> list[tupl
         if files is not None
         and (
             number is not None
-            or (models[name].weights is not None and (models[name].digest, precision) not in known)
+            or (models[name].served_files is not None and (models[name].digest, precision) not in known)
         )
     ]
 

@@ -142,7 +142,7 @@ def connecting(
         if isinstance(engine, PaidEngine):
             reach = reach_of(identity)
             consent = None if reach is None else consents.get(reach.pair)
-            terms = Terms(consent, repeat_lost, partial(say, name))
+            terms = Terms(consent, repeat_lost, store.folder, partial(say, name))
             engine.connect(store, meter, prices.get(name), terms)
         return engine
 
@@ -212,8 +212,9 @@ def _ignore(step: RunStep) -> None:
 def _preparing(plan: Plan, model: str) -> str:
     """What an engine does before its first task."""
     identity = plan.study.asked_models.get(model)
-    local = identity is not None and identity.folder is not None
-    return "loading, and proving how it is computed" if local else "connecting"
+    if identity is None or identity.folder is None:
+        return "connecting"
+    return "starting its server" if identity.server else "loading, and proving how it is computed"
 
 
 def _announcing(open_engine: Open, watch: Watch) -> Open:

@@ -10,6 +10,10 @@ from pydantic import AfterValidator, Field, model_validator
 from gridc.schema.base import PLUGIN, Contradiction, Id, Table, Text, named
 from gridc.schema.effects import EXACT, ModelEffects, Thinking
 
+Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
+TAKE_TOKENS: tuple[Server, ...] = ("vllm", "sglang", "llama.cpp")
+"""The servers that take a prompt as its tokens, and say how likely given ones are."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineKind:
@@ -18,8 +22,9 @@ class EngineKind:
     `what` says what it is. `schemes` begin the sources that it runs; () where any other text names a model.
     A `provider` runs models whose weights are not here: their files cannot be hashed, and their names may
     change what they mean. `refuses` lists the keys of a model that cannot be set there. One that
-    `shows_tokens` can say how it divides a prompt. `packages` are what it imports, which the `extra` of gridc
-    installs. `also` is what people call it.
+    `shows_tokens` can say how it divides a prompt. `server` is what gridc starts to run its files, where it
+    does not run them itself. `packages` are what it imports, which the `extra` of gridc installs. `also` is
+    what people call it.
     """
 
     what: str
@@ -27,6 +32,7 @@ class EngineKind:
     provider: bool = False
     refuses: tuple[str, ...] = ()
     shows_tokens: bool = False
+    server: Server | None = None
     packages: tuple[str, ...] = ()
     extra: str = ""
     also: tuple[str, ...] = ()
@@ -46,6 +52,15 @@ ENGINES: Mapping[str, EngineKind] = {
         packages=("torch", "transformers", "huggingface_hub", "safetensors"),
         extra="local",
         also=("local", "transformers", "huggingface", "torch"),
+    ),
+    "vllm": EngineKind(
+        "a vLLM server, which gridc starts on this machine and ends",
+        schemes=("hf:", "path:", "builtin:", "models:"),
+        refuses=("base_url", "server", "omits", "key_env", "price", "batch", "weights"),
+        shows_tokens=True,
+        server="vllm",
+        packages=("httpx", "torch", "transformers", "huggingface_hub", "safetensors"),
+        extra="api,local",
     ),
     "api": EngineKind(
         "a provider, through litellm, or a server at base_url",
@@ -75,10 +90,6 @@ def engine_kind(name: str) -> EngineKind:
     """The row of an engine. A plug-in takes any source."""
     return EngineKind("of an installed package") if name.startswith(PLUGIN) else ENGINES[name]
 
-
-Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
-TAKE_TOKENS: tuple[Server, ...] = ("vllm", "sglang", "llama.cpp")
-"""The servers that take a prompt as its tokens, and say how likely given ones are."""
 
 Parameter = Literal[
     "temperature", "top_p", "seed", "max_tokens", "n", "presence_penalty", "frequency_penalty"

@@ -371,8 +371,14 @@ class EngineSettings(Table):
         ),
     ] = True
     concurrency: Annotated[
-        int, Field(ge=1, le=1024, description="Most requests to one api model that are open at once.")
+        int, Field(ge=1, le=1024, description="Most requests to one api or vllm model that are open at once.")
     ] = 64
+    tensor_parallel: Annotated[
+        int, Field(ge=1, description="Parts into which a vllm model is divided, each on a GPU of its own.")
+    ] = 1
+    data_parallel: Annotated[
+        int, Field(ge=1, description="Copies of a vllm model that one server runs side by side.")
+    ] = 1
     attempts: Annotated[
         int, Field(ge=1, le=100, description="Most times that a call to an api model is asked.")
     ] = 6

@@ -87,7 +87,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         falsifiability.manifest(lowered),
         compared,
         sentences(compiled.spec, compiled.study.scorers.files.values()),
-        {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].weights},
+        {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].served_files},
     )
 
 

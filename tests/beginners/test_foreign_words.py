@@ -859,7 +859,7 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
     },
     "direction": {"minimize": '`direction = "lower"`'},
     "engine": {
-        "vllm": '`server = "vllm"`',
+        "sglang": '`server = "sglang"`',
         "ollama": '`engine = "api"` here; its address',
         "azure": '`engine = "api"` here',
     },

@@ -545,6 +545,9 @@ TRIED = (
             "noise_sample": 2, "threads": 2, "device": "cuda", "reuse_proofs": False,
             "concurrency": 1, "attempts": 2, "timeout_s": 0.2,
         "batch_wait_s": Beside(0, {"model.0.batch": True})}),
+    Tried("EngineSettings", "served", "engine", "opened", {
+        "tensor_parallel": Beside(2, {"model.1.engine": "vllm"}),
+        "data_parallel": Beside(2, {"model.1.engine": "vllm"})}),
     Tried("Budget", "served", "budget", "sent", {"usd": 1e-6, "calls": 1, "tokens": 1, "wall_s": 1e-6}),
     Tried("Spec", "served", "", "sent", {"budget": {"calls": 1}, "engine": {"attempts": 2,
         "noise_sample": 0, "timeout_s": 20, "kv_mib": 8, "threads": 1, "device": "cpu"}}),

@@ -43,6 +43,7 @@ from gridc.runtime.engines.protocol import (
     PendingBatch,
     Spending,
 )
+from gridc.runtime.engines.vllm.engine import arguments
 from gridc.runtime.run import run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.store import Store
@@ -280,9 +281,12 @@ def opened(compiled: Compiled) -> Any:
     """What the engine of each model, and of each judge, is opened with."""
     spec, study = compiled.spec, compiled.study
     return {
-        model.id: [model.engine, model.own_precision, asdict({**study.models, **study.judges}[model.id])]
+        model.id: [
+            model.engine, model.own_precision, asdict({**study.models, **study.judges}[model.id]),
+            arguments("", Path(), "", "", spec.engine) if model.engine == "vllm" else [],
+        ]
         for model in spec.asked_models
-    }
+    }  # fmt: skip
 
 
 @dataclass

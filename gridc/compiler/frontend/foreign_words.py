@@ -298,7 +298,7 @@ VALUES = (
     W("direction", ('direction = "lower"',), "", r"min(imi[sz]e|imum)?|down|false|desc(ending)?"),
     W("base_url", ('base_url = "$1"',), "", r"(https?://.*?)/+"),
     W("engine", ('engine = "api"', 'server = "$1"'), "its address goes into `base_url`",
-      r"(vllm|sglang|llama\.cpp)"),
+      r"(sglang|llama\.cpp)"),
     W("engine", ('engine = "api"',), "its address goes into `base_url`", r"ollama|lmstudio|tgi|server"),
     W("engine", ('engine = "api"',), "",
       r"azure|google|gemini|vertex\w*|mistral|groq|together\w*|openrouter|bedrock"),

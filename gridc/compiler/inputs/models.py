@@ -34,8 +34,9 @@ class ModelIdentity:
     files come when it is run. `unpinned` gives the reason when neither is known, as of every provider's
     model, which is known by its name, the address of its server, what that is, and the parameters that it is
     not sent; `key_env` is where its key is, and `batch` how it is asked. `weights` are the files that a
-    server is said to run. `template_args` are what the study gives its chat template: the same files asked in
-    another way are another model to the calls.
+    server is said to run. A local model with a `server` is run by one that gridc starts, at a `base_url` that
+    is no part of what it is. `template_args` are what the study gives its chat template: the same files asked
+    in another way are another model to the calls.
     """
 
     source: str
@@ -54,16 +55,27 @@ class ModelIdentity:
     @property
     def manifest(self) -> dict[str, Any]:
         """The identity as it stands in the lock, free of local paths."""
-        given = {"chat_template_args": dict(self.template_args)} if self.template_args else {}
+        given: dict[str, Any] = {}
+        if self.template_args:
+            given["chat_template_args"] = dict(self.template_args)
         if self.unpinned is not None:
             reached = {"base_url": self.base_url, "server": self.server, "omits": list(self.omits) or None}
             stated: dict[str, Any] = {key: value for key, value in reached.items() if value is not None}
             if self.weights is not None:
                 stated["weights"] = self.weights.manifest
             return {"source": self.source, "unpinned": self.unpinned, **stated, **given}
+        if self.server is not None:
+            given["server"] = self.server
         if self.revision is not None:
             return {"source": self.source, "revision": self.revision, **given}
         return {"files": dict(self.files), **given}
+
+    @property
+    def served_files(self) -> "ModelIdentity | None":
+        """The files that a server runs, as a local model; None where no server does, or nobody knows them."""
+        if self.weights is not None:
+            return replace(self.weights, template_args=self.template_args)
+        return replace(self, server=None) if self.server is not None and self.unpinned is None else None
 
     @property
     def files_digest(self) -> str:
@@ -102,7 +114,8 @@ def _weights(model: Model, places: ReferenceFolders, pinned: str | None, online:
         )
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
-    return _files(model.source, model, places, pinned, online)
+    files = _files(model.source, model, places, pinned, online)
+    return replace(files, server=engine_kind(model.engine).server)
 
 
 def _files(
@@ -182,6 +195,12 @@ def _require_model(folder: Path, reference: str) -> None:
     if not list(folder.glob("*.safetensors")):
         pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
         problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"
+        if gguf := [path.name for path in folder.glob("*.gguf")]:
+            help = (
+                'let llama.cpp\'s server run it, and ask that: engine = "api" with base_url and '
+                'server = "llama.cpp" (`gridc docs api`)'
+            )
+            raise NotFound("GC314", f"`{reference}` has only GGUF weights ({gguf[0]})", help)
         raise NotFound("GC314", f"`{reference}` has {problem}", _written_by("AutoModelForCausalLM"))
     if not (folder / "config.json").is_file():
         raise NotFound("GC314", f"`{reference}` has no config.json")

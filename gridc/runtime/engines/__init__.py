@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,27 @@ def open_api(
     except ImportError as error:
         message = f"`{name}` answers over a network and {error.name} is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["api"].install)]) from None
-    if identity.weights is None:
+    files = identity.served_files
+    if files is None:
         return ApiEngine(name, identity, settings, waived)
-    files = replace(identity.weights, template_args=identity.template_args)
     return ApiEngine(name, identity, settings, waived, lambda: open_hf(name, files, EXACT, settings, waived))
+
+
+@OPENERS.add("vllm")
+def open_vllm(
+    name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
+) -> Engine:
+    """A model that a vLLM server runs, which is started when it is first asked. Raises `UnavailableError`
+    where httpx or the libraries of local models are missing (GC604), and for a precision that vLLM has not
+    (GC606)."""
+    try:
+        from gridc.runtime.engines.vllm.engine import VllmEngine
+    except ImportError as error:
+        message = f"`{name}` is asked over HTTP and {error.name} is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["vllm"].install)]) from None
+    files = replace(identity, server=None)
+    local = partial(open_hf, name, files, EXACT, settings, waived)
+    return VllmEngine(name, identity, precision, settings, waived, local)
 
 
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:

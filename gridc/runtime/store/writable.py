@@ -57,6 +57,11 @@ class WritableStore(Store):
             self._lock.release()
             raise
 
+    @property
+    def folder(self) -> Path:
+        """Where it lies, with what a run writes beside it."""
+        return self._file.parent
+
     @classmethod
     def existing(cls, path: Path) -> Self:
         """A store that is there already. Raises `StoreError` when there is none or it is damaged."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from gridc.compiler.inputs.prices import TokenPrice
@@ -157,11 +158,12 @@ def _ignore(sentence: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Terms:
     """On which terms an engine asks: how `consent` was given to what leaves (None: it was not);
-    `repeat_lost`: the calls of a batch are asked again that may have been paid and cannot be found; `say` is
-    told what is waited for."""
+    `repeat_lost`: the calls of a batch are asked again that may have been paid and cannot be found; `folder`
+    is where a server that is started prints (None: nothing is kept); `say` is told what is waited for."""
 
     consent: str | None = None
     repeat_lost: bool = False
+    folder: Path | None = None
     say: Callable[[str], None] = _ignore
 
 

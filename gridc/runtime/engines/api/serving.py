@@ -1,4 +1,4 @@
-"""Servers for the duration of a run: started by the user's commands, and stopped when the run ends.
+"""Servers for the duration of a run: started here, and ended when the run ends, however it does.
 
 A command is never the spec's: whoever wrote that would have a program of theirs executed. It is started in a
 process group of its own, because servers start workers, which end with it.
@@ -6,12 +6,14 @@ process group of its own, because servers start workers, which end with it.
 
 import asyncio
 import os
+import re
 import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from gridc.compiler.inputs.addresses import is_local
@@ -33,6 +35,61 @@ MOST_LOOK = 10.0
 GRACE = 20.0
 """Seconds that a server has to end by itself."""
 
+WATCHDOG = f"trap '' HUP INT TERM; read _; kill -s TERM -- -$0; sleep {GRACE:.0f}; kill -s KILL -- -$0"
+"""Ends a process group once nobody holds the other end of its input, as where gridc is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedServer:
+    """The server of a model, at an address of this machine, with the file into which it prints."""
+
+    name: str
+    url: str
+    log: Path
+    process: "subprocess.Popen[bytes]"
+
+    def require_running(self, when: str) -> None:
+        """Raise `UnavailableError` (GC649) where it has ended."""
+        status = self.process.poll()
+        if status is not None:
+            printed = _printed(self.log)
+            killed = status == -signal.SIGKILL
+            help = next((way for signs, way in _WAYS if signs.search(printed)), _MEMORY if killed else None)
+            message = f"ended with {status} {when}: {_telling(printed)}"
+            raise failed(self.name, message, help or f"{self.log} has all that it printed")
+
+
+def failed(name: str, how: str, help: str | None = None) -> UnavailableError:
+    """What is raised of a server that did not start, or ended."""
+    return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}", help=help)])
+
+
+_MEMORY = (
+    "it needs more memory than there is: lower `kv_mib` or `concurrency` in [engine], or use more machine"
+)
+_WAYS = (
+    (re.compile(r"out of memory|OutOfMemory|bad_alloc|annot allocate memory|No available memory"), _MEMORY),
+    (
+        re.compile(r"CPU Generator does not use offset"),
+        "vLLM's CPU build ends on a seeded call whose prompt it reads in chunks: start it with "
+        "--max-num-batched-tokens 65536",
+    ),
+)
+"""What servers print before they end, and the way out."""
+
+
+def _printed(log: Path) -> str:
+    """The end of what a server printed."""
+    return log.read_bytes()[-50_000:].decode("utf-8", "replace")
+
+
+def _telling(printed: str) -> str:
+    """The last lines of it, after the first that names an error: what failed later failed because of that."""
+    lines = [line.strip()[:200] for line in printed.split("\n") if line.strip()]
+    last = lines[-2:]
+    first = next((line for line in lines[:-2] if re.search(r"\w(Error|Exception): ", line)), None)
+    return " | ".join([first, *last] if first else last) or "it printed nothing"
+
 
 @contextmanager
 def servers(
@@ -46,24 +103,41 @@ def servers(
     addresses = {name: _address(spec, name) for name in commands}
     with ExitStack() as running:
         for name, command in commands.items():
-            running.enter_context(_server(name, command, addresses[name], folder, notify))
+            if _answers(addresses[name], loading=True):
+                message = f"something answers at {addresses[name]} before the server of `{name}` is started"
+                help = "end it, or leave --serve out to ask it"
+                raise UnavailableError([Diagnostic("GC649", message, help=help)])
+            try:
+                words = shlex.split(command)
+            except ValueError as error:
+                raise failed(name, f"cannot be started: {error}") from None
+            running.enter_context(started(name, words, addresses[name], folder, notify))
         yield
 
 
 def _address(spec: Spec, name: str) -> str:
-    url = next((model.base_url for model in spec.asked_models if model.id == name), None)
-    if url is None or not is_local(url):
+    model = next((model for model in spec.asked_models if model.id == name), None)
+    if model is None or model.base_url is None or not is_local(model.base_url):
         message = f"`{name}` names no model whose base_url is an address of this machine"
-        raise UsageError([Diagnostic("GC000", message, help="--serve MODEL=COMMAND, for such a model")])
-    return url
+        help = "--serve MODEL=COMMAND, for such a model"
+        if model is not None and model.engine == "vllm":
+            help = "gridc starts the server of this model by itself; GRIDC_VLLM names the program"
+        raise UsageError([Diagnostic("GC000", message, help=help)])
+    return model.base_url
 
 
 @contextmanager
-def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[str], None]) -> Iterator[None]:
-    if _answers(url, loading=True):
-        message = f"something answers at {url} before the server of `{name}` is started"
-        help = "end it, or leave --serve out to ask it"
-        raise UnavailableError([Diagnostic("GC649", message, help=help)])
+def started(
+    name: str,
+    command: Sequence[str],
+    url: str,
+    folder: Path,
+    notify: Callable[[str], None],
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[StartedServer]:
+    """Start the server of a model and wait until it answers at `url`; afterwards end it, with all that it
+    started. It prints into a file of `folder`. Raises `UnavailableError` (GC649) where it ends before it
+    answers, or does not answer within `PATIENCE`."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"server-{name}.log"
     require_unlinked(log)
@@ -71,36 +145,49 @@ def _server(name: str, command: str, url: str, folder: Path, notify: Callable[[s
     with log.open("wb") as printed:
         try:
             process = subprocess.Popen(
-                shlex.split(command), stdin=subprocess.DEVNULL, stdout=printed, stderr=printed,
+                command, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, env=environment,
                 start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError, IndexError) as error:
-            raise _failed(name, f"cannot be started: {error}") from None
+            raise failed(name, f"cannot be started: {error}") from None
     try:
-        begun = time.monotonic()
-        while not _answers(url):
-            if process.poll() is not None:
-                raise _failed(name, f"ended with {process.returncode} before it answered: {_last(log)}")
-            if time.monotonic() - begun > PATIENCE:
-                how = f"has not answered at {url} for {PATIENCE:,.0f} s"
-                help = f"{log} has what it printed; if it needs longer, start it first and leave --serve out"
-                raise _failed(name, how, help)
-            time.sleep(LOOK)
-        if process.poll() is not None:
-            raise _failed(name, f"ended with {process.returncode}, and something else answers at {url}")
-        notify(f"{name}: its server answers after {time.monotonic() - begun:,.0f} s")
-        yield
+        with _ended_with_us(process.pid):
+            server = StartedServer(name, url, log, process)
+            _wait(server, notify)
+            yield server
     finally:
         _end(process)
 
 
-def _failed(name: str, how: str, help: str | None = None) -> UnavailableError:
-    return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}", help=help)])
+@contextmanager
+def _ended_with_us(group: int) -> Iterator[None]:
+    """End a process group where this process is killed meanwhile."""
+    watchdog = subprocess.Popen(
+        ["/bin/sh", "-c", WATCHDOG, str(group)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        watchdog.kill()
+        watchdog.communicate()
 
 
-def _last(log: Path) -> str:
-    lines = log.read_bytes()[-2_000:].decode("utf-8", "replace").split("\n")
-    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "it printed nothing")
+def _wait(server: StartedServer, notify: Callable[[str], None]) -> None:
+    begun = time.monotonic()
+    while not _answers(server.url):
+        server.require_running("before it answered")
+        if time.monotonic() - begun > PATIENCE:
+            how = f"has not answered at {server.url} for {PATIENCE:,.0f} s"
+            help = (
+                f"{server.log} has what it printed; a server that needs longer is started first, and asked "
+            )
+            raise failed(server.name, how, help + 'as a model of engine = "api"')
+        time.sleep(LOOK)
+    status = server.process.poll()
+    if status is not None:
+        raise failed(server.name, f"ended with {status}, and something else answers at {server.url}")
+    notify(f"{server.name}: its server answers after {time.monotonic() - begun:,.0f} s")
 
 
 def _answers(url: str, loading: bool = False) -> bool:

@@ -107,7 +107,7 @@ class Prompts:
         return Form(prompt, text, ids or self._prefix(), dropped)
 
     @property
-    def _room(self) -> float:
+    def room(self) -> float:
         """The most tokens that the model was made for."""
         return longest_input(self._config) or math.inf
 
@@ -118,9 +118,9 @@ class Prompts:
         for form in forms:
             members = self._members(call, form)
             longest = max(len(member.prompt) + member.limit for member in members)
-            if longest <= self._room:
+            if longest <= self.room:
                 return members
-        message = f"`{self._name}` has room for {self._room} tokens; a prompt and its answer need {longest}"
+        message = f"`{self._name}` has room for {self.room} tokens; a prompt and its answer need {longest}"
         raise NoRoomError([Diagnostic("GC503", message, str(self._folder))])
 
     def no_room(self, call: Call) -> str | None:

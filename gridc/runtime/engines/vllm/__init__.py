@@ -1,0 +1,1 @@
+"""Models that a vLLM server runs, which gridc starts for the duration of a run."""

@@ -1,6 +1,7 @@
 """What a run does not do at its start, its end and in between, so that a small one takes little."""
 
 import gc
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,3 +52,24 @@ def test_all_cells_are_scored_in_one_transaction(monkeypatch: pytest.MonkeyPatch
     store: Any = OneStore()
     run.score_answers(plan, store)
     assert done == ["begin", "a", "b", "commit"]
+
+
+DEFERRED = """
+import sys
+from gridc import deferral
+deferral.put_off()
+import sqlite_utils.db
+import transformers.loss.loss_for_object_detection as loss
+assert "pandas" not in sys.modules and "scipy.optimize" not in sys.modules
+rows, columns = loss.linear_sum_assignment([[1.0, 0.0], [0.0, 1.0]])
+assert list(columns) == [1, 0] and "scipy.optimize" in sys.modules
+database = sqlite_utils.Database(memory=True)
+database["t"].insert({"a": 1})
+import pandas
+assert pandas.DataFrame(list(database["t"].rows)).a.tolist() == [1]
+"""
+
+
+def test_what_is_put_off_is_there_when_it_is_asked_for() -> None:
+    pytest.importorskip("transformers")
+    subprocess.run([sys.executable, "-c", DEFERRED], check=True)

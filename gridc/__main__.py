@@ -13,7 +13,11 @@ gc.disable()
 # What a spec means is gridc's to say: a pydantic plugin that happens to be installed may not change it.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-from gridc.cli import main  # noqa: E402 (what is above must come before pydantic is imported)
+from gridc import deferral  # noqa: E402 (what is above must come before pydantic is imported)
+
+deferral.put_off()
+
+from gridc.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

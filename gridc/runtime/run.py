@@ -493,22 +493,23 @@ def score_answers(plan: Plan, store: Writer, judged: JudgingState | None = None)
     rulings = {} if judged is None else judged.rulings
     for cell in plan.cells():
         _require_one_answer(plan, store, cell)
-    for cell in plan.cells():
-        if is_judged(cell) and judged is None:
-            continue
-        items = {item.id: item for item in plan.items(cell)}
-        store.score(
-            cell.key,
-            plan.study_digest,
-            (
+    with store.all_or_nothing():
+        for cell in plan.cells():
+            if is_judged(cell) and judged is None:
+                continue
+            items = {item.id: item for item in plan.items(cell)}
+            store.score(
+                cell.key,
+                plan.study_digest,
                 (
-                    item,
-                    replicate,
-                    _outcome(plan, cell, items[item], answers, rulings.get((cell.key, item, replicate))),
-                )
-                for item, replicate, answers in store.answers(plan.study_digest, cell.key)
-            ),
-        )
+                    (
+                        item,
+                        replicate,
+                        _outcome(plan, cell, items[item], answers, rulings.get((cell.key, item, replicate))),
+                    )
+                    for item, replicate, answers in store.answers(plan.study_digest, cell.key)
+                ),
+            )
 
 
 TWICE = 50

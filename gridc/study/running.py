@@ -20,7 +20,6 @@ from gridc.compiler.preflight.consent import Ask, Consentable, Consents
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.files import write_json
 from gridc.runtime import adaptive_race
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
@@ -362,6 +361,8 @@ def certify_until_decided(
             "full_grid": samples.calls_in_grid,
         }
         samples.record(Witnessed(**document))
+    from gridc.reports.files import write_json  # the whole report, which a run does not write
+
     write_json(path.parent / "witness.json", document)
     sentences = tuple(adaptive_race.sentence(verdict) for race in races for verdict in race.verdicts)
     return RaceReport(document, sentences, path, samples.executed + samples.reused, samples.calls_in_grid)

@@ -7,6 +7,7 @@ One more is a module here, a function below that opens it and registers in `OPEN
 import gc
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,12 +68,16 @@ OPENERS.add("hf")(open_hf)
 @contextmanager
 def _many_objects() -> Iterator[None]:
     """torch and transformers make some 700,000 objects that live as long as the process. Looking through
-    them for garbage while they are made takes a third of the time that they need."""
-    collecting = gc.isenabled()
+    them for garbage takes a third of the time that they need while they are made, and half a second for each
+    model that is closed: they are put aside. Only once, because models that are loaded later are not to stay.
+    """
+    first, collecting = "torch" not in sys.modules, gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if first:
+            gc.freeze()
         if collecting:
             gc.enable()
 

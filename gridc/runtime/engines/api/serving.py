@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,12 @@ class StartedServer:
     log: Path
     process: "subprocess.Popen[bytes]"
 
+    def await_end(self) -> None:
+        """Give it time to end where it does not answer any more: its port is closed before it has ended."""
+        if not _answers(self.url):
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(GRACE)
+
     def require_running(self, when: str) -> None:
         """Raise `UnavailableError` (GC649) where it has ended."""
         status = self.process.poll()
@@ -74,6 +80,11 @@ _WAYS = (
         "vLLM's CPU build ends on a seeded call whose prompt it reads in chunks: start it with "
         "--max-num-batched-tokens 65536",
     ),
+    (
+        re.compile(r"Unsupported CPU attention configuration: head_dim"),
+        "vLLM's CPU build has no attention for heads of this size (`head_dim` in config.json): "
+        'engine = "hf" runs the model',
+    ),
 )
 """What servers print before they end, and the way out."""
 
@@ -85,10 +96,17 @@ def _printed(log: Path) -> str:
 
 def _telling(printed: str) -> str:
     """The last lines of it, after the first that names an error: what failed later failed because of that."""
-    lines = [line.strip()[:200] for line in printed.split("\n") if line.strip()]
-    last = lines[-2:]
-    first = next((line for line in lines[:-2] if re.search(r"\w(Error|Exception): ", line)), None)
-    return " | ".join([first, *last] if first else last) or "it printed nothing"
+    lines = [_PREFIX.sub("", line).strip()[:300] for line in printed.split("\n")]
+    lines = [line for line in lines if line and not _AFTER_ALL.search(line)]
+    first = next(([line] for line in lines[:-2] if _NAMED.match(line)), [])
+    return " | ".join([*first, *lines[-2:]]) or "it printed nothing"
+
+
+_PREFIX = re.compile(r"^\(\w+ pid=\d+\) (\w+ \d\d-\d\d [\d:]+ \[[^]]+\])?")
+"""What vLLM puts before a line: the process, the level, the time, the place."""
+_NAMED = re.compile(r"([a-z_]\w*\.)*[A-Z]\w*(Error|Exception): ")
+_AFTER_ALL = re.compile(r"\[shutdown\]|resource_tracker|warnings\.warn")
+"""In what is printed while a server ends, whatever made it end."""
 
 
 @contextmanager

@@ -176,6 +176,8 @@ class VllmEngine(ApiEngine):
         try:
             yield
         except UnavailableError:
+            if self._started is not None:
+                self._started.await_end()
             self._require_running()
             raise
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
-    from gridc.study.reporting import Answer, Scoreboard, ScoreboardReport, ScoreboardRow
+    from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow, StudyAnswer
     from gridc.study.running import AnswerWork, Consentable, RunStep, StatusReport
 
 
@@ -58,7 +58,7 @@ def bullet(sentence: str) -> str:
     return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
 
 
-def answer(shown: "Answer") -> "Iterator[str]":
+def answer(shown: "StudyAnswer") -> "Iterator[str]":
     """What came of a study, then the questions that it answers in short, each with its answer below it."""
     import click
 

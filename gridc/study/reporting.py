@@ -35,7 +35,7 @@ from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
-from gridc.reports.statements.answer import Answer as Answer
+from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON
@@ -178,7 +178,7 @@ class FindingsReport:
         )
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> StudyAnswer:
         """What came of the study in a sentence, and what it says to at most three questions."""
         return answer(self.findings)
 

@@ -11,7 +11,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.rates import RateFinding, RateGap, RateValue
-from gridc.reports.statements.answer import Answer, answer, beside
+from gridc.reports.statements.answer import StudyAnswer, answer, beside
 from gridc.reports.statements.pairs import beyond
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
@@ -24,7 +24,7 @@ def told(findings: Findings) -> str:
     return " ".join([said.result, *(each.text for each in said.answers)])
 
 
-def asked(said: Answer, question: str) -> str:
+def asked(said: StudyAnswer, question: str) -> str:
     (text,) = [each.text for each in said.answers if question in each.question]
     return text
 

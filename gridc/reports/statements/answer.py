@@ -39,7 +39,7 @@ class ShortAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StudyAnswer:
     """`result` is what came of the study in a sentence or two, and `answers` what it says to at most three
     questions: who scores higher, whether that is certain, and what was asked."""
 
@@ -47,7 +47,7 @@ class Answer:
     answers: tuple[ShortAnswer, ...]
 
 
-def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> Answer:
+def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> StudyAnswer:
     """The answer of a study, complete or not. `boards` are its scoreboards, where they are at hand."""
     shown = of_findings(findings) if boards is None else boards
     told = (
@@ -55,7 +55,7 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> An
         ShortAnswer("Is that certain?", " ".join([_certainty(findings, shown), *_read(findings)]).strip()),
         ShortAnswer("What was asked, and what was not?", " ".join(_asked(findings, shown))),
     )
-    return Answer(_result(findings, shown), tuple(each for each in told if each.text))
+    return StudyAnswer(_result(findings, shown), tuple(each for each in told if each.text))
 
 
 def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:

@@ -95,7 +95,7 @@ def exemplar_is_a_test_item(room: Any, patch: MonkeyPatch) -> set[str]:
     "the test question is cut off on the right",
     f"{REPRO}, B2",
     "GC503",
-    lambda patch: patch.setattr("gridc.runtime.engines.hf.prompts.Prompts._room", float("inf")),
+    lambda patch: patch.setattr("gridc.runtime.engines.hf.prompts.Prompts.room", float("inf")),
 )
 def question_cut_off(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(('"builtin:T1"', f'"{"word " * 2500}{{{{ question }}}}"'))

@@ -163,9 +163,9 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[RepeatedCall
 
 def of_providers(compiled: Compiled) -> list[str]:
     """The models that no rerun asks, judges among them: their answers change from call to call, and cost
-    money."""
-    models = compiled.study.spec.asked_models
-    return list(dict.fromkeys(model.id for model in models if engine_kind(model.engine).provider))
+    money; or a server gave them, which does not say how near a tie they were."""
+    kinds = ((model.id, engine_kind(model.engine)) for model in compiled.spec.asked_models)
+    return list(dict.fromkeys(name for name, kind in kinds if kind.provider or kind.server is not None))
 
 
 @dataclass(frozen=True, slots=True)

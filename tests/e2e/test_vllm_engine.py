@@ -106,6 +106,12 @@ def test_what_is_asked_is_tokens_and_nothing_depends_on_the_port(sound: tuple[Pa
     assert models["served"]["server"] == "vllm", "what vLLM answers is not what the local engine answered"
 
 
+def test_a_rerun_leaves_it_out(sound: tuple[Path, Done]) -> None:
+    done = command("verify", "--rerun", "100%", cwd=sound[0], GRIDC_VLLM="")
+    assert "GC708" not in done.stderr
+    assert "GC604" not in done.stderr
+
+
 def test_the_same_files_give_the_same_answers_as_the_local_engine(tmp_path: Path) -> None:
     make_crowd(tmp_path, ("[[benchmark]]", f'[[model]]\nid = "here"\n{HF}\n\n[[benchmark]]'))
     assert run(tmp_path).returncode == 0

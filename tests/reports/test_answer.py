@@ -82,7 +82,7 @@ def test_who_leads_is_who_has_most_right_under_the_anchor(seed: int) -> None:
     first, sign = row["envelope"][0], -1 if row["direction"] == "lower_is_better" else 1
     scores = {model: sign * tally["correct"] for model, tally in first["scores"].items()}
     best = [model for model, score in scores.items() if score == max(scores.values())]
-    text = asked(answer(findings), "higher")
+    text = asked(answer(findings), "does better")
     if len(best) > 1:
         assert f"{', '.join(best[:-1])} and {best[-1]} tie" in text
         return
@@ -127,7 +127,7 @@ def test_one_configuration_shows_no_order_that_holds() -> None:
 
 def test_a_target_has_a_nearest_and_no_higher() -> None:
     said = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
-    assert "ant, 50.0 %, is nearest to the best score" in asked(said, "higher")
+    assert "ant, 50.0 %, is nearest to the best score" in asked(said, "does better")
 
 
 def test_only_levels_that_ran_are_named() -> None:
@@ -212,3 +212,12 @@ def test_more_answers_than_prompts_are_called_answers() -> None:
 def test_many_unreadable_answers_stand_beside_what_is_certain() -> None:
     text = asked(answer(findings_of(spec_of(TWO), lambda cell: 2, parsed=3)), "certain")
     assert "in 4 of 8 configurations up to 85.0 % of a model's answers could not be read" in text
+
+
+def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
+    said = answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
+    assert said.result.startswith("H1 (ant > bee) is ")
+    assert "exploratory" not in said.result
+    study = {"id": "small", "title": "A small study", "purpose": "exploratory", "not_varied": ["items"]}
+    looked = answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))
+    assert "The study is exploratory, so that confirms nothing." in looked.result

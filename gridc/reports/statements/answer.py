@@ -41,7 +41,7 @@ class ShortAnswer:
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
     """`result` is what came of the study in a sentence or two, and `answers` what it says to at most three
-    questions: who scores higher, whether that is certain, and what was asked."""
+    questions: who does better, whether that is certain, and what was asked."""
 
     result: str
     answers: tuple[ShortAnswer, ...]
@@ -79,13 +79,15 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
 
 def _predicted(findings: Findings) -> Iterator[str]:
     """What became of each prediction; of many, how many met which end."""
-    if len(findings.hypotheses) > FEW:
-        yield from list(verdict_lines(findings.hypotheses, True))[:1]
-        return
-    for finding in findings.hypotheses:
+    many = len(findings.hypotheses) > FEW
+    if many:
+        yield next(verdict_lines(findings.hypotheses, True))
+    for finding in () if many else findings.hypotheses:
         order = "" if finding.ranking is None else " > ".join(finding.ranking.order)
         stated = (finding.claim or order).rstrip(".")
         yield f"{finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}."
+    if findings.hypotheses and findings.plan.study.spec.study.purpose == "exploratory":
+        yield "The study is exploratory, so that confirms nothing."
 
 
 def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard]) -> str:
@@ -156,7 +158,7 @@ def _who(findings: Findings) -> str:
     return (
         "Which model is safer?"
         if any(row.rates for row in findings.benchmarks) and _only_conduct(findings)
-        else "Which model scores higher?"
+        else "Which model does better?"
     )
 
 

@@ -559,7 +559,7 @@ def of_reports(
     lines. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came to is taken
     as it was recorded."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
-    figures = _figures(folder)
+    figures = figures_in(folder)
     if not here and not figures:
         return
     plan = Plan(compiled.study)
@@ -644,7 +644,7 @@ def of_reports(
             yield Diagnostic("GC707", message, str(folder / name), help=help)
 
 
-def _figures(folder: Path) -> list[Path]:
+def figures_in(folder: Path) -> list[Path]:
     """What lies in the folder of figures and is named like one."""
     return [] if (folder / FIGURES).is_symlink() else sorted((folder / FIGURES).glob("*.svg"))
 

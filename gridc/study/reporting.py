@@ -38,7 +38,7 @@ from gridc.reports.statements import brief, choose, sentences, urgent
 from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
-from gridc.reports.verification import MOST_JSON
+from gridc.reports.verification import MOST_JSON, figures_in
 from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
@@ -382,7 +382,9 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **noted))
     written = documents.write_texts(texts, path.parent)
-    drawn = documents.draw(findings, path.parent / documents.FIGURES, pdf) if figures or pdf else []
+    # Figures that an earlier report left would say something else than this one.
+    again = figures or pdf or bool(figures_in(path.parent))
+    drawn = documents.draw(findings, path.parent / documents.FIGURES, pdf) if again else []
     names = {file: documents.NAMES[file.name] for file in written}
     return WrittenReport(
         _documented(findings), path, names, tuple(drawn), tuple(rows) if attribution else None

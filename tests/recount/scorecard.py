@@ -25,7 +25,7 @@ APART = Fraction(2, 100)
 BOTH_READINGS = ("unreadable answers counted", "unreadable answers left out")
 
 NOT_NUMBERS = (
-    r"format|study|title|gridc|stamp|registered|results|(.*\.)?rows",
+    r"format|study|title|answer|gridc|stamp|registered|results|(.*\.)?rows",
     r"models\.\d+\.(model|note|reference\..*)|lower_is_better\..*|targets(\..*)?",
     r"models\.\d+\.matrix\.\d+\.(benchmark|configuration|levels\..*)",
     r"methodology\.\d+\.(id|question|said|evidence)",

@@ -52,6 +52,7 @@ REASONS = {
     "a drawing",
     "a test of its own runs it",
     "another package's environment",
+    "installs vLLM",
     "needs a cluster",
     "needs a network",
     "needs a person",

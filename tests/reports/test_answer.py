@@ -127,6 +127,9 @@ def test_one_configuration_shows_no_order_that_holds() -> None:
 
 def test_a_target_has_a_nearest_and_no_higher() -> None:
     said = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
+    assert "change places" not in said.result and "order" not in said.result
+    equal = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 9 + 2 * (cell.model == "bee")))
+    assert "ant and bee tie, with 45.0 % and 55.0 %" in asked(equal, "does better")
     assert "ant, 50.0 %, is nearest to the best score" in asked(said, "does better")
 
 
@@ -221,3 +224,14 @@ def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
     study = {"id": "small", "title": "A small study", "purpose": "exploratory", "not_varied": ["items"]}
     looked = answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))
     assert "The study is exploratory, so that confirms nothing." in looked.result
+
+
+def test_a_model_whose_answers_could_not_be_read_is_not_told_as_safe_alone() -> None:
+    """A model whose every answer failed complied with nothing: the line that says so says why."""
+    silent = behaving({"unsafe_compliance": {"ant": (0, 20), "bee": (3, 20)}})
+    (benchmark,) = silent.benchmarks
+    spec = spec_of(TWO, hypothesis=[])
+    failed = findings_of(spec, lambda cell: 0, parsed=lambda cell: 0 if cell.model == "ant" else ITEMS)
+    unread = replace(failed, benchmarks=(replace(failed.benchmarks[0], rates=benchmark.rates),))
+    assert "Answers that could not be read, and count as neither: 20 of ant." in answer(unread).result
+    assert "could not be read" not in answer(silent).result

@@ -16,7 +16,7 @@ from gridc.reports.findings.rates import RateFinding
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
-from gridc.reports.statements.rates import unreadable, unreadable_words
+from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import FAULTS, best_first, conduct_words, listed
 from gridc.statistics.clustered_logit import enough_cases
@@ -61,15 +61,24 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> St
 def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
+        if done == total:
+            return "No result yet: every call has an answer, and some are not scored."
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
     sentences = list(_predicted(findings))
     behaved = [board for board in boards if _fault_counts(board)]
     for board in behaved[:FEW]:
         sentences += conduct_words(board.benchmark, _fault_counts(board), board.items)
+        lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
+        if lost:
+            sentences.append(f"Answers that could not be read, and count as neither: {listed(lost)}.")
     if len(behaved) > FEW:
         sentences.append(f"Of {counted(len(behaved) - FEW, 'further refusal benchmark')}: see below.")
     others = {board.benchmark for board in boards} - {board.benchmark for board in behaved}
-    pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others]
+    aimed = {each.benchmark for each in findings.benchmarks if each.direction.target is not None} & others
+    if aimed:
+        sentences.append(f"On {listed(sorted(aimed))} the score nearest to a target is best.")
+    pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others - aimed]
+    others -= aimed if compared(findings) else set()
     if pairs:
         sentences.append(_order(pairs, [board for board in boards if board.benchmark in others]))
     elif others:
@@ -194,9 +203,11 @@ def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
     best, *rest = sorted(scored, key=lambda row: -board.direction.good(_score(row)))
     if not rest:
         return f"{board.benchmark}: {best.model}, {percent(best.score)}."
-    equal = [row.model for row in scored if row.score == best.score]
+    good = board.direction.good
+    equal = [row for row in scored if good(_score(row)) == good(_score(best))]
     if len(equal) > 1:
-        return f"{board.benchmark}: {listed(equal)} tie, with {percent(best.score)}."
+        shown = listed(list(dict.fromkeys(percent(row.score) for row in equal)))
+        return f"{board.benchmark}: {listed([row.model for row in equal])} tie, with {shown}."
     second = rest[0]
     if board.direction.target is not None:
         return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score."
@@ -257,10 +268,6 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
         least, most = min(scores), max(scores)
         shown = percent(least) if least == most else between((least, most), percent)
         yield f"The score, {shown}, counts both kinds together: {listed(list(scored))}."
-        lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
-        if lost:
-            each = unreadable_words(benchmark.cells)
-            yield f"Answers that could not be read: {', '.join(lost)}; each {each}, and counts as neither."
 
 
 def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
-from gridc.runtime.engines.hf import attention, forest, gate  # noqa: E402
+from gridc.runtime.engines.hf import attention, forest, gate, kv_cache, twins  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.store.events import ModelLoaded  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
@@ -26,6 +26,7 @@ PRECISIONS = ("bf16", "fp16", "int8", "nf4")
 MIXTURES = ("qwen3_moe", "mixtral", "deepseek_v3", "gpt_oss")
 DENSE = ("llama", "gpt2", "qwen2", "gemma2", "gemma3_text", "phi", "olmo", "mistral")
 WORDS = 24
+GUESS = kv_cache.Shape((), torch.float32, torch.device("cpu"))
 
 
 def lesson(rows: int, generator: Any) -> Any:
@@ -110,6 +111,167 @@ WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+# Faults of the code that computes bf16 and fp16, which a proof in fp32 does not see.
+
+SHORT = (torch.bfloat16, torch.float16)
+
+
+def short_scores(factor: float) -> Callable[[pytest.MonkeyPatch], None]:
+    """Scores times this."""
+    made = attention.attention
+
+    def larger(query: Any, key: Any, value: Any, softmax: Any, *others: Any, **named: Any) -> Any:
+        by = factor if query.dtype in SHORT else 1.0
+        softmax = replace(softmax, scaling=softmax.scaling * by)
+        return made(query, key, value, softmax, *others, **named)
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(attention, "attention", larger)
+        monkeypatch.setattr(kv_cache, "attention", larger)
+
+    return patch
+
+
+def short_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token of a stem sees the one after it too."""
+    made = forest.StemPass.__init__
+
+    def later(self: Any, trunk: Any, *values: Any) -> None:
+        made(self, trunk, *values)
+        self._starts = self._starts + (trunk._shape.dtype in SHORT)
+
+    monkeypatch.setattr(forest.StemPass, "__init__", later)
+
+
+def shifted(monkeypatch: pytest.MonkeyPatch, short: Callable[[Any], bool]) -> None:
+    """From the twentieth token on a model is told one place further."""
+    made = forest.Forest._pass
+
+    def later(_: Any, values: Any, named: dict[str, Any]) -> Any:
+        places = named["position_ids"]
+        return values, named | {"position_ids": places + (places >= 20)}
+
+    def computed(self: Any, *values: Any) -> Any:
+        if not short(self):
+            return made(self, *values)
+        hook = self._model.register_forward_pre_hook(later, with_kwargs=True)
+        try:
+            return made(self, *values)
+        finally:
+            hook.remove()
+
+    monkeypatch.setattr(forest.Forest, "_pass", computed)
+
+
+def short_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    shifted(monkeypatch, lambda path: path._shape.dtype in SHORT)
+
+
+def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first four tokens of a trunk are not seen."""
+    made = attention.attention
+
+    def later(self: Any, layer: int, query: Any, softmax: Any) -> Any:
+        if not self.tokens:
+            return []
+        keys, values = self._layers[layer][:, :, :, : len(self.tokens)]
+        first = 4 if query.dtype in SHORT else 0
+        heads = query.transpose(0, 1).flatten(1, 2)[None]
+        mixed, total = made(heads, keys[:, :, first:], values[:, :, first:], softmax)
+        tokens, kv_heads, group, width = query.shape
+        total = total.view(kv_heads, tokens, group).transpose(0, 1)
+        return [(mixed.view(kv_heads, tokens, group, width).transpose(0, 1), total)]
+
+    monkeypatch.setattr(kv_cache.Trunk, "attend", later)
+
+
+def short_tips(change: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Callable[[pytest.MonkeyPatch], None]:
+    """Tips store other keys and values."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        made = kv_cache.Tips.attend
+
+        def other(self: Any, layer: int, query: Any, key: Any, value: Any, softmax: Any) -> Any:
+            if query.dtype in SHORT:
+                key, value = change(self, key, value)
+            return made(self, layer, query, key, value, softmax)
+
+        monkeypatch.setattr(kv_cache.Tips, "attend", other)
+
+    return patch
+
+
+def another_row(_: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Beyond the eighth row, that of the row before."""
+    rows = [*range(8), *range(7, len(key) - 1)][: len(key)]
+    return key[rows], value[rows]
+
+
+def long_tips(tips: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Beyond the fortieth token values are half as large again."""
+    return key, value * 1.5 if tips.length >= 40 else value
+
+
+SHORT_FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "scores times 1.01": short_scores(1.01),
+    "scores times 1.1": short_scores(1.1),
+    "mask": short_mask,
+    "position": short_positions,
+    "window": short_window,
+    "row": short_tips(another_row),
+    "long tip": short_tips(long_tips),
+}
+WIDE = ("llama", "qwen2", "gpt2", "phi", "mixtral", "deepseek_v3")
+
+
+def short_route(kind: str, dtype: Any, **values: Any) -> gate.ProvedPath:
+    model = zoo.build(kind, **values).to(dtype)
+    shape = kv_cache.Shape((), dtype, model.device)
+    (route, *_) = gate.routes(model, model.config.get_text_config(), shape, False, 2**28, 30)
+    return route
+
+
+@pytest.mark.parametrize("dtype", SHORT, ids=["bf16", "fp16"])
+@pytest.mark.parametrize(
+    "kind",
+    ["llama", *(pytest.param(kind, marks=pytest.mark.slow) for kind in (*WIDE[1:], "gemma2", "mistral"))],
+)
+def test_what_only_two_bytes_get_wrong_is_refused(kind: str, dtype: Any) -> None:
+    """gemma2 and mistral have a window of 40 here, so their trials have no long tips."""
+    right = short_route(kind, dtype)
+    assert right.path.name == "forest"
+    assert right.proof is not None and right.proof.rounding is not None
+    assert 0.29 < right.proof.rounding < 0.65
+    for wrong, plant in SHORT_FAULTS.items():
+        if wrong == "long tip" and kind not in WIDE:
+            continue
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            plant(monkeypatch)
+            route = short_route(kind, dtype)
+            assert route.path.name != "forest", wrong
+            assert "the attention of the forest path is" in str(route.why), wrong
+            in_full = gate.routes(zoo.build(kind), zoo.config_of(kind), GUESS, True, 2**28, 30)
+            assert next(in_full).path.name == "forest", wrong
+
+
+@pytest.mark.parametrize("dtype", SHORT, ids=["bf16", "fp16"])
+def test_what_only_the_model_itself_gets_wrong_is_refused(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the twin in fp32 nor its attention in two bytes has it."""
+    apart = short_route("llama", dtype).trial.apart
+    assert apart is not None and 0.5 < apart < 1.5
+    shifted(monkeypatch, lambda path: path._model.dtype in SHORT)
+    route = short_route("llama", dtype)
+    assert route.path.name == "cached"
+    assert "times as far from the model's own attention" in str(route.why)
+
+
+def test_numbers_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    short_tips(lambda _, key, value: (key, value * torch.nan))(monkeypatch)
+    assert "the attention of the forest path is nan steps off" in str(short_route("llama", SHORT[0]).why)
+
+
 def refuses(folder: Path, precision: str) -> bool:
     """Whether the forest is not taken, because it moves the logits of a twin."""
     paths = loaded(folder, precision)["paths"]
@@ -180,9 +342,9 @@ def test_the_path_of_a_model_in_fp32_is_proved_on_the_model_itself(tmp_path: Pat
 @pytest.mark.parametrize("kind", [*MIXTURES, *DENSE, "llama4_text", "gpt_neo", "qwen3_next"])
 def test_a_twin_runs_the_code_of_its_model(kind: str) -> None:
     model = zoo.build(kind)
-    made = gate.twin_of(model, 0)
+    made = twins.twin_of(model, 0)
     layers = model.config.get_text_config().num_hidden_layers
-    assert gate.code_path(model) <= gate.code_path(made)
+    assert twins.code_path(model) <= twins.code_path(made)
     assert type(made) is type(model)
     assert made.config.get_text_config().num_hidden_layers <= layers
     assert {weight.dtype for weight in made.parameters()} == {torch.float32}
@@ -192,12 +354,12 @@ def test_a_twin_has_each_kind_of_layer() -> None:
     """A window in one layer of five, and the first layer that sees everything is the fifth."""
     kinds = [*["sliding_attention"] * 4, "full_attention"] * 2
     model = zoo.build("gemma3_text", num_hidden_layers=10, layer_types=kinds)
-    assert gate.twin_of(model, 0).config.num_hidden_layers == 5
+    assert twins.twin_of(model, 0).config.num_hidden_layers == 5
 
 
 def test_a_model_without_a_twin_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = zoo.save("llama", tmp_path / "m")
-    monkeypatch.setattr(gate, "code_path", lambda model: frozenset([(id(model),)]))
+    monkeypatch.setattr(twins, "code_path", lambda model: frozenset([(id(model),)]))
     ran = loaded(folder, "bf16")["paths"]
     assert set(ran) == {"plain"}
     assert "no twin of it in fp32 can be made" in ran["plain"]["why"]

@@ -8,23 +8,19 @@ logits behind the same tokens change when what stood before them is another text
 in a model whose weights are random too.
 
 In another precision than fp32 rounding moves logits by itself, and a router that rounds at a near tie takes
-another expert, so a comparison there cannot tell rounding from a wrong attention. What can be wrong is code,
-and the same code runs in a twin: a model of the same class and configuration in fp32, with fewer and narrower
-layers. A twin has as many of the model's first layers as show every kind of layer that it has, feed-forward
-parts and a vocabulary of a few numbers, heads, windows and positions as they are, and random weights that
-make attention decisive. The twin proves a path; on the model itself its noise is measured and refuses
-nothing.
+another expert, so a comparison of logits cannot tell rounding from a wrong attention. It is proved in two
+steps on a twin, a smaller model in fp32 that runs the same code. First the path in fp32 against the twin
+itself. Then, where attention is computed in two bytes, the forest in that type against the forest in fp32,
+layer by layer (`rounding`), on the device that will answer. On the model itself, in its precision, the forest
+must be no further from the model's own attention than that is from itself in another implementation.
 """
 
-import copy
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from math import inf
 from typing import Any, Literal
 
 import torch
-from transformers.pytorch_utils import Conv1D
 
 from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
 from gridc.runtime.engines.hf.attention import Softmax, UnsupportedAttention, viewing
@@ -40,157 +36,14 @@ from gridc.runtime.engines.hf.paths import (
     own_attention,
     use_attention,
 )
+from gridc.runtime.engines.hf.rounding import MOST_STEPS, worst_rounding
 from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError
 from gridc.runtime.engines.hf.sequences import Member
+from gridc.runtime.engines.hf.twins import NoTwinError, twin_of
 
 SEEDS = (0, 1, 2)
 """Of the twins that may prove a path. Among many experts a near tie is met now and then in fp32 too; a wrong
 attention is wrong in each of them."""
-
-WORDS, NARROW = 512, 32
-"""Words of a twin, and how wide its feed-forward parts are."""
-
-SPREAD, LOGITS = 1.2, 3.0
-"""Standard deviation of what a matrix makes of numbers with deviation 1, and of the logits."""
-
-SMALL, SHARE = 2**28, 8
-"""Most numbers that a twin may have, or one for so many of the model's where that is more."""
-
-_DEPTHS = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
-_WIDE, _NUMBER = re.compile("intermediate|ffn|n_inner"), frozenset({"layer_idx", "layer_id", "training"})
-
-
-class NoTwinError(ValueError):
-    """No smaller model runs the code of this one."""
-
-
-def code_path(model: Any) -> frozenset[tuple[Any, ...]]:
-    """What decides which code a model runs: the classes of its modules; of those that know which layer they
-    are of, and of rotary embeddings, each switch, count and name that they hold; and the implementation of
-    attention. Fractions are left out: they are numbers that all code takes. So is what a twin has less of."""
-    facts: set[tuple[Any, ...]] = {("attention", own_attention(model))}
-    for module in model.modules():
-        # bitsandbytes puts classes of its own in the place of linear ones.
-        name = "Linear" if isinstance(module, torch.nn.Linear) else type(module).__name__
-        facts.add((name,))
-        if hasattr(module, "layer_idx") or hasattr(module, "layer_id") or hasattr(module, "inv_freq"):
-            facts.add((name, *_switches(module)))
-    return frozenset(facts)
-
-
-def _switches(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
-    for name, value in sorted(vars(module).items()):
-        private = name.startswith("_") or name in _NUMBER or "max_seq_len" in name
-        if not private and not _WIDE.search(name) and (value is None or isinstance(value, bool | int | str)):
-            yield name, value
-
-
-def twin_of(model: Any, seed: int) -> Any:
-    """A twin of a model, on its device. Raises `NoTwinError`."""
-    wanted, own = code_path(model), own_attention(model)
-    most = max(SMALL, sum(weight.numel() for weight in model.parameters()) // SHARE)
-    why = "none of its layers could be left out"
-    for config in _smaller(model.config, own):
-        try:
-            with torch.device("meta"):
-                sketch = type(model)._from_config(copy.deepcopy(config), dtype=torch.float32)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever the code of an architecture raises
-            why = str(error).strip().partition("\n")[0][:120] or type(error).__name__
-            continue
-        if not wanted <= code_path(sketch):
-            continue
-        numbers = sum(weight.numel() for weight in sketch.parameters())
-        if numbers > most:
-            raise NoTwinError(f"it would have {numbers:,} numbers, where {most:,} may be")
-        return _decisive(type(model), config, model.device, seed)
-    raise NoTwinError(why)
-
-
-def _smaller(config: Any, own: str) -> Iterator[Any]:
-    """Configurations with less of everything, from the least on: first narrow ones, then as wide as it is."""
-    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 1
-    depths = sorted({min(depth, layers) for depth in _DEPTHS} | {layers})
-    for narrow in (True, False):
-        for depth in depths:
-            smaller = copy.deepcopy(config)
-            smaller._attn_implementation = own
-            for name in ("quantization_config", "_pre_quantization_dtype"):
-                vars(smaller).pop(name, None)
-            text = smaller.get_text_config(decoder=True)
-            _shorten(text, layers, depth)
-            if narrow:
-                _narrow(text)
-                for name in getattr(type(smaller), "sub_configs", ()):
-                    part = getattr(smaller, name, None)
-                    if part is not None and part is not text:
-                        _shorten(part, getattr(part, "num_hidden_layers", None) or 0, 1)
-            yield smaller
-
-
-def _shorten(config: Any, layers: int, depth: int) -> None:
-    """Leave the first layers, and of what is listed layer by layer as much."""
-    if depth >= layers:
-        return
-    config.num_hidden_layers = depth
-    for name, value in list(vars(config).items()):
-        if isinstance(value, list | tuple) and len(value) == layers:
-            vars(config)[name] = value[:depth]
-        elif type(value) is int and value == layers and "layer" in name:
-            vars(config)[name] = depth  # what a decoder has of its own, beside `num_hidden_layers`
-
-
-def _narrow(config: Any) -> None:
-    for name, value in list(vars(config).items()):
-        if "vocab_size" in name and type(value) is int:
-            vars(config)[name] = min(value, WORDS)
-        elif _WIDE.search(name) and type(value) is int:
-            vars(config)[name] = min(value, NARROW)
-        elif name == "n_inner" and value is None:
-            vars(config)[name] = NARROW
-        elif name.endswith("token_id") and _outside_vocabulary(value):
-            vars(config)[name] = None
-
-
-def _outside_vocabulary(tokens: Any) -> bool:
-    every = tokens if isinstance(tokens, list) else [tokens]
-    return any(isinstance(token, int) and token >= WORDS for token in every)
-
-
-def _decisive(kind: Any, config: Any, device: torch.device, seed: int) -> Any:
-    """A model with random weights of which each makes a difference."""
-    with torch.random.fork_rng(), torch.device(device):
-        torch.manual_seed(seed)
-        model = kind._from_config(config, dtype=torch.float32).eval()
-        ids = torch.randint(3, min(WORDS, config.get_text_config(decoder=True).vocab_size), (1, 64))
-    head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
-    with torch.no_grad():
-        for module in model.modules():
-            if module is head:
-                continue
-            if isinstance(module, torch.nn.Linear | Conv1D):
-                inputs = module.weight.shape[0 if isinstance(module, Conv1D) else 1]
-                _spread(module.weight, SPREAD / inputs**0.5)
-            elif not isinstance(module, torch.nn.Embedding):
-                for weight in module.parameters(recurse=False):
-                    if weight.dim() == 3 and min(weight.shape[1:]) > 4:  # the experts of a layer
-                        _spread(weight, SPREAD / max(weight.shape[1:]) ** 0.5)
-        if head is not None:
-            use_attention(model, own_attention(model))
-            spread = float(model(input_ids=ids, use_cache=False).logits.float().std())
-            tied = head.weight is getattr(embedding, "weight", None)
-            if spread > 0:
-                head.weight.mul_((LOGITS / spread) ** (0.5 if tied else 1.0))
-    return model
-
-
-def _spread(weight: torch.Tensor, wanted: float) -> None:
-    """Give a matrix a standard deviation, unless it is constant."""
-    found = float(weight.std()) if weight.numel() > 1 else 0.0
-    if found > 0:
-        weight.mul_(wanted / found)
-
 
 TOLERANCE = 1e-3
 """Most by which a logit may differ in fp32, times the worth of attention where that is below 1."""
@@ -204,13 +57,13 @@ ROUNDING = 1e-6
 LEAST, MOST = 320, 1344
 """Tokens of a trial: beyond every window and chunk of the model up to the most."""
 
-STEPS, FORK, ENDS = 24, 60, 12
-"""Tokens behind the prompts of a trial; where a prompt leaves another (percent); where a path ends early."""
+FORK, ENDS = 60, 12
+"""Where a prompt of a trial leaves another (percent), and where a path behind a prompt ends early."""
 
-LEAVES = ((0, 5), (0, 9), (3, 15))
-"""For each path behind the first prompt: which one it leaves, and after how many tokens."""
+APART = 2.0
+"""In two bytes, the most by which the forest may be further from the model's own attention than that is from
+itself in another implementation: medians over tokens. Right ones were at 0.1 to 1.2."""
 
-_WINDOW, _COUNT = re.compile("window|chunk"), re.compile("max_|pattern|layers")
 _STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
 
 
@@ -222,18 +75,40 @@ class NoProvedPath(ValueError):
 class PathTrial:
     """How a path did beside a model of so many `layers` itself, over `tokens` positions: `deviation` is the
     largest difference of a logit, `noise` that between the model's own implementations of attention, `worth`
-    how much the logits behind the same tokens depend on what stood before."""
+    how much the logits behind the same tokens depend on what stood before. Of a forest in two bytes also how
+    many times further it is from the model's own attention than that is from itself (`apart`), or, on a twin,
+    by how many steps of its numbers a token errs at most (`rounding`)."""
 
     tokens: int
     worth: float
     noise: float
     deviation: float
     layers: int
+    apart: float | None = None
+    rounding: float | None = None
 
     def manifest(self) -> dict[str, Any]:
         """What the store keeps of it."""
         numbers = {"tokens": self.tokens, "worth": self.worth, "noise": self.noise}
-        return {**numbers, "deviation": self.deviation}
+        reduced = {"apart": self.apart, "rounding": self.rounding}
+        known = {name: value for name, value in reduced.items() if value is not None}
+        return {**numbers, "deviation": self.deviation, **known}
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """What follows the prompts of a trial: so many `steps`, and for each path behind the first prompt or the
+    second which one it leaves, and after how many tokens."""
+
+    steps: int
+    leaves: tuple[tuple[int, int], ...]
+
+
+FEW = Branching(24, ((0, 5), (0, 9), (3, 15)))
+"""On a model itself, where every path costs a pass of it."""
+
+MANY = Branching(48, (*FEW.leaves, (0, 1), (0, 3), (5, 6), (1, 4), (8, 7), (1, 10), (9, 13), (6, 17)))
+"""On a twin: more rows and longer tips than fit into the tiles of a kernel at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,8 +253,8 @@ def _next_route(
     limit = min((length for length in (window, static) if length), default=None)
     most = longest_input(subject.config) or MOST
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
-    tokens = max(min(wanted, limit or MOST, most, MOST), STEPS + 8)
-    itself = _References(subject, tokens)
+    tokens = max(min(wanted, limit or MOST, most, MOST), FEW.steps + 8)
+    itself = _References(subject, tokens, FEW)
     judges = [itself.required()] if twins is None else _judges(twins, tokens)
     decisive = bool(judges) and judges[0].decisive
     if twins is not None and twins.why and not judges:
@@ -393,7 +268,7 @@ def _next_route(
         forms += [(static, PathForm("cached", room=room, prefixes=prefixes)) for prefixes in (True, False)]
     forms.append((None, PathForm("plain")))
     for reach, form in forms:
-        proof = _proof(judges, form)
+        proof = _proof(judges, form, subject.shape.dtype)
         outcome = proof
         if twins is not None and not isinstance(proof, str):
             outcome = _attempt(itself, form, measured=True)
@@ -417,7 +292,7 @@ def _judges(twins: _Twins, tokens: int) -> "list[_References]":
     judges, refused = [], None
     for twin in twins:
         try:
-            judges.append(_References(twin, tokens).required())
+            judges.append(_References(twin, tokens, MANY).required())
         except NoProvedPath as error:
             refused = error
     if refused and not judges:
@@ -425,11 +300,14 @@ def _judges(twins: _Twins, tokens: int) -> "list[_References]":
     return judges
 
 
-def _proof(judges: "Sequence[_References]", form: PathForm) -> PathTrial | str | None:
-    """The first trial that proves a path, else why the first of them does not; None without any trial."""
+def _proof(judges: "Sequence[_References]", form: PathForm, dtype: torch.dtype) -> PathTrial | str | None:
+    """The first trial that proves a path, where attention is computed in `dtype`, else why the first of them
+    does not; None without any trial."""
     first: str | None = None
     for judge in judges:
         outcome = _attempt(judge, form)
+        if isinstance(outcome, PathTrial) and form.name == "forest" and dtype.itemsize == 2:
+            outcome = _rounded(judge, form, dtype, outcome)
         if isinstance(outcome, PathTrial):
             return outcome
         first = first or outcome
@@ -437,17 +315,14 @@ def _proof(judges: "Sequence[_References]", form: PathForm) -> PathTrial | str |
 
 
 def _attempt(references: "_References", form: PathForm, measured: bool = False) -> PathTrial | str:
-    """A path's trial, or the reason why it is not taken. Where noise is `measured`, none refuses it."""
+    """A path's trial, or the reason why it is not taken. Where noise is `measured`, no difference of a logit
+    is too large, but a forest in two bytes must not be too far `apart` in the middle."""
     comparison = _Comparison(references)
     try:
         path = form.of(references.subject, comparison.watch)
-        trunk, cuts, members = references.work()
-        path.decode(trunk, cuts, members, frozenset())
-    except (UnsupportedAttention, NonFiniteLogitsError) as error:
-        return str(error)
+        references.compute(path)
     except Exception as error:  # whatever the code of an architecture raises where it is asked otherwise
-        text = str(error).strip().partition("\n")[0][:120]
-        return f"its code does not take part ({type(error).__name__}: {text})"
+        return _refusal(error)
     name, most = path.name, references.tolerance
     if comparison.seen != references.needed_tokens:
         return f"the {name} path leaves positions out"
@@ -456,18 +331,53 @@ def _attempt(references: "_References", form: PathForm, measured: bool = False) 
             moved = f"{comparison.deviation:.2g} in a logit"
             return f"what it gives behind the same tokens depends on how long its input is, by {moved}"
         return f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be"
+    apart = None
+    if measured and name == "forest" and references.subject.shape.dtype.itemsize == 2 and references.apart:
+        apart = comparison.apart / references.apart
+        if not apart <= APART:
+            return (
+                f"the forest path is {apart:.2g} times as far from the model's own attention as that is from "
+                f"itself in another implementation, where {APART:.2g} may be"
+            )
     layers = getattr(references.subject.config, "num_hidden_layers", None) or 1
-    return PathTrial(references.tokens, references.worth, references.noise, comparison.deviation, layers)
+    numbers = references.tokens, references.worth, references.noise
+    return PathTrial(*numbers, comparison.deviation, layers, apart=apart)
+
+
+def _refusal(error: Exception) -> str:
+    """Why a path that raised this is not taken."""
+    if isinstance(error, UnsupportedAttention | NonFiniteLogitsError):
+        return str(error)
+    text = str(error).strip().partition("\n")[0][:120]
+    return f"its code does not take part ({type(error).__name__}: {text})"
+
+
+def _rounded(judge: "_References", form: PathForm, dtype: torch.dtype, proved: PathTrial) -> PathTrial | str:
+    """The trial of a forest that was `proved` in fp32, in `dtype` too, or why that is not taken."""
+    subject = judge.subject
+    try:
+        shape = shape_of(subject.model, subject.shape, form.window)
+        steps = worst_rounding(subject.model, shape, dtype, judge.compute)
+    except Exception as error:  # whatever a kernel raises where it is asked otherwise
+        return _refusal(error)
+    if not steps <= MOST_STEPS:
+        name = str(dtype).removeprefix("torch.")
+        return (
+            f"in {name} the attention of the forest path is {steps:.2g} steps off where {MOST_STEPS} may be"
+        )
+    return replace(proved, rounding=steps)
 
 
 class _References:
     """What a model itself gives: sequences that share their beginnings, and one that tells what a beginning
     is worth."""
 
-    def __init__(self, subject: _Subject, tokens: int) -> None:
+    def __init__(self, subject: _Subject, tokens: int, branching: Branching) -> None:
         self.subject, self.tokens = subject, tokens
         model, own = subject.model, subject.own
-        sequences, other = _sequences(subject.config, tokens)
+        steps = min(branching.steps, max(FEW.steps, tokens // 2))
+        self._start = tokens - steps
+        sequences, other = _sequences(subject.config, tokens, self._start, branching.leaves)
         self._sequences = [tuple(row.tolist()) for row in sequences]
         self.places = {
             (at, token): (row, at)
@@ -490,6 +400,7 @@ class _References:
         half = tokens // 2
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
         self.noise = max((float((first[0] - logit[0]).abs().max()) for logit in self.logits[1:]), default=0.0)
+        self.apart = max((_middle(first[0] - logit[0]) for logit in self.logits[1:]), default=0.0)
         self.tolerance = max(ROUNDING * float(first.abs().max()), TOLERANCE * min(1.0, self.worth))
         self.decisive = self.tolerance <= SEEN * self.worth
 
@@ -505,11 +416,15 @@ class _References:
             )
         return self
 
-    def work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
+    def compute(self, path: ComputePath) -> None:
+        """Have a path compute the sequences."""
+        path.decode(*self._work(), frozenset())
+
+    def _work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
         """A trunk in two stretches, two prompts that share more than it, and paths behind them: rows part,
         one ends before the others, and those behind it move up."""
-        start, quarter = self.tokens - STEPS, self.tokens // 4
-        ends = [self.tokens, self.tokens, start + ENDS, self.tokens, self.tokens]
+        start, quarter = self._start, self.tokens // 4
+        ends = [start + ENDS if row == 2 else self.tokens for row in range(len(self._sequences))]
         paths = list(zip(self._sequences, ends, strict=True))
         members = [Member("", path[:start], end - start, given=path[start:end]) for path, end in paths]
         return self._sequences[0][:quarter], (quarter // 2, quarter), members
@@ -517,31 +432,36 @@ class _References:
     @property
     def needed_tokens(self) -> frozenset[tuple[int, int]]:
         """The tokens, at their positions, behind which a path has to compute something."""
-        _, _, members = self.work()
+        _, _, members = self._work()
         whole = [(*member.prompt, *(member.given or ()))[:-1] for member in members]
         return frozenset((at, token) for path in whole for at, token in enumerate(path))
 
 
-def _sequences(config: Any, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Five sequences of random tokens: the first; one that leaves it in the prompt; and behind the prompt of
-    the first one that leaves it, another one later, and one that leaves that. At no position do two of them
-    have the same token once they have parted. And the second half of the first behind another beginning."""
+def _sequences(
+    config: Any, tokens: int, start: int, leaves: Sequence[tuple[int, int]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sequences of random tokens: the first; one that leaves it in the prompt; and behind the prompts, which
+    are `start` long, those that leave others. At no position do two of them have the same token once they
+    have parted. And the second half of the first behind another beginning."""
     vocabulary = int(config.vocab_size)
-    generator = torch.Generator().manual_seed(20)
-    main, other = torch.randint(0, vocabulary, (2, tokens), generator=generator)
     special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
     flat = [token for part in special for token in (part if isinstance(part, list) else [part])]
+    # A special token may mean something to the model's code, such as padding.
+    avoided = [token for token in flat if token is not None and vocabulary > 64]
+    every = torch.arange(vocabulary)
+    known = every[~torch.isin(every, torch.tensor(avoided, dtype=every.dtype))]
+    generator = torch.Generator().manual_seed(20)
+    main, other = torch.randint(0, len(known), (2, tokens), generator=generator)
     sequences = [main]
-    start = tokens - STEPS
-    for parent, leaves in ((0, tokens * FORK // 100), *((of, start + after) for of, after in LEAVES)):
-        aside = (main + 1 + 7 * len(sequences)) % vocabulary
-        sequences.append(torch.cat([sequences[parent][:leaves], aside[leaves:]]))
-    avoided = torch.tensor([token for token in flat if token is not None] or [-1])
-    whole = torch.stack(sequences)
-    if vocabulary > 64:
-        # A special token may mean something to the model's code, such as padding.
-        whole[torch.isin(whole, avoided)] = vocabulary // 2
-    return whole, torch.cat([other[: tokens // 2], whole[0, tokens // 2 :]])
+    for parent, leaves_at in ((0, tokens * FORK // 100), *((of, start + after) for of, after in leaves)):
+        aside = (main + 1 + 7 * len(sequences)) % len(known)
+        sequences.append(torch.cat([sequences[parent][:leaves_at], aside[leaves_at:]]))
+    return known[torch.stack(sequences)], known[torch.cat([other[: tokens // 2], main[tokens // 2 :]])]
+
+
+def _middle(differences: torch.Tensor) -> float:
+    """The median over tokens of the root mean square of differences (tokens, vocabulary)."""
+    return float(differences.square().mean(-1).sqrt().median())
 
 
 @dataclass(slots=True)
@@ -551,6 +471,12 @@ class _Comparison:
     references: _References
     deviation: float = 0.0
     seen: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    _apart: list[torch.Tensor] = field(default_factory=list)
+
+    @property
+    def apart(self) -> float:
+        """How far what was computed is from the model's own attention: a median, as `_middle`."""
+        return float(torch.cat(self._apart).median())
 
     def watch(self, positions: Sequence[int], tokens: Sequence[int], logits: torch.Tensor) -> None:
         """What a path computed: logits (tokens, vocabulary) behind tokens at positions."""
@@ -561,9 +487,12 @@ class _Comparison:
             kept = at[:, 0] < own.shape[0] if number else torch.ones(len(at), dtype=torch.bool)
             if bool(kept.any()):
                 rows, columns = at[kept].to(own.device).unbind(-1)
-                difference = (logits[kept.to(logits.device)] - own[rows, columns]).abs().max()
+                differences = logits[kept.to(logits.device)] - own[rows, columns]
+                largest = differences.abs().max()
                 # A comparison with NaN is false, so NaN has to stay.
-                self.deviation = float(torch.maximum(difference, difference.new_tensor(self.deviation)))
+                self.deviation = float(torch.maximum(largest, largest.new_tensor(self.deviation)))
+                if number == 0:
+                    self._apart.append(differences.square().mean(-1).sqrt())
 
 
 def _logits(model: Any, attention: str, ids: torch.Tensor) -> torch.Tensor:

@@ -58,7 +58,8 @@ LEAST, MOST = 320, 1344
 """Tokens of a trial: beyond every window and chunk of the model up to the most."""
 
 FORK, ENDS = 60, 12
-"""Where a prompt of a trial leaves another (percent), and where a path behind a prompt ends early."""
+"""Where the second prompt of a trial leaves the first, in percent of what follows the trunk, and after how
+many tokens a path behind a prompt ends early."""
 
 APART = 2.0
 """In two bytes, the most by which the forest may be further from the model's own attention than that is from
@@ -376,8 +377,10 @@ class _References:
         self.subject, self.tokens = subject, tokens
         model, own = subject.model, subject.own
         steps = min(branching.steps, max(FEW.steps, tokens // 2))
-        self._start = tokens - steps
-        sequences, other = _sequences(subject.config, tokens, self._start, branching.leaves)
+        self._start, self._trunk = tokens - steps, tokens // 4
+        self._fork = self._trunk + (self._start - self._trunk) * FORK // 100
+        leaves = [(0, self._fork), *((of, self._start + after) for of, after in branching.leaves)]
+        sequences, other = _sequences(subject.config, tokens, leaves)
         self._sequences = [tuple(row.tolist()) for row in sequences]
         self.places = {
             (at, token): (row, at)
@@ -406,7 +409,7 @@ class _References:
 
     def required(self) -> "_References":
         """Itself. Raises `NoProvedPath` where the model is not causal, or not one model."""
-        first, fork = self.logits[0], self.tokens * FORK // 100
+        first, fork = self.logits[0], self._fork
         if not float((first[0, :fork] - first[1, :fork]).abs().max()) <= self.tolerance:
             raise NoProvedPath("a token changes the logits before it, so this is not a causal language model")
         if self.noise > self.tolerance:
@@ -423,11 +426,11 @@ class _References:
     def _work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
         """A trunk in two stretches, two prompts that share more than it, and paths behind them: rows part,
         one ends before the others, and those behind it move up."""
-        start, quarter = self._start, self.tokens // 4
+        start, trunk = self._start, self._trunk
         ends = [start + ENDS if row == 2 else self.tokens for row in range(len(self._sequences))]
         paths = list(zip(self._sequences, ends, strict=True))
         members = [Member("", path[:start], end - start, given=path[start:end]) for path, end in paths]
-        return self._sequences[0][:quarter], (quarter // 2, quarter), members
+        return self._sequences[0][:trunk], (trunk // 2, trunk), members
 
     @property
     def needed_tokens(self) -> frozenset[tuple[int, int]]:
@@ -438,11 +441,11 @@ class _References:
 
 
 def _sequences(
-    config: Any, tokens: int, start: int, leaves: Sequence[tuple[int, int]]
+    config: Any, tokens: int, leaves: Sequence[tuple[int, int]]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sequences of random tokens: the first; one that leaves it in the prompt; and behind the prompts, which
-    are `start` long, those that leave others. At no position do two of them have the same token once they
-    have parted. And the second half of the first behind another beginning."""
+    """Sequences of random tokens: the first, and others, of which each leaves an earlier one (which, at what
+    position). At no position do two of them have the same token once they have parted. And the second half of
+    the first behind another beginning."""
     vocabulary = int(config.vocab_size)
     special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
     flat = [token for part in special for token in (part if isinstance(part, list) else [part])]
@@ -453,9 +456,9 @@ def _sequences(
     generator = torch.Generator().manual_seed(20)
     main, other = torch.randint(0, len(known), (2, tokens), generator=generator)
     sequences = [main]
-    for parent, leaves_at in ((0, tokens * FORK // 100), *((of, start + after) for of, after in leaves)):
+    for parent, position in leaves:
         aside = (main + 1 + 7 * len(sequences)) % len(known)
-        sequences.append(torch.cat([sequences[parent][:leaves_at], aside[leaves_at:]]))
+        sequences.append(torch.cat([sequences[parent][:position], aside[position:]]))
     return known[torch.stack(sequences)], known[torch.cat([other[: tokens // 2], main[tokens // 2 :]])]
 
 

@@ -71,22 +71,28 @@ def wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "Softmax", larger)
 
 
-def wrong_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the hundredth token on the model is told one place further."""
+def shifted(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Any], bool]) -> None:
+    """From the twentieth token on the model of a wrong path is told one place further."""
     made = forest.Forest._pass
 
     def later(_: Any, values: Any, named: dict[str, Any]) -> Any:
         places = named["position_ids"]
-        return values, named | {"position_ids": places + (places >= 100)}
+        return values, named | {"position_ids": places + (places >= 20)}
 
-    def shifted(self: Any, *values: Any) -> Any:
+    def computed(self: Any, *values: Any) -> Any:
+        if not wrong(self):
+            return made(self, *values)
         hook = self._model.register_forward_pre_hook(later, with_kwargs=True)
         try:
             return made(self, *values)
         finally:
             hook.remove()
 
-    monkeypatch.setattr(forest.Forest, "_pass", shifted)
+    monkeypatch.setattr(forest.Forest, "_pass", computed)
+
+
+def wrong_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    shifted(monkeypatch, lambda _: True)
 
 
 def wrong_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,26 +147,6 @@ def short_mask(monkeypatch: pytest.MonkeyPatch) -> None:
         self._starts = self._starts + (trunk._shape.dtype in SHORT)
 
     monkeypatch.setattr(forest.StemPass, "__init__", later)
-
-
-def shifted(monkeypatch: pytest.MonkeyPatch, short: Callable[[Any], bool]) -> None:
-    """From the twentieth token on a model is told one place further."""
-    made = forest.Forest._pass
-
-    def later(_: Any, values: Any, named: dict[str, Any]) -> Any:
-        places = named["position_ids"]
-        return values, named | {"position_ids": places + (places >= 20)}
-
-    def computed(self: Any, *values: Any) -> Any:
-        if not short(self):
-            return made(self, *values)
-        hook = self._model.register_forward_pre_hook(later, with_kwargs=True)
-        try:
-            return made(self, *values)
-        finally:
-            hook.remove()
-
-    monkeypatch.setattr(forest.Forest, "_pass", computed)
 
 
 def short_positions(monkeypatch: pytest.MonkeyPatch) -> None:

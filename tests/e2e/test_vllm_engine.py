@@ -123,8 +123,8 @@ def test_the_same_files_give_the_same_answers_as_the_local_engine(tmp_path: Path
 
 
 def test_a_server_that_dies_is_told_and_the_run_resumed(sound: tuple[Path, Done], tmp_path: Path) -> None:
-    make_crowd(tmp_path)
-    done = run(tmp_path, VLLM_DIES_AFTER="17", VLLM_STAND_IN=str(tmp_path / "notes"))
+    make_crowd(tmp_path, ("concurrency = 8", "concurrency = 1"))  # requests of four, one after another
+    done = run(tmp_path, VLLM_DIES_AFTER="13", VLLM_STAND_IN=str(tmp_path / "notes"))
     assert done.returncode == 6
     assert "error[GC649]: the server of `served` ended with 3 while it was asked" in done.stderr
     assert ": ValueError: no room for the keys and values | another line | the end\n" in done.stderr

@@ -49,8 +49,8 @@ class Moved:
 @dataclass
 class TokenServer:
     """Speaks one dialect. `bodies` are the requests for tokens that came, `most` the most that were open,
-    `paths` what was asked of each path. `processed`: generated tokens are said to be as likely as after a
-    penalty."""
+    `paths` the path of each prompt that came. `processed`: generated tokens are said to be as likely as after
+    a penalty."""
 
     dialect: str
     model: str = "pocket-qwen2"
@@ -76,33 +76,30 @@ class TokenServer:
         if asked.method == "GET":
             return Reply.json({"object": "list", "data": [{"id": self.model, "object": "model"}]})
         body = asked.document
-        ids = self._ids(body, path)
-        if len(ids) + body["max_tokens"] > self.longest:
+        prompts = self._prompts(body, path)
+        if max(map(len, prompts)) + body["max_tokens"] > self.longest:
             about = {"message": f"This model's maximum context length is {self.longest} tokens", "code": 400}
             return Reply.json({"error": about}, 400)
-        self.paths.append(path)
+        self.paths += [path] * len(prompts)
         number = len(self.paths)
         if isinstance(body.get("prompt"), list):
             self.bodies.append(body)
-        self._open[number] = json.dumps(ids)
+        self._open[number] = json.dumps(prompts)
         self.most = max(self.most, len(self._open))
         await asyncio.sleep(self.delay)
         moved = self._moved(number)
         try:
-            return Reply.json(await asyncio.to_thread(self._answer, body, path, ids, moved, number))
+            return Reply.json(await asyncio.to_thread(self._answer, body, path, prompts, moved, number))
         finally:
             del self._open[number]
 
-    def _ids(self, body: Mapping[str, Any], path: str) -> list[int]:
+    def _prompts(self, body: Mapping[str, Any], path: str) -> list[list[int]]:
         if path == CHAT:
-            return list(
-                self._tokenizer.apply_chat_template(
-                    body["messages"], add_generation_prompt=True, return_dict=False
-                )
-            )
+            template = self._tokenizer.apply_chat_template
+            return [list(template(body["messages"], add_generation_prompt=True, return_dict=False))]
         if isinstance(body["prompt"], str):
-            return list(self._tokenizer(body["prompt"], add_special_tokens=False)["input_ids"])
-        return list(body["prompt"])
+            return [list(self._tokenizer(body["prompt"], add_special_tokens=False)["input_ids"])]
+        return body["prompt"] if isinstance(body["prompt"][0], list) else [body["prompt"]]
 
     def _moved(self, number: int) -> Moved:
         beside = sorted(self._open.values())
@@ -115,14 +112,18 @@ class TokenServer:
         return Moved(size, int(sha256(seed.encode()).hexdigest()[:8], 16))
 
     def _answer(
-        self, body: Mapping[str, Any], path: str, ids: Sequence[int], moved: Moved, number: int
+        self, body: Mapping[str, Any], path: str, prompts: Sequence[list[int]], moved: Moved, number: int
     ) -> dict[str, Any]:
         with self._computing, torch.inference_mode():
-            choice = self._choice(body, path, ids, moved, number)
-        read, written = len(ids), choice.pop("written")
+            choices = [self._choice(body, path, ids, moved, number) for ids in prompts]
+        read, written = sum(map(len, prompts)), sum(len(choice["token_ids"]) for choice in choices)
+        for place, choice in enumerate(choices):
+            choice["index"] = place
+            if not body.get("return_token_ids"):
+                del choice["token_ids"]
         usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
         kind = "chat.completion" if path == CHAT else "text_completion"
-        return {"object": kind, "model": body["model"], "choices": [choice], "usage": usage}
+        return {"object": kind, "model": body["model"], "choices": choices, "usage": usage}
 
     def _logits(self, ids: Sequence[int], moved: Moved) -> torch.Tensor:
         """The logits behind each token, with the noise."""
@@ -136,7 +137,7 @@ class TokenServer:
         self, body: Mapping[str, Any], path: str, prompt: Sequence[int], moved: Moved, number: int
     ) -> dict[str, Any]:
         fault = self.faults.get(path)
-        ids, written, finish = list(prompt), 0, "length"
+        ids, written, finish = list(prompt), list[int](), "length"
         biased = dict(map(tuple, body.get("logit_bias") or []))
         seed = {"seed": 7, "seedless": number}.get(fault or "", body.get("seed", 0))
         draws = torch.Generator().manual_seed(seed)
@@ -157,7 +158,7 @@ class TokenServer:
             token = int(chosen.argmax())
             if body.get("temperature") and fault != "temperature":
                 token = int((chosen / body["temperature"]).softmax(-1).multinomial(1, generator=draws))
-            written += 1
+            written.append(token)
             best = int(row.argmax())
             scores.append({
                 "id": token, "token": self._tokenizer.decode([token]), "logprob": float(row[token]),
@@ -170,7 +171,9 @@ class TokenServer:
             said.append(token)
         text = self._tokenizer.decode(said, skip_special_tokens=True)
         content = {"message": {"role": "assistant", "content": text}} if path == CHAT else {"text": text}
-        choice = {"index": 0, **content, "finish_reason": finish, "written": written, "logprobs": None}
+        choice = {**content, "finish_reason": finish, "token_ids": written, "logprobs": None}
+        if body.get("return_token_ids"):
+            choice["prompt_token_ids"] = prompt
         if "prompt_logprobs" in body:
             choice["prompt_logprobs"] = self._prompt_logprobs(prompt, moved, fault, body["prompt_logprobs"])
         elif body.get("echo"):

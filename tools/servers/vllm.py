@@ -2,7 +2,7 @@
 
     GRIDC_VLLM="python -m tools.servers.vllm" gridc run
 
-VLLM_STAND_IN names a file into which it writes what it was started with. VLLM_DIES_AFTER is how many requests
+VLLM_STAND_IN names a file into which it writes what it was started with. VLLM_DIES_AFTER is how many prompts
 it answers before it ends, as where the machine has no memory left. VLLM_ROOM is how long a context it has.
 """
 
@@ -17,7 +17,7 @@ from tools.servers.tokens import TokenServer
 
 
 class StandIn(TokenServer):
-    """A server of tokens that ends after so many requests (None: never)."""
+    """A server of tokens that ends after so many prompts (None: never)."""
 
     def __init__(self, folder: str, last: int | None) -> None:
         super().__init__("vllm", folder)

@@ -71,6 +71,8 @@ class ApiEngine:
     """Answers the calls of one model, each by one request, a ranking by one for each candidate."""
 
     replicable = False
+    direct: type[DirectRoute] = DirectRoute
+    """The way to a server at an address."""
 
     def __init__(
         self,
@@ -213,7 +215,7 @@ class ApiEngine:
                 help_line = f"set {reach.variable} in the environment"
                 raise UnavailableError([Diagnostic("GC631", message, help=help_line)])
             self._client = self._client or make_client(reach.base, key)
-            way = DirectRoute if reach.provider is None else Provider
+            way = self.direct if reach.provider is None else Provider
             self._route = way(self._identity, reach.base, key, self._client, self._price)
         return self._route
 

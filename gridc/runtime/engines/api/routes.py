@@ -129,7 +129,7 @@ class DirectRoute:
         prompt = Prompt((), False)  # what it says, the tokens say
         stated = wire.asked_parameters(call, prompt, parameters, self._server)
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits, tokens)
-        reply = wire.of_tokens(wire.read(await self.post(path, body), False), len(tokens), opened)
+        reply = wire.of_tokens(wire.read(await self.complete(body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
         sent = {"endpoint": self.base + path, "body": wire.with_token_digest(body), "dropped": dropped}
         return result_of(reply, sent, len(tokens), stated, self._price)
@@ -137,7 +137,7 @@ class DirectRoute:
     async def scored(self, request: ScoreRequest, number: int) -> RequestResult:
         """Ask for the scores of the tokens of a candidate, of that number. Raises `RequestError`."""
         body, read = request
-        document = await self.post("/completions", body)
+        document = await self.complete(body)
         try:
             scores = read(document)
         except NotProvedError as error:
@@ -154,6 +154,10 @@ class DirectRoute:
         return RequestResult(
             {"candidate": number, "scores": scores}, sent, counts, cost, name, fingerprint, 200
         )
+
+    async def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What answers a prompt of tokens. Raises `RequestError`."""
+        return await self.post("/completions", body)
 
     async def read(
         self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None

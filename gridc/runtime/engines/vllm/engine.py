@@ -29,6 +29,7 @@ from gridc.runtime.engines.api.session import Pace
 from gridc.runtime.engines.api.wire import RequestError
 from gridc.runtime.engines.protocol import Admit, AnsweredBatch, Call, PendingBatch
 from gridc.runtime.engines.vllm.environment import has_gpu, program
+from gridc.runtime.engines.vllm.grouping import IN_QUEUE, GroupingRoute
 from gridc.schema.spec import EngineSettings
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
 class VllmEngine(ApiEngine):
     """Answers the calls of one model at one precision by a server of its own."""
 
+    direct = GroupingRoute
+
     def __init__(
         self,
         name: str,
@@ -59,9 +62,11 @@ class VllmEngine(ApiEngine):
     ) -> None:
         """`local` opens the model on this machine, for its tokens. Raises `UnavailableError` (GC606) for a
         precision that vLLM has not."""
-        super().__init__(name, identity, settings, waived, local)
+        patient = settings.model_copy(update={"timeout_s": IN_QUEUE * settings.timeout_s})
+        super().__init__(name, identity, patient, waived, local)
         self._precision = precision
-        self.pace = Pace(settings.concurrency, settings.concurrency)  # so many it is started for
+        most = IN_QUEUE * settings.concurrency
+        self.pace = Pace(most, most)
         self._running_server = ExitStack()
         self._started: StartedServer | None = None
         if precision not in (*DTYPES, "as_shipped"):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ pytest.importorskip("transformers")
 
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.prompts import Form  # noqa: E402
+from gridc.runtime.engines.hf.tokenizer import TokenizerReader  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 CHAT = Prompt((("user", "Who sang?"),), chat_template=True)
@@ -117,6 +119,30 @@ def test_an_answer_ends_with_its_stop_string(folder: Path) -> None:
     forward = spending.work["forward_tokens"]
     assert forward == all_of_it.work["forward_tokens"] - (len(tokens) - kept)
     assert made.least([(call(PLAIN, stop=[stop]), answer.content)]) == {"forward_tokens": forward}
+
+
+def test_answers_are_read_for_stop_strings_together_and_each_token_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request to the tokenizer for a step, whatever shares it; what is the same is decoded once."""
+    made, asked, decode = engine(folder), list[list[list[int]]](), TokenizerReader.decode
+
+    def counted(self: Any, sequences: list[list[int]], skip_special: bool) -> list[str]:
+        asked.append(sequences)
+        return decode(self, sequences, skip_special)
+
+    monkeypatch.setattr(TokenizerReader, "decode", counted)
+    greedy = [call(PLAIN, stop=["~~", "~"], max_tokens=most) for most in (24, 20, 7)]
+    drawn = [call(PLAIN, stop=["~"], temperature=1.0, top_p=1.0) for _ in range(9)]
+    calls = [replace(each, id=f"{number:064x}"[::-1]) for number, each in enumerate([*greedy, *drawn])]
+    (batch,) = made.batches(calls)
+    answers, _ = made.answer(batch, frozenset(batch.calls))
+    lengths = [len(each.content["tokens"]) for each in answers]
+    steps = asked[: -2 * len(calls)]
+    assert max(lengths) <= len(steps) <= max(lengths) + 1
+    assert max(map(len, steps)) > 5
+    assert all(len(each) == len(set(map(tuple, each))) for each in steps)
+    assert sum(len(tokens) for each in steps for tokens in each) <= sum(lengths)
 
 
 ENDINGS = ["The Vintel", " B", "\n\nA", "", "  two", "é漢🙂", "<|user|>", "Who", "\u0301"]

@@ -2,9 +2,10 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf.sampling import branch  # noqa: E402
+from gridc.runtime.engines.hf.sequences import Member  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
 
 TEXTS = (
@@ -103,9 +106,9 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def model(folder: Path, shape: str) -> Path:
+def model(folder: Path, shape: str, shapes: dict[str, Shape] = SHAPES) -> Path:
     """A tiny Llama with a tokenizer of this shape."""
-    make, kind, stated = SHAPES[shape]
+    make, kind, stated = shapes[shape]
     zoo.save("llama", folder)
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
         (folder / name).unlink()
@@ -163,20 +166,25 @@ def engine_tokens(folder: Path, text: str) -> list[int]:
     return list(engine(folder, waived).prompts.encode([text], prompt(text))[0])
 
 
+def stopped(prompts: Any, stop: str, tokens: Sequence[int]) -> bool:
+    (found,) = prompts.stopped([Member("c", (0,), 99, tokens=list(tokens), stops=(stop,))])
+    return bool(found)
+
+
 def test_a_stop_string_may_be_a_special_token(tmp_path: Path) -> None:
     """On a base model it is no token that ends a turn."""
     llama = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
     prompts = engine(Path(shutil.copytree(llama, tmp_path / "m"))).prompts
     special = "<|end_header_id|>"
     (tokens,) = prompts.tokenizer.encode([f"Not known{special}\n\nWho"], special=False)
-    until = next(at for at in range(len(tokens) + 1) if special in prompts.tokenizer.decode(tokens[:at]))
-    assert not prompts.holds([special], tokens[: until - 1])
-    assert prompts.holds([special], tokens[:until])
+    until = next(at for at in range(len(tokens) + 1) if special in prompts.tokenizer.decode([tokens[:at]])[0])
+    assert not stopped(prompts, special, tokens[: until - 1])
+    assert stopped(prompts, special, tokens[:until])
     assert prompts.text(tokens, [special]) == "Not known"
     assert prompts.text(tokens) == "Not known\n\nWho"
     longer = f"{special}\n\nWho"
-    assert not prompts.holds([longer], tokens[:until])
-    assert prompts.holds([longer], tokens)
+    assert not stopped(prompts, longer, tokens[:until])
+    assert stopped(prompts, longer, tokens)
     assert prompts.text(tokens, [longer]) == "Not known"
 
 
@@ -248,3 +256,109 @@ def test_an_answer_ends_with_a_special_token_that_is_a_stop_string(tmp_path: Pat
         ((answer,), _) = made.answer(batch, frozenset(batch.calls))
         assert answer.content["tokens"] == [SPECIAL.index("<unk>")] * count
         assert (answer.content["finish"], answer.content["text"]) == (finish, "")
+
+
+CLEANS = {"clean_up_tokenization_spaces": True}
+CLEANS_BYTES = {f"{name}_for_bpe_even_though_it_will_corrupt_output": True for name in CLEANS}
+POCKET = ("pocket-llama", "pocket-mistral", "pocket-qwen2")
+LLAMA_2 = decoders.Sequence(
+    [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+)
+
+
+def sentence_piece_stripped() -> Any:
+    """With the decoder of Llama 2: bytes that fall back become characters, and a first space goes."""
+    made = sentence_piece(PREPEND)
+    made.decoder = LLAMA_2
+    made.add_tokens([f"<0x{byte:02X}>" for byte in range(256)])
+    return made
+
+
+def with_channels() -> Any:
+    """Byte-level, with a special token that tells a thought from the answer."""
+    text = byte_level().to_str().replace("<|im_end|>", "<|channel|>")
+    return tokenizers.Tokenizer.from_str(text)
+
+
+DECODED: dict[str, Shape] = {
+    **{name: SHAPES[name] for name in ("bytes", "Llama, legacy", "unigram", "word pieces", "words")},
+    "Llama 2": (sentence_piece_stripped, "PreTrainedTokenizerFast", {}),
+    "bytes that may not be cleaned": (byte_level, "PreTrainedTokenizerFast", CLEANS),
+    "cleaned bytes": (byte_level, "PreTrainedTokenizerFast", {**CLEANS, **CLEANS_BYTES}),
+    "word pieces that are cleaned": (*SHAPES["word pieces"][:2], CLEANS),
+    "bytes with channels": (with_channels, "PreTrainedTokenizerFast", {}),
+}
+TRICKY = "é漢🙂 e\u0301 , it 's .\n\n  Answer: no"
+
+
+def read(plain: Any, marks: Sequence[str], tokens: list[int]) -> tuple[str, str]:
+    """What an answer says, and all that it has, decoded as a whole."""
+    whole, said = (plain.decode(tokens, skip_special_tokens=skip) for skip in (False, True))
+    if any(mark in whole for mark in marks):
+        said = whole
+        for special in set(specials(plain)) - set(marks):
+            said = said.replace(special, "")
+    return said, whole
+
+
+def specials(plain: Any) -> list[str]:
+    return [token.content for token in plain.added_tokens_decoder.values() if token.special]
+
+
+def until_stopped(plain: Any, marks: Sequence[str], tokens: list[int], stops: Sequence[str]) -> list[int]:
+    """The tokens of an answer up to the first at which it has a stop string, each beginning decoded anew."""
+    for count in range(1, len(tokens) + 1):
+        said, whole = read(plain, marks, tokens[:count])
+        for stop in stops:
+            if stop in said or (any(special in stop for special in specials(plain)) and stop in whole):
+                return tokens[:count]
+    return tokens
+
+
+def parts(plain: Any, marks: Sequence[str], answers: list[list[int]], random: Random) -> Iterator[str]:
+    """Pieces of what some beginnings of answers say, characters that are not whole yet included."""
+    while True:
+        text = read(plain, marks, random.choice(answers)[: random.randrange(1, 40)])[random.random() < 0.4]
+        at = random.randrange(len(text) + 1)
+        if piece := text[at : at + random.choice([1, 2, 3, 5, 9, 20])]:
+            yield piece
+
+
+@pytest.mark.parametrize("shape", [*DECODED, *POCKET])
+def test_an_answer_ends_with_the_token_that_completes_a_stop_string(shape: str, tmp_path: Path) -> None:
+    """Of random tokens, half of them such as a text has: as if every beginning were decoded by itself."""
+    if shape in POCKET:
+        folder = Path(gridc.__file__).parent / "builtin" / "models" / shape
+    else:
+        folder = model(tmp_path / "m", shape, DECODED)
+    plain = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    prompts = engine(folder, frozenset({"GC541"})).prompts
+    assert prompts.tokenizer.joins == (shape in POCKET or shape.startswith("bytes"))
+    marks = ["<|channel|>"] if "channels" in shape else []
+    spelled = plain.convert_tokens_to_ids([*marks, *"<s>"])
+    random, size = Random(shape), len(plain)
+    text = plain.backend_tokenizer.encode(f"{TRICKY} {' '.join(TEXTS)}", add_special_tokens=False).ids
+    ended = 0
+    for _ in range(25):
+        answers = []
+        for _ in range(6):
+            at = random.randrange(len(text))
+            some = [random.randrange(size) for _ in range(40)]
+            some[6:6] = spelled if None not in spelled else []
+            answers.append((text[at : at + random.randrange(40)] + some)[:40])
+        pieces = parts(plain, marks, answers, random)
+        stops = [tuple(next(pieces) for _ in range(random.choice([1, 3]))) for _ in answers]
+        members = [
+            Member("c", (0,), 40, given=None, stops=own, stopped=prompts.stopped)
+            for own in (*stops, *stops[1:], stops[0])
+        ]
+        paths = {id(member): answers[at % 6] for at, member in enumerate(members)}
+        rows = [[member] for member in members]
+        while rows:
+            wanted = torch.tensor([paths[id(row[0])][len(row[0].tokens)] for row in rows])
+            _, _, rows = branch(rows, torch.nn.functional.one_hot(wanted, size).float(), frozenset())
+        for member in members:
+            expected = until_stopped(plain, marks, paths[id(member)], member.stops)
+            assert member.tokens == expected, (member.stops, plain.decode(expected))
+            ended += member.finish == "stop"
+    assert 60 < ended < 290

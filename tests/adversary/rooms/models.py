@@ -91,7 +91,7 @@ def answers_that_swell(folder: Path, patch: MonkeyPatch) -> set[str]:
     tokenizer_of_it = engine.prompts.tokenizer  # type: ignore[attr-defined]
     (ids,) = tokenizer_of_it.encode(["the mill wheel " * 1000], special=False)
     try:
-        tokenizer_of_it.decode(ids)
+        tokenizer_of_it.decode([ids])
     except GridcError as error:
         return {each.code for each in error.diagnostics}
     return set()

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -292,7 +291,7 @@ class HfEngine:
             if member.temperature:
                 member.numbers = uniforms(member.call, member.limit)
             if member.stops:
-                member.stopped = partial(self.prompts.holds, member.stops)
+                member.stopped = self.prompts.stopped
         begun, spent = time.perf_counter(), ForwardWork()
         try:
             for path, members in self._by_path(by_call.values()):

@@ -28,6 +28,9 @@ how much (gpt-oss)."""
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
 
+CUT = "\ufffd"
+"""What a character reads as that ends with a later token."""
+
 _OPENED = re.compile(rf"{OPENS_THOUGHT}(?=\s*+\Z)", re.IGNORECASE)
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
@@ -245,20 +248,54 @@ class Prompts:
     def text(self, tokens: Sequence[int], stops: Sequence[str] = ()) -> str:
         """What an answer says: up to the first stop string that has a special token, and without special
         tokens but those that tell a thought from the answer."""
-        spelled = [stop for stop in stops if self._is_special(stop)]
-        marks = [special for special in self.tokenizer.special_texts if is_mark(special)]
-        whole = self.tokenizer.decode(tokens) if spelled or marks else ""
+        spelled = self._spelled(stops)
+        ((said, whole),) = self._read([tokens], bool(spelled))
         ends = [at for stop in spelled if (at := whole.find(stop)) >= 0]
-        if not ends and not any(mark in whole for mark in marks):
-            return self.tokenizer.decode(tokens, skip_special=True)
-        whole = whole[: min(ends, default=None)]
+        return self._without_special(whole[: min(ends)]) if ends else said
+
+    def stopped(self, members: Sequence[Member]) -> list[bool]:
+        """Which members have come to one of their stop strings with their last token. One may be spelled with
+        special tokens. All are decoded together, and what has the same tokens once. Where texts join, what
+        was read before is not decoded again: only its end can be part of a stop string."""
+        joins = self.tokenizer.joins and not self._marks
+        spelled = self._spelled(dict.fromkeys(stop for member in members for stop in member.stops))
+        fresh = [tuple(member.tokens[member.read :]) for member in members]
+        different = list(dict.fromkeys(fresh))
+        texts = dict(zip(different, self._read(different, bool(spelled)), strict=True))
+        found = []
+        for member, tokens in zip(members, fresh, strict=True):
+            said, whole = (before + text for before, text in zip(member.tail, texts[tokens], strict=True))
+            found.append(any(stop in said or (stop in spelled and stop in whole) for stop in member.stops))
+            if joins and not said.endswith(CUT):  # where `whole` is cut, so is `said`
+                most = max(map(len, member.stops))
+                member.read, member.tail = len(member.tokens), (said[-most:], whole[-most:])
+        return found
+
+    def _read(self, answers: Sequence[Sequence[int]], spelled: bool) -> list[tuple[str, str]]:
+        """What each answer says, and its text with all special tokens, empty where neither a stop string is
+        `spelled` with one nor any tells a thought from the answer."""
+        said = self.tokenizer.decode(answers, skip_special=True)
+        needed = spelled or bool(self._marks)
+        whole = self.tokenizer.decode(answers) if needed else [""] * len(answers)
+        return [
+            (self._without_special(text) if any(mark in text for mark in self._marks) else plain, text)
+            for plain, text in zip(said, whole, strict=True)
+        ]
+
+    @cached_property
+    def _marks(self) -> list[str]:
+        """The special tokens that tell a thought from the answer."""
+        return [special for special in self.tokenizer.special_texts if is_mark(special)]
+
+    def _without_special(self, whole: str) -> str:
         for special in self.tokenizer.special_texts:
-            if special not in marks:
+            if special not in self._marks:
                 whole = whole.replace(special, "")
         return whole
 
-    def _is_special(self, stop: str) -> bool:
-        return any(special in stop for special in self.tokenizer.special_texts)
+    def _spelled(self, stops: Iterable[str]) -> list[str]:
+        """The stop strings that have a special token."""
+        return [stop for stop in stops if any(each in stop for each in self.tokenizer.special_texts)]
 
     def _switched(self, thinking: Thinking) -> dict[str, Thinking]:
         """What a chat template is given so that the model thinks or not, or so much. Raises `HazardError`
@@ -278,7 +315,8 @@ class Prompts:
 
     def opened(self, tokens: Sequence[int]) -> str:
         """The tag of a thought that a prompt ends with: the response goes on in it."""
-        opened = _OPENED.search(self.tokenizer.decode(tokens[-LAST:]))
+        (last,) = self.tokenizer.decode([tokens[-LAST:]])
+        opened = _OPENED.search(last)
         return opened[0] if opened else ""
 
     def _render(
@@ -349,13 +387,6 @@ class Prompts:
                 self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
         return encoded
 
-    def holds(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
-        """Whether an answer has come to a stop string. One may be spelled with special tokens."""
-        text = self.text(tokens)
-        spelled = [stop for stop in stops if self._is_special(stop)]
-        whole = self.tokenizer.decode(tokens) if spelled else ""
-        return any(stop in text for stop in stops) or any(stop in whole for stop in spelled)
-
 
 def _beginning(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
@@ -393,7 +424,7 @@ def tokenized(prompts: Prompts, call: Call, others: Iterable[Prompt]) -> Tokeniz
         shared = common_prefix([form.ids[:shared], prompts.form(other, 0).ids])
 
     def pieces(ids: Iterable[int]) -> tuple[str, ...]:
-        return tuple(prompts.tokenizer.decode([number]) for number in ids)
+        return tuple(prompts.tokenizer.decode([[number] for number in ids]))
 
     return Tokenized(
         form.text,

@@ -7,6 +7,7 @@ they do not depend on what shares its batch, on order, on a resume or on another
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import torch
@@ -161,6 +162,7 @@ def branch(
     """Let every member take its next token. For each row that goes on: the row it comes from, its token
     and its members. A row stays in its place when it can, so that little has to be moved."""
     _choose(rows, logits, ends)
+    _stop(rows)
     onward: list[tuple[int, int, list[Member]]] = []
     staying: dict[int, tuple[int, int, list[Member]]] = {}
     for number, members in enumerate(rows):
@@ -178,6 +180,14 @@ def branch(
     moving = iter(onward)
     placed = [staying[number] if number in staying else next(moving) for number in range(total)]
     return [each[0] for each in placed], [each[1] for each in placed], [each[2] for each in placed]
+
+
+def _stop(rows: list[list[Member]]) -> None:
+    """End the members that have come to a stop string: the tokenizer is asked once for all of them."""
+    reading = [member for members in rows for member in members if member.stopped and member.end is None]
+    if reading and (stopped := reading[0].stopped):
+        for member in compress(reading, stopped(reading)):
+            member.finish = "stop"
 
 
 def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]) -> None:

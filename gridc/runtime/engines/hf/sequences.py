@@ -28,7 +28,9 @@ class Member:
     `dropped` how many exemplars its prompt left out for lack of room. What is `continued` later calls may
     begin with. Of its choices `near_ties` depended on less than `NEAR_TIE`, `clear_ties` on less than half of
     it and `possible_ties` on less than twice as much. A sampled one draws with `numbers`. An answer ends with
-    a string of `stops`: `stopped` says whether tokens hold one. Both are set where the member is answered."""
+    a string of `stops`: `stopped` says of many members which have come to one. Both are set where the member
+    is answered. The text of its first `read` tokens is known, and ends with `tail`, special tokens left out
+    and kept."""
 
     call: str
     prompt: tuple[int, ...]
@@ -48,7 +50,9 @@ class Member:
     dropped: int = 0
     continued: bool = False
     stops: tuple[str, ...] = ()
-    stopped: Callable[[Sequence[int]], bool] | None = None
+    stopped: "Callable[[Sequence[Member]], list[bool]] | None" = None
+    read: int = 0
+    tail: tuple[str, str] = ("", "")
 
     def note(self, margin: float) -> None:
         """Count a choice that depended on so much."""
@@ -76,9 +80,7 @@ class Member:
             self.finish, self.end = "stop", token
             return
         self.tokens.append(token)
-        if self.stopped is not None and self.stopped(self.tokens):
-            self.finish = "stop"
-        elif len(self.tokens) == self.limit:
+        if len(self.tokens) == self.limit:
             self.finish = "length"
 
 

@@ -18,6 +18,9 @@ from gridc.runtime.engines.hf.sequences import Tokens
 SECONDS_PER_CALL, SECONDS_PER_CHARACTER = 5e-3, 2e-5
 """CPU time that a text adds to what a tokenizer may take: about 20 times what slow ones take."""
 
+TOGETHER = 64
+"""Sequences of tokens that are decoded in one request at most: a message of a child is bounded."""
+
 
 class TokenizerReader:
     """Reads the files of a model that are not its weights, and holds its tokenizer. All values are JSON."""
@@ -45,6 +48,7 @@ class TokenizerReader:
             "parting": _splitting_tokens(added),
             "added_texts": [token.content for token in added],
             "special_texts": [token.content for token in added if token.special],
+            "joins": _joins(self._tokenizer),
             "layout": [layout.layers, layout.weights, layout.computed, layout.why],
         }
         if self._automatic is not None:
@@ -68,10 +72,9 @@ class TokenizerReader:
                 return text, tokens, automatic
         return None
 
-    def decode(self, tokens: list[int], skip_special: bool) -> str:
-        """The text of tokens."""
-        text: str = self._tokenizer.decode(tokens, skip_special_tokens=skip_special)
-        return text
+    def decode(self, sequences: list[list[int]], skip_special: bool) -> list[str]:
+        """The text of each sequence of tokens."""
+        return [self._tokenizer.decode(each, skip_special_tokens=skip_special) for each in sequences]
 
 
 class _Asked(Protocol):
@@ -90,7 +93,8 @@ class _LocalReader:
 
 class Tokenizer:
     """The tokenizer of the model `name`, from a folder of its small files, which have these digests. `layout`
-    is what the model looks like at a precision on a kind of device.
+    is what the model looks like at a precision on a kind of device. Where it `joins`, the text of a
+    sequence of tokens is the texts of its parts, if none of them but the last ends within a character.
 
     Every method raises `UnavailableError`: GC606 where the tokenizer fails, GC619 where it takes more than it
     may.
@@ -115,6 +119,7 @@ class Tokenizer:
         self.parting: list[str] = stated["parting"]
         self.added_texts: list[str] = stated["added_texts"]
         self.special_texts: list[str] = stated["special_texts"]
+        self.joins: bool = stated["joins"]
         self._other_rules: bool = stated["other_rules"]
         layers, *rest = stated["layout"]
         self.layout = loading.ModelLayout(tuple((heads, width) for heads, width in layers), *rest)
@@ -131,10 +136,13 @@ class Tokenizer:
         found = self._ask(2 * sum(map(len, texts)), "unlike", list(texts), special)
         return found and (found[0], tuple(found[1]), tuple(found[2]))
 
-    def decode(self, tokens: Sequence[int], skip_special: bool = False) -> str:
-        """The text of tokens, with special ones or without."""
-        text: str = self._ask(len(tokens), "decode", list(tokens), skip_special)
-        return text
+    def decode(self, sequences: Sequence[Sequence[int]], skip_special: bool = False) -> list[str]:
+        """The text of each sequence of tokens, with special ones or without."""
+        texts: list[str] = []
+        for start in range(0, len(sequences), TOGETHER):
+            some = [list(each) for each in sequences[start : start + TOGETHER]]
+            texts += self._ask(sum(map(len, some)), "decode", some, skip_special)
+        return texts
 
     def _ask(self, length: int, method: str, *arguments: Any) -> Any:
         try:
@@ -158,6 +166,13 @@ def _default(template: Any) -> str | None:
     if named is not None and not isinstance(named, str):
         raise ValueError("its chat template is not a text")
     return named or None
+
+
+def _joins(tokenizer: Any) -> bool:
+    """Whether the text of tokens is the bytes of each, one behind the other, with no spaces cleaned up."""
+    backend = tokenizer.backend_tokenizer
+    kept: str = tokenizer.decode(backend.encode("a .", add_special_tokens=False).ids)
+    return type(backend.decoder).__name__ == "ByteLevel" and kept.endswith("a .")
 
 
 def _splitting_tokens(added: Iterable[Any]) -> list[str]:

@@ -589,9 +589,6 @@ class _ReadResponse:
         behind = self.text[mention.end : mention.end + 2]
         return self._in_quotes(mention.start) and not ('"' in before and '"' in behind)
 
-    def _around(self, mention: Mention) -> tuple[str, str]:
-        return self.text[mention.start - 1 : mention.start], self.text[mention.end : mention.end + 1]
-
     def _ends(self, pattern: re.Pattern[str]) -> set[int]:
         """Where the pattern ends, and where each of the words ends that may stand between it and an answer.
         What is quoted from somebody is not said."""

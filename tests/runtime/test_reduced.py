@@ -253,6 +253,73 @@ def test_what_only_the_model_itself_gets_wrong_is_refused(
     assert "times as far from the model's own attention" in str(route.why)
 
 
+class GpuKernels:
+    """Kernels with the signatures, limits and padding of a GPU's, on a CPU: they round probabilities and
+    results. What is tried is the code around them."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor, self.asked = factor, set[str]()
+
+    def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(attention, "_on_cpu", lambda query: False)
+        monkeypatch.setattr(torch.ops.aten, "_scaled_dot_product_flash_attention", self.flash)
+        monkeypatch.setattr(torch.ops.aten, "_scaled_dot_product_efficient_attention", self.efficient)
+
+    def flash(
+        self, query: Any, key: Any, value: Any, dropout: float, causal: bool, *, scale: float
+    ) -> tuple[Any, ...]:
+        assert query.shape[-1] <= 256
+        self.asked.add("flash causal" if causal else "flash")
+        return (*self._computed(query, key, value, None, causal, scale), None)
+
+    def efficient(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        bias: Any,
+        whole: bool,
+        dropout: float,
+        causal: bool,
+        *,
+        scale: float,
+    ) -> tuple[Any, ...]:
+        self.asked.add("efficient")
+        assert whole and dropout == 0
+        assert bias.dtype == query.dtype and bias.stride(-2) % 16 == 0
+        assert bias.shape == (*query.shape[:3], key.shape[2])
+        mixed, total = self._computed(query, key, value, bias, causal, scale)
+        return mixed, torch.nn.functional.pad(total, (0, -total.shape[-1] % 32), value=torch.inf), None
+
+    def _computed(
+        self, query: Any, key: Any, value: Any, bias: Any, causal: bool, scale: float
+    ) -> tuple[Any, Any]:
+        assert query.dtype in SHORT and query.shape[-1] % 8 == 0
+        assert query.shape[:2] == key.shape[:2] == value.shape[:2]
+        scores = query.float() @ key.float().transpose(-1, -2) * scale * self.factor
+        if causal:
+            scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+        scores = scores if bias is None else scores + bias.float()
+        shares = torch.softmax(scores, dim=-1).to(value.dtype)
+        return (shares.float() @ value.float()).to(value.dtype), torch.logsumexp(scores, dim=-1)
+
+
+@pytest.mark.parametrize("dtype", SHORT, ids=["bf16", "fp16"])
+def test_the_code_of_a_gpu_is_proved_with_its_kernels(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof asks each kernel, and refuses one that errs in two bytes alone."""
+    kernels = GpuKernels()
+    kernels.use(monkeypatch)
+    for kind in ("llama", "gpt_oss", "bloom"):
+        route = short_route(kind, dtype)
+        assert route.path.name == "forest", route.why
+        assert route.proof is not None and route.proof.rounding is not None
+    assert kernels.asked == {"flash", "flash causal", "efficient"}
+    GpuKernels(1.01).use(monkeypatch)
+    route = short_route("llama", dtype)
+    assert route.path.name == "cached"
+    assert "the attention of the forest path is" in str(route.why)
+
+
 def test_numbers_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     short_tips(lambda _, key, value: (key, value * torch.nan))(monkeypatch)
     assert "the attention of the forest path is nan steps off" in str(short_route("llama", SHORT[0]).why)

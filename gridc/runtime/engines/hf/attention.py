@@ -131,7 +131,7 @@ def attend(
     layer: int = module.layer_idx  # type: ignore[assignment]
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     width = value.shape[-1]
-    wide = max(width, key.shape[-1])
+    wide = -(-max(width, key.shape[-1]) // WIDTHS) * WIDTHS
     queries, keys, values = (
         torch.nn.functional.pad(part[0].transpose(0, 1), (0, wide - part.shape[-1]))
         for part in (query, key, value)
@@ -144,8 +144,11 @@ def attend(
 def fused(query: torch.Tensor, softmax: Softmax) -> bool:
     """Whether a kernel computes attention without holding its scores: of numbers of half the width on a GPU,
     where those of full width are spelled out so that nothing rounds them on the way."""
-    on_cpu = query.device.type == "cpu"
-    return softmax.cap is None and (on_cpu or (query.dtype.itemsize == 2 and query.shape[-1] % 8 == 0))
+    return softmax.cap is None and (_on_cpu(query) or query.dtype.itemsize == 2)
+
+
+def _on_cpu(query: torch.Tensor) -> bool:
+    return query.device.type == "cpu"
 
 
 def attention(
@@ -160,7 +163,7 @@ def attention(
     width), with the log-sum-exp that joins it to other parts. `hidden` is added to the scores."""
     if not fused(query, softmax):
         return plain_attention(query, key, value, softmax, hidden, causal)
-    if query.device.type == "cpu":
+    if _on_cpu(query):
         part: PartialAttention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, causal, attn_mask=hidden, scale=softmax.scaling
         )
@@ -179,6 +182,10 @@ def attention(
 
 WIDEST = 256
 """The widest heads that the flash kernel of a GPU has."""
+
+WIDTHS = 8
+"""Heads are filled up with zeros to a multiple of it, because only those have kernels on a GPU. Spelled out
+in two bytes the scores of positions (ALiBi) would be rounded to whole nats."""
 
 
 def _aligned(bias: torch.Tensor) -> torch.Tensor:

@@ -44,13 +44,13 @@ def worst_rounding(model: Any, shape: Shape, dtype: torch.dtype, decode: Callabl
         return wanted
 
     for kept, hand_on in ((torch.float32, remember), (dtype, compare)):
-        decode(_Asked(model, replace(shape, dtype=kept), dtype, hand_on))
+        decode(_RoundedForest(model, replace(shape, dtype=kept), dtype, hand_on))
     if len(errors) != len(right):
         raise ValueError(f"{len(errors)} layers attend where {len(right)} do in fp32")
     return float(torch.cat(errors).max())  # NaN is larger than any number
 
 
-class _Asked(Forest):
+class _RoundedForest(Forest):
     """A forest whose layers are asked with numbers of a type, and hand on what is made of their answers."""
 
     def __init__(

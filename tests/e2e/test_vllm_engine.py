@@ -19,10 +19,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import gridc
 from gridc.compiler.inputs.models import ModelIdentity, hash_files
-from gridc.diagnostics.errors import UnavailableError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines import open_vllm
 from gridc.runtime.engines.vllm import environment
+from gridc.runtime.engines.vllm.engine import VllmEngine
 from gridc.schema.spec import EngineSettings
 from tests.e2e.conftest import Done, command, make_study
 from tests.e2e.test_served import CROWD, answers, rows
@@ -174,6 +176,49 @@ def test_the_server_ends_with_gridc_however_that_ends(sign: signal.Signals, tmp_
         (server,) = started_with(notes)
         gridc.send_signal(sign)
     require_gone(server["pid"])
+
+
+def further(*names: str) -> str:
+    """Models of a spec, by vLLM, that ship with gridc."""
+    stated = '[[model]]\nid = "{0}"\nengine = "vllm"\nsource = "builtin:pocket-{0}"\n\n'
+    return "".join(stated.format(name) for name in names)
+
+
+@pytest.mark.parametrize(("free", "starts"), [(0.5, 2), (0.49, 3)])
+def test_a_server_starts_once_where_memory_permits(
+    free: float, starts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fewer = ("n = 12", "n = 4"), ("noise_sample = 8", "noise_sample = 0")
+    make_crowd(tmp_path, ("[[benchmark]]", further("llama") + "[[benchmark]]"), *fewer)
+    monkeypatch.setattr("gridc.runtime.engines.hf.loading.free_share", lambda device: free)
+    monkeypatch.setattr("gridc.runtime.engines.vllm.engine.has_gpu", lambda: False)
+    monkeypatch.setenv("GRIDC_VLLM", f"env PYTHONPATH={ROOT} {STAND_IN}")
+    monkeypatch.setenv("VLLM_STAND_IN", str(tmp_path / "notes"))
+    assert gridc.open(tmp_path / "gridcard.toml").run(references=0).finished.executed == 8
+    started = started_with(tmp_path / "notes")
+    assert len(started) == starts
+    assert all(is_gone(server["pid"]) for server in started)
+
+
+def test_servers_end_where_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_crowd(tmp_path, ("[[benchmark]]", further("llama", "mistral") + "[[benchmark]]"))
+    monkeypatch.setattr("gridc.runtime.engines.hf.loading.free_share", lambda device: 1.0)
+    monkeypatch.setattr("gridc.runtime.engines.vllm.engine.has_gpu", lambda: False)
+    monkeypatch.setenv("GRIDC_VLLM", f"env PYTHONPATH={ROOT} {STAND_IN}")
+    monkeypatch.setenv("VLLM_STAND_IN", str(tmp_path / "notes"))
+    effective, kept = VllmEngine.effective, list[VllmEngine]()
+
+    def refusing(engine: VllmEngine) -> dict[str, Any]:
+        kept.append(engine)  # so that no server ends because nobody knows of it any more
+        if engine._name == "llama":
+            raise UnavailableError([Diagnostic("GC606", "refused")])
+        return effective(engine)
+
+    monkeypatch.setattr(VllmEngine, "effective", refusing)
+    with pytest.raises(UnavailableError, match="GC606"):
+        gridc.open(tmp_path / "gridcard.toml").run()
+    (server,) = started_with(tmp_path / "notes")
+    assert is_gone(server["pid"])
 
 
 def test_precisions_that_vllm_has_not(tmp_path: Path) -> None:

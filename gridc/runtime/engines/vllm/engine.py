@@ -46,6 +46,10 @@ QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
 """Nothing leaves: vLLM reports its use unless it is told not to."""
 
 
+ENOUGH = 0.5
+"""The share of this machine's memory beside which a server that is not asked may stay."""
+
+
 class VllmEngine(ApiEngine):
     """Answers the calls of one model at one precision by a server of its own."""
 
@@ -97,8 +101,14 @@ class VllmEngine(ApiEngine):
                 self._require_running()
 
     def rest(self) -> None:
-        """End the server: another model may want the memory."""
-        self.close()
+        """End the server where another model may want its memory: where less than half of that is free, or on
+        a GPU, of which a vLLM starts only with nearly all."""
+        import torch
+
+        from gridc.runtime.engines.hf.loading import free_share
+
+        if has_gpu() or free_share(torch.device("cpu")) < ENOUGH:
+            self.close()
 
     def close(self) -> None:
         """Close every connection, and end the server."""

@@ -92,7 +92,7 @@ def test_the_server_runs_the_files_as_the_study_says_and_ends_with_the_run(sound
     assert told.items() <= said.items()
     assert "--enable-prefix-caching" in words
     assert is_gone(server["pid"])
-    assert (folder / "results" / "small" / "server-served.log").is_file()
+    assert (folder / "results" / "small" / "server-served-fp32.log").is_file()
     assert "served: beside fp32 on this machine: 0 of 8 greedy texts are other ones" in done.stderr
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_dies_is_told_and_the_run_resumed(sound: tuple[Path, Done]
     assert done.returncode == 6
     assert "error[GC649]: the server of `served` ended with 3 while it was asked" in done.stderr
     assert ": ValueError: no room for the keys and values | another line | the end\n" in done.stderr
-    assert "server-served.log has all that it printed" in done.stderr
+    assert "server-served-fp32.log has all that it printed" in done.stderr
     ((some,),) = rows(tmp_path, "SELECT count(*) FROM call WHERE answer IS NOT NULL")
     assert 0 < some < 12
     resumed = run(tmp_path)
@@ -358,7 +358,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def kill_server(folder: Path, answered: int) -> None:
     """Kill vLLM's server with its workers once so many of its calls have their answer."""
-    log = folder / "results" / "small" / "server-vllm-qwen2.log"
+    log = folder / "results" / "small" / "server-vllm-qwen2-fp32.log"
     store = folder / "results" / "small" / "store.sqlite"
     count = "SELECT count(*) FROM call WHERE answer IS NOT NULL AND json_extract(sent, '$.endpoint') NOT NULL"
     while True:

@@ -123,7 +123,8 @@ class VllmEngine(ApiEngine):
             command = self._command(url)
             if folder is None:
                 folder = Path(tempfile.mkdtemp(prefix="gridc-"))  # stays where the server does not start
-            server = started(self._name, command, url, folder, _nobody, self._environment())
+            log = folder / f"server-{self._name}-{self._precision}.log"  # both precisions may run at once
+            server = started(self._name, command, url, log, _nobody, self._environment())
             self._started = self._running_server.enter_context(server)
             if self._terms.folder is None:
                 self._running_server.callback(shutil.rmtree, folder, ignore_errors=True)

@@ -19,10 +19,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import gridc
 from gridc.compiler.inputs.models import ModelIdentity, hash_files
-from gridc.diagnostics.errors import UnavailableError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines import open_vllm
 from gridc.runtime.engines.vllm import environment
+from gridc.runtime.engines.vllm.engine import VllmEngine
 from gridc.schema.spec import EngineSettings
 from tests.e2e.conftest import Done, command, make_study
 from tests.e2e.test_served import CROWD, answers, rows
@@ -90,7 +92,7 @@ def test_the_server_runs_the_files_as_the_study_says_and_ends_with_the_run(sound
     assert told.items() <= said.items()
     assert "--enable-prefix-caching" in words
     assert is_gone(server["pid"])
-    assert (folder / "results" / "small" / "server-served.log").is_file()
+    assert (folder / "results" / "small" / "server-served-fp32.log").is_file()
     assert "served: beside fp32 on this machine: 0 of 8 greedy texts are other ones" in done.stderr
 
 
@@ -128,7 +130,7 @@ def test_a_server_that_dies_is_told_and_the_run_resumed(sound: tuple[Path, Done]
     assert done.returncode == 6
     assert "error[GC649]: the server of `served` ended with 3 while it was asked" in done.stderr
     assert ": ValueError: no room for the keys and values | another line | the end\n" in done.stderr
-    assert "server-served.log has all that it printed" in done.stderr
+    assert "server-served-fp32.log has all that it printed" in done.stderr
     ((some,),) = rows(tmp_path, "SELECT count(*) FROM call WHERE answer IS NOT NULL")
     assert 0 < some < 12
     resumed = run(tmp_path)
@@ -174,6 +176,49 @@ def test_the_server_ends_with_gridc_however_that_ends(sign: signal.Signals, tmp_
         (server,) = started_with(notes)
         gridc.send_signal(sign)
     require_gone(server["pid"])
+
+
+def further(*names: str) -> str:
+    """Models of a spec, by vLLM, that ship with gridc."""
+    stated = '[[model]]\nid = "{0}"\nengine = "vllm"\nsource = "builtin:pocket-{0}"\n\n'
+    return "".join(stated.format(name) for name in names)
+
+
+@pytest.mark.parametrize(("free", "starts"), [(0.5, 2), (0.49, 3)])
+def test_a_server_starts_once_where_memory_permits(
+    free: float, starts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fewer = ("n = 12", "n = 4"), ("noise_sample = 8", "noise_sample = 0")
+    make_crowd(tmp_path, ("[[benchmark]]", further("llama") + "[[benchmark]]"), *fewer)
+    monkeypatch.setattr("gridc.runtime.engines.hf.loading.free_share", lambda device: free)
+    monkeypatch.setattr("gridc.runtime.engines.vllm.engine.has_gpu", lambda: False)
+    monkeypatch.setenv("GRIDC_VLLM", f"env PYTHONPATH={ROOT} {STAND_IN}")
+    monkeypatch.setenv("VLLM_STAND_IN", str(tmp_path / "notes"))
+    assert gridc.open(tmp_path / "gridcard.toml").run(references=0).finished.executed == 8
+    started = started_with(tmp_path / "notes")
+    assert len(started) == starts
+    assert all(is_gone(server["pid"]) for server in started)
+
+
+def test_servers_end_where_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_crowd(tmp_path, ("[[benchmark]]", further("llama", "mistral") + "[[benchmark]]"))
+    monkeypatch.setattr("gridc.runtime.engines.hf.loading.free_share", lambda device: 1.0)
+    monkeypatch.setattr("gridc.runtime.engines.vllm.engine.has_gpu", lambda: False)
+    monkeypatch.setenv("GRIDC_VLLM", f"env PYTHONPATH={ROOT} {STAND_IN}")
+    monkeypatch.setenv("VLLM_STAND_IN", str(tmp_path / "notes"))
+    effective, kept = VllmEngine.effective, list[VllmEngine]()
+
+    def refusing(engine: VllmEngine) -> dict[str, Any]:
+        kept.append(engine)  # so that no server ends because nobody knows of it any more
+        if engine._name == "llama":
+            raise UnavailableError([Diagnostic("GC606", "refused")])
+        return effective(engine)
+
+    monkeypatch.setattr(VllmEngine, "effective", refusing)
+    with pytest.raises(UnavailableError, match="GC606"):
+        gridc.open(tmp_path / "gridcard.toml").run()
+    (server,) = started_with(tmp_path / "notes")
+    assert is_gone(server["pid"])
 
 
 def test_precisions_that_vllm_has_not(tmp_path: Path) -> None:
@@ -313,7 +358,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def kill_server(folder: Path, answered: int) -> None:
     """Kill vLLM's server with its workers once so many of its calls have their answer."""
-    log = folder / "results" / "small" / "server-vllm-qwen2.log"
+    log = folder / "results" / "small" / "server-vllm-qwen2-fp32.log"
     store = folder / "results" / "small" / "store.sqlite"
     count = "SELECT count(*) FROM call WHERE answer IS NOT NULL AND json_extract(sent, '$.endpoint') NOT NULL"
     while True:

@@ -129,7 +129,8 @@ def servers(
                 words = shlex.split(command)
             except ValueError as error:
                 raise failed(name, f"cannot be started: {error}") from None
-            running.enter_context(started(name, words, addresses[name], folder, notify))
+            log = folder / f"server-{name}.log"
+            running.enter_context(started(name, words, addresses[name], log, notify))
         yield
 
 
@@ -149,15 +150,14 @@ def started(
     name: str,
     command: Sequence[str],
     url: str,
-    folder: Path,
+    log: Path,
     notify: Callable[[str], None],
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[StartedServer]:
     """Start the server of a model and wait until it answers at `url`; afterwards end it, with all that it
-    started. It prints into a file of `folder`. Raises `UnavailableError` (GC649) where it ends before it
+    started. It prints into the file `log`. Raises `UnavailableError` (GC649) where it ends before it
     answers, or does not answer within `PATIENCE`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / f"server-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     require_unlinked(log)
     notify(f"{name}: starting its server, which prints into {log}")
     with log.open("wb") as printed:

@@ -46,6 +46,10 @@ QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
 """Nothing leaves: vLLM reports its use unless it is told not to."""
 
 
+ENOUGH = 0.5
+"""The share of this machine's memory beside which a server that is not asked may stay."""
+
+
 class VllmEngine(ApiEngine):
     """Answers the calls of one model at one precision by a server of its own."""
 
@@ -97,8 +101,14 @@ class VllmEngine(ApiEngine):
                 self._require_running()
 
     def rest(self) -> None:
-        """End the server: another model may want the memory."""
-        self.close()
+        """End the server where another model may want its memory: where less than half of that is free, or on
+        a GPU, of which a vLLM starts only with nearly all."""
+        import torch
+
+        from gridc.runtime.engines.hf.loading import free_share
+
+        if has_gpu() or free_share(torch.device("cpu")) < ENOUGH:
+            self.close()
 
     def close(self) -> None:
         """Close every connection, and end the server."""
@@ -113,7 +123,8 @@ class VllmEngine(ApiEngine):
             command = self._command(url)
             if folder is None:
                 folder = Path(tempfile.mkdtemp(prefix="gridc-"))  # stays where the server does not start
-            server = started(self._name, command, url, folder, _nobody, self._environment())
+            log = folder / f"server-{self._name}-{self._precision}.log"  # both precisions may run at once
+            server = started(self._name, command, url, log, _nobody, self._environment())
             self._started = self._running_server.enter_context(server)
             if self._terms.folder is None:
                 self._running_server.callback(shutil.rmtree, folder, ignore_errors=True)

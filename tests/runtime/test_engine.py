@@ -92,8 +92,9 @@ def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngin
                 token = int(last.argmax())
             else:
                 heat, top = torch.tensor([asked["temperature"]]), torch.tensor([asked["top_p"]])
+                first = torch.tensor([0])
                 number = torch.tensor([numbers[len(made)]], dtype=torch.float64)
-                token = int(nucleus(last, heat, top).draw([0], number)[0])
+                token = int(nucleus(last, heat, top).draw(first, first, 1, number)[0])
             if token in engine._ends():
                 break
             made.append(token)

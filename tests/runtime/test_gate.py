@@ -38,11 +38,11 @@ def softmax(change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None
 
 
 def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that parts from another one gets the tokens that the row before it came from."""
+    """A row that parts from another one gets the tokens of the row before its own place."""
     take = Tips.take
 
-    def stay(self: Tips, sources: Any) -> None:
-        take(self, [source if source == row else sources[row - 1] for row, source in enumerate(sources)])
+    def stay(self: Tips, rows: int, moved: Any, sources: Any) -> None:
+        take(self, rows, moved, moved - 1)
 
     monkeypatch.setattr(Tips, "take", stay)
 

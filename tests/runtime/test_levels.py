@@ -16,7 +16,8 @@ def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> N
     before = 1
     for step in range(60):
         now = 1 if step == 0 else len(rooms) if step < 12 else 2
-        tips.take([min(row, before - 1) for row in range(now)])
+        moved = torch.arange(min(before, now), now)
+        tips.take(now, moved, torch.full_like(moved, before - 1))
         before, one = now, torch.full((now, 1, 4), float(step))
         for layer in range(2):
             tips.attend(layer, one[:, :, None], one, one, attention.Softmax(1.0))
@@ -30,7 +31,8 @@ def test_tips_that_are_full_are_copied_few_times() -> None:
     shape = levels.Shape(((1, 4),), torch.float32, torch.device("cpu"))
     tips, rooms = levels.Tips(shape, [256] * 3), set()
     for tips.length in range(256):
-        tips.take([0] * 3 if tips.length == 0 else [0, 1, 2])
+        moved = torch.tensor([1, 2] if tips.length == 0 else [], dtype=torch.int64)
+        tips.take(3, moved, moved * 0)
         rooms.add(tips.held)
     assert len(rooms) == 5  # 16, 32, 64, 128 and 256 positions
     assert max(rooms) == 3 * 256 * shape.position_bytes

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 sampling = pytest.importorskip("gridc.runtime.engines.hf.sampling")
 choosing = pytest.importorskip("gridc.runtime.engines.hf.sampling")
 
+from gridc.runtime.engines.hf.kv_cache import places  # noqa: E402
 from gridc.runtime.engines.hf.sequences import Member  # noqa: E402
 
 ONE, OTHER = "ab" * 32, "cd" * 32
@@ -20,15 +21,22 @@ def distribution(logits: list[float], temperature: float = 1.0, top_p: float = 1
 
 
 def masses(logits: Any, temperature: list[float], top_p: list[float]) -> list[list[float]]:
-    sets = sampling.nucleus(
-        logits,
-        torch.tensor(temperature, dtype=torch.float64),
-        torch.tensor(top_p, dtype=torch.float64),
-    )
-    each = sets.cumulative.diff(dim=-1, prepend=torch.zeros(len(logits), 1, dtype=torch.float64))
     found = torch.zeros(logits.shape, dtype=torch.float64)
-    rows: list[list[float]] = found.scatter_add(1, sets.tokens, each).tolist()
+    heat, top = torch.tensor([temperature, top_p], dtype=torch.float64)
+    for cut in (top < 1, top >= 1):
+        if cut.any():
+            sets = sampling.nucleus(logits[cut], heat[cut], top[cut] if bool(top[cut][0] < 1) else None)
+            each = sets.cumulative.diff(dim=-1, prepend=torch.zeros(len(sets.stake), 1, dtype=torch.float64))
+            found[cut] = found[cut].scatter_add(1, sets.tokens, each)
+    rows: list[list[float]] = found.tolist()
     return rows
+
+
+def drawn(sets: Any, rows: list[int], uniform: Any) -> tuple[Any, Any]:
+    """Draw each number from the set of its row."""
+    beside, most = places(rows)
+    found: tuple[Any, Any] = sets.draw(torch.tensor(rows), torch.tensor(beside), most, uniform)
+    return found
 
 
 def draw(cumulative: Any, uniform: Any, stake: float = 0.0) -> tuple[Any, Any]:
@@ -37,8 +45,7 @@ def draw(cumulative: Any, uniform: Any, stake: float = 0.0) -> tuple[Any, Any]:
     sets = sampling.Nucleus(
         tokens, torch.as_tensor(cumulative)[None].double(), torch.tensor([stake]).double()
     )
-    found: tuple[Any, Any] = sets.draw([0] * len(uniform), uniform)
-    return found
+    return drawn(sets, [0] * len(uniform), uniform)
 
 
 def log(probabilities: list[float]) -> list[float]:
@@ -176,7 +183,7 @@ def test_each_draw_reads_its_own_row() -> None:
         torch.zeros(2, dtype=torch.float64),
     )
     uniform = torch.tensor([0.7, 0.9, 0.2], dtype=torch.float64)
-    tokens, _ = sets.draw([0, 1, 0], uniform)
+    tokens, _ = drawn(sets, [0, 1, 0], uniform)
     assert tokens.tolist() == [5, 4, 3]
 
 
@@ -212,7 +219,7 @@ def test_no_number_falls_on_a_token_outside_the_nucleus() -> None:
         torch.full((1,), 0.8, dtype=torch.float64),
     )
     uniform = torch.tensor([0.0, 0.58824, 1 - 2**-53], dtype=torch.float64)
-    tokens, _ = sets.draw([0, 0, 0], uniform)
+    tokens, _ = drawn(sets, [0, 0, 0], uniform)
     assert tokens.tolist() == [1, 3, 3]
 
 
@@ -239,9 +246,8 @@ def test_draws_that_are_no_near_tie_survive_a_small_change_of_the_logits(seed: i
     heat = torch.full((40,), 0.7, dtype=torch.float64)
     top_p = torch.full((40,), 0.9, dtype=torch.float64)
     uniform = torch.tensor(sampling.uniforms(f"{seed:064x}"[::-1], 40), dtype=torch.float64)
-    rows = range(40)
-    tokens, margins = sampling.nucleus(logits, heat, top_p).draw(rows, uniform)
-    again, _ = sampling.nucleus(moved, heat, top_p).draw(rows, uniform)
+    tokens, margins = drawn(sampling.nucleus(logits, heat, top_p), [*range(40)], uniform)
+    again, _ = drawn(sampling.nucleus(moved, heat, top_p), [*range(40)], uniform)
     safe = margins >= sampling.NEAR_TIE
     assert bool(safe.any())
     assert tokens[safe].tolist() == again[safe].tolist()
@@ -286,4 +292,4 @@ def test_what_is_sampled_and_scored_at_once_is_bounded_and_the_same(monkeypatch:
 
     monkeypatch.setattr(choosing, "nucleus", counted)
     assert chosen(600) == chosen(2**24)
-    assert sizes == [2, 2, 2, 2, 1, 9]
+    assert sizes == [2, 2, 1, 2, 2, 5, 4]

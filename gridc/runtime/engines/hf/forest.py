@@ -22,7 +22,17 @@ from gridc.runtime.engines.hf.attention import (
     join,
     viewing,
 )
-from gridc.runtime.engines.hf.kv_cache import CachedTensors, PrefixCache, Shape, StemReads, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.copies import to_device
+from gridc.runtime.engines.hf.kv_cache import (
+    CachedTensors,
+    PrefixCache,
+    Shape,
+    StemReads,
+    Stems,
+    Tips,
+    Trunk,
+    places,
+)
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
 from gridc.runtime.engines.hf.sampling import branch
 from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
@@ -168,7 +178,8 @@ class Forest:
                 self._trunk.load(held, start + len(stretch))
                 self._trunk.grow(stretch)
                 continue
-            self._pass(view, stretch, range(start, start + len(stretch)), spent, slice(-1, None))
+            tokens, standing = to_device(self._shape.device, stretch, range(start, start + len(stretch)))
+            self._pass(view, tokens, standing, spent, slice(-1, None))
             self._trunk.grow(stretch)
 
     def _stems(self, rests: list[Tokens], spent: ForwardWork) -> tuple[Stems, torch.Tensor]:
@@ -179,8 +190,8 @@ class Forest:
         for first, some in _passes(rests):
             pack = StemPass(self._trunk, stems, first, some, self._banked(some))
             positions = [start + position for position in pack.positions]
-            last = torch.tensor(pack.last, device=self._shape.device)
-            logits.append(self._pass(pack, pack.tokens, positions, spent, last))
+            tokens, standing, last = to_device(self._shape.device, pack.tokens, positions, pack.last)
+            logits.append(self._pass(pack, tokens, standing, spent, last))
         return stems, torch.cat(logits)
 
     def _banked(self, rests: list[Tokens]) -> list[tuple[int, CachedTensors]]:
@@ -228,53 +239,55 @@ class Forest:
         standing = list(range(len(rows)))
         while True:
             before = rows
-            sources, tokens, rows = branch(rows, logits, ends)
+            sources, chosen, rows = branch(rows, logits, ends)
             for row, members in enumerate(before):
                 self._keep(members, lengths[standing[row]], stems, standing[row], tips, row)
             if not rows:
                 return
             standing = [standing[source] for source in sources]
-            live = sorted(set(standing))
+            live, fewer = sorted(set(standing)), list[int]()
             if 2 * len(live) <= len(lengths):
-                stems.keep(torch.tensor(live, device=self._shape.device))
-                place = {stem: number for number, stem in enumerate(live)}
-                standing = [place[stem] for stem in standing]
+                fewer = live
+                number = {stem: number for number, stem in enumerate(live)}
+                standing = [number[stem] for stem in standing]
                 lengths = [lengths[stem] for stem in live]
-            tips.take(sources)
-            reading = StemReads(standing, self._shape.device)
-            positions = [lengths[stem] + tips.length for stem in standing]
+            beside, most = places(standing)
+            ahead = [lengths[stem] + tips.length for stem in standing]
+            moved = [row for row, source in enumerate(sources) if row != source]
+            origins = [sources[row] for row in moved]
+            tokens, positions, stem, place, kept, *moves = to_device(
+                self._shape.device, chosen, ahead, standing, beside, fewer, moved, origins
+            )
+            if fewer:
+                stems.keep(kept)
+            tips.take(len(rows), *moves)
             spent.held = max(spent.held, self._trunk.held + stems.held + tips.held)
             spent.rows = max(spent.rows, len(rows))
-            view = DecodingStep(self._trunk, stems, tips, reading)
+            view = DecodingStep(self._trunk, stems, tips, StemReads(stem, place, most))
             logits = self._pass(view, tokens, positions, spent, slice(None))
             tips.length += 1
 
     def _pass(
         self,
         view: AttentionMask,
-        tokens: Sequence[int],
-        positions: Sequence[int],
+        tokens: torch.Tensor,
+        positions: torch.Tensor,
         spent: ForwardWork,
         kept: Any,
     ) -> torch.Tensor:
-        """One forward pass over packed tokens. Logits (kept, vocabulary) in fp32."""
+        """One forward pass over packed tokens (tokens,) at their positions. Logits (kept, vocabulary) in
+        fp32."""
         spent.tokens += len(tokens)
-        device = self._shape.device
-        places = torch.arange(len(tokens), device=device)
         once = OncePerLayer(view)
-        some = {"logits_to_keep": places[kept]} if self._keeps else {}
-        standing = torch.tensor([list(positions)], device=device)
-        with viewing(once, standing[0]):
-            out = self._model(
-                input_ids=torch.tensor([list(tokens)], device=device),
-                position_ids=standing,
-                use_cache=False,
-                **some,
-            )
+        some = (
+            {"logits_to_keep": torch.arange(len(tokens), device=tokens.device)[kept]} if self._keeps else {}
+        )
+        with viewing(once, positions):
+            out = self._model(input_ids=tokens[None], position_ids=positions[None], use_cache=False, **some)
         once.require(len(self._shape.layers))
         logits: torch.Tensor = out.logits[0].float()
         if self._watch:
-            self._watch(positions, tokens, logits)
+            self._watch(positions.tolist(), tokens.tolist(), logits)
         return logits if some else logits[kept]
 
 

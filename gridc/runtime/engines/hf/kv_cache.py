@@ -241,12 +241,14 @@ class Stems:
         return mixed[reading.stem, reading.place], total[reading.stem, reading.place]
 
 
+@dataclass(frozen=True, slots=True)
 class StemReads:
-    """Which stem each row reads, and its place beside the others that read the same."""
+    """Which stem each row reads (rows,), its place (rows,) beside the others that read the same, and the most
+    that read one."""
 
-    def __init__(self, stem: Sequence[int], device: torch.device) -> None:
-        place, self.most = places(stem)
-        self.stem, self.place = torch.tensor([stem, place], device=device)
+    stem: torch.Tensor
+    place: torch.Tensor
+    most: int
 
 
 class Tips:
@@ -271,17 +273,16 @@ class Tips:
         """Of the tokens of a row: (2, kv_heads, tokens, width)."""
         return self._layers[layer][:, row, :, : self.length]
 
-    def take(self, sources: Sequence[int]) -> None:
-        """Row i becomes what row `sources[i]` was; there is room for one more token of each."""
+    def take(self, rows: int, moved: torch.Tensor, sources: torch.Tensor) -> None:
+        """There are so many rows, with room for one more token of each. A row that is `moved` becomes what
+        the row of `sources` (both of the same shape) was, the others stay."""
         rows_held = self._layers[0].shape[1]
-        if len(sources) > rows_held:
-            rows_held = max(len(sources), rows_held * 5 // 4)
+        if rows > rows_held:
+            rows_held = max(rows, rows_held * 5 // 4)
             self._resize(rows_held)
-        moved = [(row, source) for row, source in enumerate(sources) if row != source]
-        if moved and self.length:
-            rows, origins = torch.tensor(moved, device=self._shape.device).unbind(-1)
+        if len(moved) and self.length:
             for layer in self._layers:
-                layer[:, rows, :, : self.length] = layer[:, origins, :, : self.length]
+                layer[:, moved, :, : self.length] = layer[:, sources, :, : self.length]
         if self.length == self._layers[0].shape[3]:
             self._resize(rows_held)
 

@@ -7,11 +7,12 @@ they do not depend on what shares its batch, on order, on a resume or on another
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 
 import numpy as np
 import torch
 
+from gridc.runtime.engines.hf.copies import to_device, to_host
 from gridc.runtime.engines.hf.kv_cache import places
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.protocol import NEAR_TIE
@@ -49,13 +50,14 @@ class Nucleus:
     cumulative: torch.Tensor
     stake: torch.Tensor
 
-    def draw(self, rows: Sequence[int], uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def draw(
+        self, row: torch.Tensor, place: torch.Tensor, most: int, uniform: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The token that each uniform number (draws,) falls on in its row (draws,), and how far it is
-        from being another one: the distance to the nearest edge, less what is at stake in the set."""
+        from being another one: the distance to the nearest edge, less what is at stake in the set. `place`
+        (draws,) is that beside the others of the same row, of which there are `most` at most."""
         width = self.cumulative.shape[1]
         total = self.cumulative[:, -1]
-        taken, most = places(rows)
-        row, place = torch.tensor([rows, taken], device=total.device)
         targets = self.cumulative.new_zeros(len(total), most)
         targets[row, place] = uniform * total[row]
         found = torch.searchsorted(self.cumulative, targets, right=True).clamp(max=width - 1)
@@ -74,20 +76,15 @@ class Nucleus:
         )
 
 
-def nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor) -> Nucleus:
-    """The nuclei of logits (rows, vocabulary) at a temperature and a top-p (rows,) each.
+def nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor | None) -> Nucleus:
+    """The nuclei of logits (rows, vocabulary) at a temperature and a top-p below 1 (rows,) each.
 
     Of equally likely tokens those with the lowest ids are taken, so that a set does not depend on how a
-    sort breaks ties. At a top-p of 1 every token belongs to the set, and nothing is sorted.
+    sort breaks ties. Without a top-p every token belongs to the set, and nothing is sorted.
     """
-    cut = top_p < 1
-    rows = torch.nonzero(cut)[:, 0]
-    if len(rows) == len(top_p):
-        return _cut_nucleus(logits, temperature, top_p)
-    whole = _full_nucleus(logits, temperature)
-    if not len(rows):
-        return whole
-    return whole.put(rows, _cut_nucleus(logits[rows], temperature[rows], top_p[rows]))
+    if top_p is None:
+        return _full_nucleus(logits, temperature)
+    return _cut_nucleus(logits, temperature, top_p)
 
 
 def _full_nucleus(logits: torch.Tensor, temperature: torch.Tensor) -> Nucleus:
@@ -104,9 +101,10 @@ def _cut_nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.T
     normaliser = most.double() + (scaled - most[:, None]).exp().sum(-1, dtype=torch.float64).log()
     values, tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1)
     nucleus, whole = _sets(values, tokens, normaliser, top_p)
-    if values.shape[-1] < scaled.shape[-1] and not bool(whole.all()):
-        # The few most likely tokens nearly always hold the mass; these rows are sorted in full.
-        rest = torch.nonzero(~whole)[:, 0]
+    if values.shape[-1] == scaled.shape[-1]:
+        return nucleus
+    rest = torch.nonzero(~whole)[:, 0]
+    if len(rest):  # The few most likely tokens nearly always hold the mass; these rows are sorted in full.
         ids = torch.arange(scaled.shape[-1], device=logits.device).expand(len(rest), -1)
         nucleus = nucleus.put(rest, _sets(scaled[rest], ids, normaliser[rest], top_p[rest])[0])
     return nucleus
@@ -134,7 +132,7 @@ def _sets(
     over = reached.gather(1, size - 1) - top_p[:, None]
     leaves, enters = last - over < NEAR_TIE, (over >= 0) & (over < NEAR_TIE)
     stake = (swapped + leaves) * last + enters * following
-    width = int(size.max())
+    width = int(size.max()) if mass.shape[1] > _HEAD else mass.shape[1]
     kept = torch.arange(width, device=values.device) < size
     highest = torch.where(kept, tokens[:, :width], -1).amax(-1, keepdim=True)
     ids, order = torch.where(kept, tokens[:, :width], torch.iinfo(tokens.dtype).max).sort(dim=-1)
@@ -150,6 +148,10 @@ def _wide(sets: torch.Tensor, width: int) -> torch.Tensor:
 WORKING = 2**24
 """Most probabilities that are computed at once to sample and to score: 110 rows of a vocabulary of 152k,
 which take about 0.5 GiB."""
+
+
+Distributions = dict[tuple[int, float, float], list[Member]]
+"""By row, temperature and top-p: members that share a distribution. Each draws with its own number."""
 
 
 class NonFiniteLogitsError(ArithmeticError):
@@ -191,80 +193,83 @@ def _stop(rows: list[list[Member]]) -> None:
 
 
 def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]) -> None:
-    best, values, lead = torch.stack([part.double() for part in greedy(logits)]).tolist()  # one transfer
-    if not all(map(math.isfinite, values)):
-        raise NonFiniteLogitsError("its logits are not finite (NaN or infinity)")
-    top = [int(token) for token in best]
+    """Let every member take its next token. What all choices depend on comes from the device at once."""
     given: list[tuple[int, Member]] = []
-    sampled: dict[tuple[int, float, float], list[Member]] = {}
+    greedily: list[tuple[int, Member]] = []
+    sampled = Distributions(), Distributions()  # from every token, and from a nucleus
     for number, members in enumerate(rows):
         for member in members:
             if member.given is not None:
-                member.note(lead[number])  # of whether its next token is the most likely one
                 given.append((number, member))
             elif member.temperature > 0:
-                sampled.setdefault((number, member.temperature, member.top_p), []).append(member)
+                distribution = number, member.temperature, member.top_p
+                sampled[member.top_p < 1].setdefault(distribution, []).append(member)
             else:
-                member.note(lead[number])
-                member.take(top[number], ends)
-    _follow(given, logits, top, ends)
-    _sample(sampled, logits, ends)
-
-
-def _follow(
-    given: list[tuple[int, Member]], logits: torch.Tensor, top: list[int], ends: frozenset[int]
-) -> None:
-    """Candidates go where they must; what that cost is their log-likelihood."""
-    if not given:
-        return
-    device = logits.device
-    tokens = [member.given[len(member.tokens)] for _, member in given if member.given is not None]
-    place = {number: at for at, number in enumerate(dict.fromkeys(number for number, _ in given))}
-    some, step = torch.tensor(list(place), device=device), _rows_at_once(logits)
-    normaliser = torch.cat(
-        [torch.logsumexp(logits[some[start : start + step]], dim=-1) for start in range(0, len(some), step)]
+                greedily.append((number, member))
+    top, values, lead, likely, tokens, margins = to_host(
+        *greedy(logits), _log_likelihoods(given, logits), *_draws(sampled, logits)
     )
-    rows, back, at = torch.tensor(
-        [(number, place[number], token) for (number, _), token in zip(given, tokens, strict=True)],
-        device=device,
-    ).unbind(-1)
-    chosen = (logits[rows, at] - normaliser[back]).tolist()
-    if not all(map(math.isfinite, chosen)):
+    if not all(map(math.isfinite, values)):
+        raise NonFiniteLogitsError("its logits are not finite (NaN or infinity)")
+    if not all(map(math.isfinite, likely)):
         raise NonFiniteLogitsError("the likelihood of a candidate is not finite (NaN or infinity)")
-    for (number, member), token, value in zip(given, tokens, chosen, strict=True):
+    for number, member in greedily:
+        member.note(lead[number])
+        member.take(int(top[number]), ends)
+    for (number, member), value in zip(given, likely, strict=True):
+        token = _next_given(member)
+        member.note(lead[number])  # of whether its next token is the most likely one
         member.loglikelihood += value
         member.most_likely &= token == top[number]
         member.take(token, ends)
+    drawing = chain(*(sharing for each in sampled for sharing in each.values()))
+    for member, drawn, margin in zip(drawing, tokens, margins, strict=True):
+        member.note(margin)
+        member.take(int(drawn), ends)
 
 
-def _sample(
-    sampled: dict[tuple[int, float, float], list[Member]], logits: torch.Tensor, ends: frozenset[int]
-) -> None:
-    """Members of one row, temperature and top-p share a distribution; each has its own number. So many
-    distributions at a time as `WORKING` allows: they come on top of the memory that keys and values have."""
-    step, groups = _rows_at_once(logits), list(sampled.items())
-    for start in range(0, len(groups), step):
-        _draw(dict(groups[start : start + step]), logits, ends)
+def _next_given(member: Member) -> int:
+    assert member.given is not None
+    return member.given[len(member.tokens)]
+
+
+def _log_likelihoods(given: list[tuple[int, Member]], logits: torch.Tensor) -> torch.Tensor:
+    """What it costs each candidate (given,) to go where it must."""
+    if not given:
+        return logits.new_empty(0)
+    numbers = [number for number, _ in given]
+    place = {number: at for at, number in enumerate(dict.fromkeys(numbers))}
+    backs, tokens = [place[number] for number in numbers], [_next_given(member) for _, member in given]
+    some, rows, back, at = to_device(logits.device, list(place), numbers, backs, tokens)
+    step = _rows_at_once(logits)
+    normaliser = torch.cat(
+        [torch.logsumexp(logits[some[start : start + step]], dim=-1) for start in range(0, len(some), step)]
+    )
+    return logits[rows, at] - normaliser[back]
+
+
+def _draws(sampled: Sequence[Distributions], logits: torch.Tensor) -> list[torch.Tensor]:
+    """The tokens and the margins (draws,) of these members in their order. So many distributions at a time
+    as `WORKING` allows: they come on top of the memory that keys and values have."""
+    nothing, step = logits.new_empty(0, dtype=torch.float64), _rows_at_once(logits)
+    drawn = [(nothing, nothing)]
+    for each in sampled:
+        groups = list(each.items())
+        drawn += [_draw(dict(groups[start : start + step]), logits) for start in range(0, len(groups), step)]
+    return [torch.cat(parts) for parts in zip(*drawn, strict=True)]
 
 
 def _rows_at_once(logits: torch.Tensor) -> int:
     return max(1, WORKING // logits.shape[1])
 
 
-def _draw(
-    sampled: dict[tuple[int, float, float], list[Member]], logits: torch.Tensor, ends: frozenset[int]
-) -> None:
-    device = logits.device
+def _draw(sampled: Distributions, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     rows, temperatures, tops = zip(*sampled, strict=True)
-    sets = nucleus(
-        logits[torch.tensor(rows, device=device)],
-        torch.tensor(temperatures, device=device, dtype=torch.float64),
-        torch.tensor(tops, device=device, dtype=torch.float64),
-    )
-    owners = [(number, member) for number, members in enumerate(sampled.values()) for member in members]
-    numbers = [member.numbers[len(member.tokens)] for _, member in owners]
-    uniform = torch.tensor(numbers, device=device, dtype=torch.float64)
-    drawn = torch.stack(sets.draw([number for number, _ in owners], uniform)).tolist()  # one transfer
-    for (_, member), token, margin in zip(owners, *drawn, strict=True):
-        member.note(margin)
-        member.take(int(token), ends)
+    owners = [number for number, members in enumerate(sampled.values()) for _ in members]
+    beside, most = places(owners)
+    numbers = [member.numbers[len(member.tokens)] for member in chain(*sampled.values())]
+    copied = to_device(logits.device, rows, owners, beside, temperatures, tops, numbers, dtype=torch.float64)
+    row, owner, place = (each.long() for each in copied[:3])
+    temperature, top_p, uniform = copied[3:]
+    sets = nucleus(logits[row], temperature, top_p if tops[0] < 1 else None)
+    return sets.draw(owner, place, most, uniform)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +21,9 @@ from gridc.cli.options import (
 )
 from gridc.numbers import percent
 from gridc.study import LogOptions, OpenStudy
-from gridc.study.recorded import LogBenchmarkRow, LogReport, words
+
+if TYPE_CHECKING:
+    from gridc.study.recorded import LogReport
 
 
 @click.command(cls=MultiValueCommand, several="--from")
@@ -88,7 +91,9 @@ def certify(
         click.echo(terminal.bullet(statement))
 
 
-def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
+def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
+    from gridc.study.recorded import words
+
     paths = [] if out is None else report.write(out)
     if as_json:
         print_json(report.as_json())
@@ -104,23 +109,19 @@ def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
         click.echo()
         for line in words.benchmark_lines(row):
             click.echo(terminal.visible(line))
-        _table(words.SCORES, words.scores(row))
+        _table(words.SCORES, words.scores(row), words.SHOWN)
         if row.order:
-            _table(words.NEIGHBOURS, words.neighbours(row))
-        _sentences(row, document.alpha)
+            _table(words.NEIGHBOURS, words.neighbours(row), words.SHOWN)
+        for line in (*words.order(row, document.alpha), *words.pairs(row)):
+            click.echo(terminal.bullet(line))
     for path in paths:
         click.echo(f"wrote {path}")
 
 
-def _sentences(row: LogBenchmarkRow, alpha: float) -> None:
-    for line in (*words.order(row, alpha), *words.pairs(row)):
-        click.echo(terminal.bullet(line))
-
-
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    terminal.print_table(names, rows[: words.SHOWN])
-    if len(rows) > words.SHOWN:
-        click.echo(f"  {len(rows) - words.SHOWN:,} more rows: --json or --out has all")
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:
+    terminal.print_table(names, rows[:most])
+    if len(rows) > most:
+        click.echo(f"  {len(rows) - most:,} more rows: --json or --out has all")
 
 
 def _until_decided(study: OpenStudy, as_json: bool, allow: tuple[str, ...]) -> None:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gridc.diagnostics.errors import Diagnostic
-    from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow, StudyAnswer
+    from gridc.study.reporting import StudyAnswer
     from gridc.study.running import AnswerWork, Consentable, RunStep, StatusReport
+    from gridc.study.scores import Scoreboard, ScoreboardReport, ScoreboardRow
 
 
 WIDTH = 96

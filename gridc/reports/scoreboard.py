@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
 
 from gridc.compiler.grid.cells import anchored
 from gridc.compiler.instrument.score import chance, policies
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark, gather, unit_intervals
@@ -16,6 +17,9 @@ from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.envelope import Direction
 from gridc.statistics.unit_intervals import Ends
+
+if TYPE_CHECKING:
+    from gridc.reports.findings.findings import Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def best_first(board: Scoreboard) -> list[ScoreboardRow]:
     return sorted(board.models, key=place)
 
 
-def of_findings(findings: Findings) -> tuple[Scoreboard, ...]:
+def of_findings(findings: "Findings") -> tuple[Scoreboard, ...]:
     """The scoreboards of a report."""
     return tuple(
         _scoreboard(
@@ -80,8 +84,10 @@ def of_findings(findings: Findings) -> tuple[Scoreboard, ...]:
 
 
 def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
-    """The same without a report: only the cells of the anchors are resampled, and read for rates."""
+    """The same without a report: only the cells of the anchors are resampled, and read for the rates that are
+    shown."""
     study, spec = record.plan.study, record.plan.study.spec
+    shown = partial(_is_beside_score, [outcome.id for outcome in spec.outcomes])
     boards = []
     for benchmark, cells in by_benchmark(spec, record.scores).items():
         scores, items = [score for score in cells if score.cell.shared], study.items[benchmark]
@@ -89,7 +95,7 @@ def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
         models = [model.id for model in spec.model]
         outcomes = gather([score.cell for score in anchors], record.samples.stored, items.units, models)
         intervals = unit_intervals(spec, items, outcomes).scores
-        rates = find_rates(record.plan, record.store, anchors)[benchmark]
+        rates = find_rates(record.plan, record.store, anchors, shown)[benchmark]
         boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))
     return tuple(boards)
 
@@ -152,7 +158,11 @@ def _model(
 def _beside_score(
     rates: Sequence[RateFinding], place: tuple[str, str], stated: Collection[str]
 ) -> Iterator[tuple[str, RateValue]]:
-    """The errors that cancel in a score, and the outcomes that the spec states."""
     for rate in rates:
-        if (rate_kind(rate.name).beside_score or rate.name in stated) and place in rate.values:
+        if _is_beside_score(stated, rate.name) and place in rate.values:
             yield rate.name, rate.values[place]
+
+
+def _is_beside_score(stated: Collection[str], rate: str) -> bool:
+    """Of the errors that cancel in a score, and of the outcomes that the spec states."""
+    return rate_kind(rate).beside_score or rate in stated

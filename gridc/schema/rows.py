@@ -72,7 +72,7 @@ Unwritten = Annotated[T, SkipJsonSchema(), Field(exclude=True)]
 class Part(BaseModel):
     """A part of a document: closed and frozen. What holds the same names is read as it is."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, defer_build=True)
 
     @classmethod
     def of(cls, *sources: object, **named: Any) -> Self:

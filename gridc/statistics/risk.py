@@ -346,7 +346,7 @@ def recovery(
     control: ArrayLike, treated: ArrayLike, remedy: ArrayLike, level: float = 0.95
 ) -> RecoveredShare:
     """From the outcomes of one case each, shape (n,)."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     c, m, o = (np.asarray(values, np.float64) for values in (control, treated, remedy))
     if not len(c) or not (len(c) == len(m) == len(o)):
@@ -359,7 +359,7 @@ def recovery(
     if n < 2:
         return RecoveredShare(loss, share, None)
     covariance = np.cov(gains, losses) / n
-    cut = float(t.ppf((1 + level) / 2, n - 1)) ** 2
+    cut = float(stdtrit(n - 1, (1 + level) / 2)) ** 2
     square = loss**2 - cut * covariance[1, 1]
     if square <= 0:
         return RecoveredShare(loss, share, None)

@@ -91,9 +91,9 @@ def resampled_means(sums: Whole | Floats, sizes: Whole | Floats, weights: Counts
 @cache
 def tail_of(units: int, level: float) -> float:
     """The share of resamples that an expanded percentile interval leaves out on each side."""
-    from scipy.stats import norm, t
+    from scipy.special import ndtr
 
-    return float(norm.cdf(-sqrt(units / (units - 1)) * t.ppf((1 + level) / 2, units - 1)))
+    return float(ndtr(-sqrt(units / (units - 1)) * _quantile(units - 1, (1 + level) / 2)))
 
 
 def intervals(values: Floats, units: int, level: float) -> list[Ends | None]:

@@ -69,10 +69,10 @@ def _window(units: int, share: float) -> Whole:
 
 def limits(alpha: float, changed: int, units: int) -> tuple[float, float]:
     """Clopper-Pearson: both one-sided limits of a share, at alpha each."""
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
-    least = 0.0 if changed == 0 else float(beta.ppf(alpha, changed, units - changed + 1))
-    most = 1.0 if changed == units else float(beta.ppf(1 - alpha, changed + 1, units - changed))
+    least = 0.0 if changed == 0 else float(betaincinv(changed, units - changed + 1, alpha))
+    most = 1.0 if changed == units else float(betaincinv(changed + 1, units - changed, 1 - alpha))
     return least, most
 
 

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
         CertificateReport,
         CheckedCards,
         FindingsReport,
-        ScoreboardReport,
         StudiesReport,
         StudyChecklist,
         WrittenReport,
     )
     from gridc.study.running import RaceReport, RunReport, RunStep, StatusReport
     from gridc.study.scaffolding import Propagation, ScaffoldReport
+    from gridc.study.scores import ScoreboardReport
     from gridc.study.showing import Showing
     from gridc.study.sql import QueryResult
     from gridc.study.stamping import AnchorReport, StampCheck, StampDeviations, StampReport
@@ -307,7 +307,7 @@ class OpenStudy:
     def scoreboard(self) -> "ScoreboardReport":
         """What each model scores on each benchmark under the anchor, with its interval, its range over the
         envelope, the score of chance and what could not be read. Nothing is written."""
-        from gridc.study.reporting import scoreboard
+        from gridc.study.scores import scoreboard
 
         return scoreboard(self._place)
 

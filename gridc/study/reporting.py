@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from gridc import __version__, numbers
+from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
@@ -14,32 +13,27 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError, VerificationError
 from gridc.files import read_regular, require_unlinked, write_atomic
-from gridc.numbers import ABSENT, asked_items, between, hundredths
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
-from gridc.reports.findings.conduct import count_endings, cut_off
+from gridc.reports.findings.conduct import cut_off
 from gridc.reports.findings.findings import Findings, find
 from gridc.reports.findings.hypotheses import verdict_lines
-from gridc.reports.findings.run_record import Finding, RunRecord, reported
+from gridc.reports.findings.run_record import Finding, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
-from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
+from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.page import PROMINENT
-from gridc.reports.quantities import in_percent
 from gridc.reports.recorded import words as recorded_cards
-from gridc.reports.scoreboard import Scoreboard as Scoreboard
-from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
-from gridc.reports.scoreboard import of_findings, of_record
+from gridc.reports.scoreboard import of_findings
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
 from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON, figures_in
-from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -51,6 +45,7 @@ from gridc.schema.recorded import LogCertificate
 from gridc.schema.scorecard import StudiesTogether
 from gridc.study.exports import TABLES
 from gridc.study.place import Place
+from gridc.study.scores import ScoreboardReport
 
 ShownBy = Literal["store", "bundle"] | None
 
@@ -58,88 +53,6 @@ ShownBy = Literal["store", "bundle"] | None
 def listed(title: str, sentences: Iterable[str]) -> str:
     """What a Python prompt shows of an answer that is mostly sentences."""
     return "\n".join([title, *(f"• {sentence}" for sentence in sentences)])
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreboardReport:
-    """What each model scores on each benchmark under the anchor. `complete` says whether the run is, and
-    `cut_off` of which benchmarks answers ended at their budget, with how many."""
-
-    benchmarks: tuple[Scoreboard, ...]
-    complete: bool
-    cut_off: tuple[str, ...]
-    statistics: tuple[StatedStatistic, ...] = ()
-
-    @property
-    def statistic_rows(self) -> list[list[str]]:
-        """A row of the statistics' names, then one for each model with its values and intervals: under the
-        anchor, or under every configuration, each with a row of its own, where they are `FEW` or less."""
-        places = list(dict.fromkeys(place for one in self.statistics for place in _shown_under(one)))
-        several = len(places) > 1
-        names = [f"{one.id} %" if in_percent(one.kind) else one.id for one in self.statistics]
-        rows = [["model", *(["configuration"] if several else []), *names]]
-        for model in self.statistics[0].values if self.statistics else ():
-            for place in places if several else [""]:
-                shown = [_shown(one, model, place if several else one.anchor) for one in self.statistics]
-                rows.append([model, *([place] if several else []), *shown])
-        return rows
-
-    @property
-    def statistics_left(self) -> str:
-        """What the rows leave out, in a sentence; empty where they have everything."""
-        more = [one.id for one in self.statistics if len(_configurations(one)) > FEW]
-        return f"{', '.join(more)} under the anchor; all configurations: estimates.json" if more else ""
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """`80 of 120 items, in 11 templates`, of each benchmark."""
-        return tuple(
-            asked_items(board.items, board.held)
-            + ("" if board.unit == "item" else f", in {units_words(board.unit, board.units)}")
-            for board in self.benchmarks
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        boards = [_score_rows(row) for row in self.benchmarks]
-        stated = {"statistics": [asdict(summary) for summary in self.statistics]} if self.statistics else {}
-        return {"complete": self.complete, "cut_off": list(self.cut_off), "benchmarks": boards, **stated}
-
-
-FEW = 6
-"""Configurations of a statistic that the terminal shows one by one."""
-
-
-def _configurations(summary: StatedStatistic) -> list[str]:
-    return list(dict.fromkeys(place for values in summary.values.values() for place in values))
-
-
-def _shown_under(summary: StatedStatistic) -> list[str]:
-    places = _configurations(summary)
-    return places if len(places) <= FEW else [summary.anchor]
-
-
-def _shown(summary: StatedStatistic, model: str, place: str) -> str:
-    found = summary.values[model].get(place)
-    if found is None or found.value is None:
-        return ABSENT
-    form = hundredths if in_percent(summary.kind) else numbers.number
-    return (
-        f"{form(found.value)} ({'no interval' if found.interval is None else between(found.interval, form)})"
-    )
-
-
-def _score_rows(board: Scoreboard) -> dict[str, Any]:
-    """A scoreboard with numbers for fractions, which JSON has none of."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, Fraction):
-            return float(value)
-        if isinstance(value, Mapping):
-            return {name: plain(part) for name, part in value.items()}
-        return [plain(part) for part in value] if isinstance(value, list | tuple) else value
-
-    numbers: dict[str, Any] = plain(asdict(board))
-    return numbers
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -332,16 +245,6 @@ class CheckedCards:
     model: str
     shown_by: ShownBy
     unchecked: tuple[str, ...]
-
-
-def scoreboard(place: Place) -> ScoreboardReport:
-    """What the store shows now of each model under the anchor. Nothing is written."""
-    compiled, *_ = place.reconciled()
-    with Store.open(place.store(compiled)) as store:
-        record = RunRecord(compiled, store)
-        models = [model.id for model in record.plan.study.spec.model]
-        endings = count_endings(models, store.endings(record.plan.study_digest))
-        return ScoreboardReport(of_record(record), record.complete, cut_off(endings), record[SUMMARIES])
 
 
 def findings(place: Place) -> FindingsReport:

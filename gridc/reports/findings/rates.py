@@ -112,21 +112,26 @@ class RateFinding:
         return (min(known), max(known)) if known else None
 
 
-def find_rates(plan: Plan, store: Store, scores: Sequence[CellScore]) -> dict[str, tuple[RateFinding, ...]]:
-    """The rates that the items of each benchmark can have, by benchmark. A benchmark whose items are not here
-    has none."""
+def find_rates(
+    plan: Plan, store: Store, scores: Sequence[CellScore], shown: Callable[[str], bool] | None = None
+) -> dict[str, tuple[RateFinding, ...]]:
+    """The rates that the items of each benchmark can have, by benchmark; only those whose names are `shown`,
+    where that is given. A benchmark whose items are not here has none."""
     cells = [score.cell for score in scores if score.cell.shared and score.complete]
     by_benchmark = {}
     for benchmark in plan.study.spec.benchmark:
         here = [cell for cell in cells if cell.benchmark == benchmark.id]
         known = benchmark.id not in plan.study.absent
-        by_benchmark[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here) if known else ()
+        by_benchmark[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here, shown) if known else ()
     return by_benchmark
 
 
-def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell]) -> tuple[RateFinding, ...]:
+def _on_benchmark(
+    plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell], shown: Callable[[str], bool] | None
+) -> tuple[RateFinding, ...]:
     sampled = plan.study.items[benchmark].sampled
-    rates = [*_named(sampled), *_stated(plan.study.spec.outcomes, benchmark)]
+    possible = [*_named(sampled), *_stated(plan.study.spec.outcomes, benchmark)]
+    rates = [rate for rate in possible if shown is None or shown(rate.name)]
     if not rates or not cells:
         return ()
     anchor = next((cell.configuration for cell in cells if anchored(plan.study.spec, cell)), None)

@@ -23,7 +23,7 @@ class Body(BaseModel):
     """What an event says about the study with this stamp. Keys with a default were added after the first
     release, and an event may lack them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     kind: ClassVar[str]
     stamp: str
@@ -116,7 +116,7 @@ class Worked(Body):
 class ShapeNoise(BaseModel):
     """What changed in one batch shape: texts, outcomes, and log-likelihoods by so many nats at most."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     texts: int
     outcomes: int
@@ -127,7 +127,7 @@ class DrawSpread(BaseModel):
     """Sampled calls were made once more where no seed draws the same again: how many of the texts, and of the
     outcomes that they decide, are other ones. It shows how far draws spread, and no noise."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     texts: int
     texts_changed: int
@@ -200,7 +200,7 @@ class TableDigest(BaseModel):
     """SHA-256 over these columns of the rows of a table that belong to the study
     (`gridc.runtime.store.digests`)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     columns: list[str]
     sha256: str
@@ -262,7 +262,7 @@ class AnchorRecord(BaseModel):
     """A tie that a report stated (`gridc.compiler.lock.anchor.Anchor`); `committed` is its time. It is a
     claim: who verifies checks the evidence again."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     strength: Strength
     detail: str

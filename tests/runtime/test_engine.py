@@ -280,6 +280,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_told(
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("no room")
 
+    engine.effective()  # has loaded it
     monkeypatch.setattr(torch.nn.Linear, "forward", full)
     (batch, *_) = engine.batches(calls()[:1])
     with pytest.raises(IncompleteError, match="GC608"):

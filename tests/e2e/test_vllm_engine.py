@@ -152,6 +152,7 @@ def test_a_server_that_dies_is_told_and_the_run_resumed(sound: tuple[Path, Done]
             "GC649",
             'engine = "hf" runs the model',
         ),
+        ("sh -c 'echo AssertionError: Not enough allowed NUMA nodes; exit 1'", "GC649", "how many `threads`"),
         ("sh -c 'echo CPU Generator does not use offset; exit 1'", "GC649", "--max-num-batched-tokens 65536"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.lowering.calls import Prompt
-from gridc.runtime.engines.api.session import Pace
+from gridc.runtime.engines.api.session import Pace, Pursuit
 from gridc.runtime.engines.protocol import Answer, Call, PendingBatch
 from gridc.runtime.engines.vllm.grouping import GroupingRoute
 from gridc.schema.canonical import digest
@@ -198,3 +198,24 @@ def test_a_request_is_given_up_when_nobody_waits_for_it(server: TokenServer) -> 
         loop = asked.engine._running()
         loop.run_until_complete(asyncio.sleep(0))
         assert not asyncio.all_tasks(loop)
+
+
+def test_prompts_become_tokens_when_they_are_sent(
+    server: TokenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first request would wait for the tokens of the last."""
+    calls, divided = generating_calls(30), list[int]()
+    with serving(server) as url, engine_of(url, "vllm", concurrency=4) as asked:
+        engine = asked.engine
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
+        in_tokens = engine._of_tokens
+
+        def noted(*about: Any) -> Iterator[Pursuit]:
+            divided.append(len(server.bodies))
+            return in_tokens(*about)
+
+        monkeypatch.setattr(engine, "_of_tokens", noted)
+        found = [answer.call for done in engine.answers(tasks, lambda task: True) for answer in done.answers]
+    assert sorted(found) == sorted(call.id for call in calls)
+    assert divided[:5] == [0] * 5
+    assert all(sent >= place - 9 for place, sent in enumerate(divided))

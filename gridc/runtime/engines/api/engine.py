@@ -267,12 +267,18 @@ class ApiEngine:
         route = self._open()
         if self._honours is not None and isinstance(route, DirectRoute):
             self._probed(route)  # a later wave may be the first that samples, or the first of its path
-        pursued = {call.id: list(self._pursuits(route, call)) for call in calls}
-        open_calls = {call: _Parts(len(parts)) for call, parts in pursued.items()}
+        open_calls: dict[str, _Parts] = {}
+
+        def pursuits() -> Iterator[Pursuit]:
+            for call in calls:
+                parts = list(self._pursuits(route, call))
+                open_calls[call.id] = _Parts(len(parts))
+                yield from parts
+
         known = {call.id: call for call in calls}
         session = self._session("call")
         session.witnesses = lambda: self._witnesses(route, known)
-        for group in session.run((part for parts in pursued.values() for part in parts), self._running()):
+        for group in session.run(pursuits(), self._running()):
             answers = []
             for ended in group:
                 parts = open_calls[ended.call]

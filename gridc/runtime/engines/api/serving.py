@@ -81,6 +81,11 @@ _WAYS = (
         "--max-num-batched-tokens 65536",
     ),
     (
+        re.compile(r"Not enough allowed NUMA nodes"),
+        "vLLM's CPU build puts each part on a NUMA node of its own, unless [engine] says how many `threads` "
+        "it has",
+    ),
+    (
         re.compile(r"Unsupported CPU attention configuration: head_dim"),
         "vLLM's CPU build has no attention for heads of this size (`head_dim` in config.json): "
         'engine = "hf" runs the model',

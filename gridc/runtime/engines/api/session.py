@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -197,11 +197,13 @@ class Session:
     def run(
         self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop
     ) -> Iterator[list[EndedRequest]]:
-        """What has ended, as it ends; an empty list while nothing may be sent. Stops early where a cap is
-        reached (`limits.reached`); raises `UnavailableError` where the endpoint cannot be used."""
-        self._ready.extend(pursuits)
+        """What has ended, as it ends; an empty list while nothing may be sent. Of `pursuits` hardly more are
+        taken than may be open. Stops early where a cap is reached (`limits.reached`); raises
+        `UnavailableError` where the endpoint cannot be used."""
+        coming = iter(pursuits)
         try:
             while True:
+                self._ready.extend(islice(coming, max(self.pace.most + 1 - len(self._ready), 0)))
                 ended = loop.run_until_complete(self._advance())
                 if ended or not self._open:
                     yield ended

@@ -99,7 +99,8 @@ def _cut_nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.T
     scaled = logits / temperature[:, None].to(logits.dtype)
     most = scaled.amax(-1)
     normaliser = most.double() + (scaled - most[:, None]).exp().sum(-1, dtype=torch.float64).log()
-    values, tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1)
+    tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1).indices.sort(dim=-1).values
+    values = scaled.gather(1, tokens)
     nucleus, whole = _sets(values, tokens, normaliser, top_p)
     if values.shape[-1] == scaled.shape[-1]:
         return nucleus
@@ -113,10 +114,10 @@ def _cut_nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.T
 def _sets(
     values: torch.Tensor, tokens: torch.Tensor, normaliser: torch.Tensor, top_p: torch.Tensor
 ) -> tuple[Nucleus, torch.Tensor]:
-    """The nuclei among these tokens (rows, width), and whether no token outside could belong to them."""
-    by_id = tokens.argsort(dim=-1)
-    values, order = values.gather(1, by_id).sort(dim=-1, descending=True, stable=True)
-    tokens = tokens.gather(1, by_id).gather(1, order)
+    """The nuclei among these tokens (rows, width), which are in the order of their ids, and whether no token
+    outside could belong to them."""
+    values, order = values.sort(dim=-1, descending=True, stable=True)
+    tokens = tokens.gather(1, order)
     mass = torch.exp(values.double() - normaliser[:, None])
     reached = mass.cumsum(-1)
     size = (reached - mass < top_p[:, None]).sum(-1, keepdim=True).clamp(min=1)

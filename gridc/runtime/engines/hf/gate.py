@@ -15,7 +15,7 @@ layer by layer (`rounding`), on the device that will answer. On the model itself
 must be no further from the model's own attention than that is from itself in another implementation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from math import inf
 from typing import Any, Literal
@@ -256,12 +256,14 @@ def _next_route(
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
     tokens = max(min(wanted, limit or MOST, most, MOST), FEW.steps + 8)
     itself = _References(subject, tokens, FEW)
-    judges = [itself.required()] if twins is None else _judges(twins, tokens)
-    decisive = bool(judges) and judges[0].decisive
-    if twins is not None and twins.why and not judges:
+    judges = [itself.required()] if twins is None else _Judges(twins, tokens)
+    judge = next(iter(judges), None)
+    decisive = judge is not None and judge.decisive
+    if judge is None:
+        assert twins is not None and twins.why is not None
         reasons.append(twins.why)
     elif not decisive:
-        reasons.append(f"what stands before a token moves its logits by no more than {judges[0].worth:.2g}")
+        reasons.append(f"what stands before a token moves its logits by no more than {judge.worth:.2g}")
     forms: list[tuple[int | None, PathForm]] = []
     if not reasons:
         forms.append((limit, PathForm("forest", window)))
@@ -288,20 +290,35 @@ def _trial(outcome: "PathTrial | str | None") -> PathTrial | None:
     return outcome if isinstance(outcome, PathTrial) else None
 
 
-def _judges(twins: _Twins, tokens: int) -> "list[_References]":
-    """What the twins themselves give. Raises `NoProvedPath` where each of them is refused."""
-    judges, refused = [], None
-    for twin in twins:
-        try:
-            judges.append(_References(twin, tokens, MANY).required())
-        except NoProvedPath as error:
-            refused = error
-    if refused and not judges:
-        raise refused
-    return judges
+class _Judges:
+    """What the twins of a model themselves give, each asked for when those before it did not prove a path."""
+
+    def __init__(self, twins: _Twins, tokens: int) -> None:
+        self._twins, self._tokens = iter(twins), tokens
+        self._made: list[_References] = []
+        self._refused: NoProvedPath | None = None
+
+    def __iter__(self) -> "Iterator[_References]":
+        """Raises `NoProvedPath` where each of the twins is refused."""
+        place = 0
+        while place < len(self._made) or self._makes_another():
+            yield self._made[place]
+            place += 1
+
+    def _makes_another(self) -> bool:
+        for twin in self._twins:
+            try:
+                self._made.append(_References(twin, self._tokens, MANY).required())
+            except NoProvedPath as error:
+                self._refused = error
+            else:
+                return True
+        if self._refused and not self._made:
+            raise self._refused
+        return False
 
 
-def _proof(judges: "Sequence[_References]", form: PathForm, dtype: torch.dtype) -> PathTrial | str | None:
+def _proof(judges: "Iterable[_References]", form: PathForm, dtype: torch.dtype) -> PathTrial | str | None:
     """The first trial that proves a path, where attention is computed in `dtype`, else why the first of them
     does not; None without any trial."""
     first: str | None = None

@@ -1,6 +1,6 @@
 """What a study costs through `engine = "vllm"`, beside vLLM's own offline engine on the same tokens.
 
-    python -m benchmarks.served [--calls 64 256] [--tokens 16] [--kv-mib 1024]
+    python -m benchmarks.served [--calls 64 256] [--tokens 16] [--rounds 5] [--kv-mib 1024]
 
 vLLM is the one of GRIDC_VLLM, else that of `gridc serve --install`. Greedy calls of a study (four wordings,
 with and without eight exemplars) go through gridc's engine, with its store on the disk, in the order of the
@@ -19,7 +19,9 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,8 @@ if __name__ == "__main__":
     model = LLM(**given["options"])
     asked = [{"prompt_token_ids": ids} for ids in given["prompts"]]
     sampling = SamplingParams(temperature=0.0, max_tokens=given["tokens"])
-    for number in given["calls"]:
+    print("READY", flush=True)
+    for number in map(int, sys.stdin):
         model.reset_prefix_cache()
         begun = time.perf_counter()
         done = model.generate(asked[:number], sampling, use_tqdm=False)
@@ -180,27 +183,48 @@ def _took(root: str, before: Mapping[str, float], calls: int, seconds: float, he
     }  # fmt: skip
 
 
-def offline(prompts: Sequence[Sequence[int]], numbers: Sequence[int], told: Mapping[str, Any], tokens: int,
-            folder: Path) -> list[dict[str, Any]]:  # fmt: skip
-    """What vLLM's offline engine takes for the same tokens."""
+@contextmanager
+def offline(prompts: Sequence[Sequence[int]], told: Mapping[str, Any], tokens: int, folder: Path
+) -> Iterator[Callable[[int], dict[str, Any]]]:  # fmt: skip
+    """vLLM's offline engine: what it takes for so many of the same tokens."""
     (folder / "offline.py").write_text(OFFLINE, "utf-8")
-    given = {"options": told, "prompts": prompts, "calls": numbers, "tokens": tokens}
+    given = {"options": told, "prompts": prompts, "tokens": tokens}
     (folder / "given.json").write_text(json.dumps(given), "utf-8")
     python = Path(environment.program()[0]).parent / "python"
     words = [str(python), str(folder / "offline.py"), str(folder / "given.json")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("MEASURED ")]
-    if done.returncode or len(lines) != len(numbers):
-        raise SystemExit(f"vLLM's offline engine ended with {done.returncode}: {done.stderr[-2_000:]}")
-    return [json.loads(line.removeprefix("MEASURED ")) for line in lines]
+    with (folder / "offline.log").open("w+") as log, subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        said = process.stdout
+
+        def heard(word: str) -> str:
+            line = next((line for line in said if line.startswith(word)), None)
+            if line is None:
+                raise SystemExit(f"vLLM's offline engine ended: {Path(log.name).read_text()[-2_000:]}")
+            return line.removeprefix(word)
+
+        def measured(number: int) -> dict[str, Any]:
+            print(number, file=process.stdin, flush=True)
+            found: dict[str, Any] = json.loads(heard("MEASURED "))
+            return found
+
+        heard("READY")
+        yield measured
+
+
+def middle(rounds: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The round that took neither long nor short."""
+    return sorted(rounds, key=lambda took: float(took["seconds"]))[len(rounds) // 2]
 
 
 def row(way: str, took: Mapping[str, Any]) -> str:
     seconds = took["seconds"]
+    here = f"{1_000 * took['here'] / took['calls']:.2f}" if "here" in took else ""
     cells = [
         way, str(took["calls"]), f"{took['calls'] / seconds:.1f}", f"{took['read'] / seconds:,.0f}",
         f"{took['written'] / seconds:,.0f}", f"{took['saved'] / took['read']:.0%}" if "saved" in took else "",
-        f"{took['here'] / seconds:.0%}" if "here" in took else "",
+        here,
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -211,10 +235,11 @@ def main() -> None:
     parser.add_argument("--model", default="pocket-qwen2")
     parser.add_argument("--calls", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--tokens", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kv-mib", type=int, default=1024)
     given = parser.parse_args()
     os.environ["VLLM_SERVER_DEV_MODE"] = "1"  # without it a server forgets no prefixes when it is told to
-    print("| way | calls | calls/s | read/s | written/s | of these from the cache | gridc's processor |")
+    print("| way | calls | calls/s | read/s | written/s | from the cache | ms of our processor a call |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -231,26 +256,27 @@ def main() -> None:
             prompts = [list(asked_forms(engine._prompts, call)[0].ids) for call in ordered]
             # an untimed pass first: the first requests warm the server up
             through_gridc(engine, compiled, _made(folder / "warm"), ordered[-64:], False)
-            read = {}
-            for number in given.calls:
-                for way, shuffled in (
-                    ("gridc, in the plan's order", False),
-                    ("gridc, in a random order", True),
-                ):
-                    place = _made(folder / f"{number}-{shuffled}")
-                    took = through_gridc(engine, compiled, place, ordered[:number], shuffled)
-                    read[number] = took["read"]
-                    print(row(way, took), flush=True)
-                url = engine._started.url
-                took = through_httpx(url, identity.source, prompts[:number], given.tokens)
-                print(row("64 bare clients, in the plan's order", took), flush=True)
+            assert identity.folder is not None
+            words = arguments("", identity.folder, "float32", "http://127.0.0.1:1/v1", compiled.spec.engine)
+            url = engine._started.url
+            with offline(prompts, _options(words), given.tokens, folder) as alone:
+                for number in given.calls:
+                    rounds = defaultdict[str, list[Mapping[str, Any]]](list)
+                    for each in range(given.rounds):
+                        for way, shuffled in (
+                            ("gridc, in the plan's order", False),
+                            ("gridc, in a random order", True),
+                        ):
+                            place = _made(folder / f"{number}-{each}-{shuffled}")
+                            took = through_gridc(engine, compiled, place, ordered[:number], shuffled)
+                            rounds[way].append(took)
+                        bare = through_httpx(url, identity.source, prompts[:number], given.tokens)
+                        rounds["64 bare clients, in the plan's order"].append(bare)
+                        rounds["vLLM's offline engine"].append(alone(number) | {"read": bare["read"]})
+                    for way, found in rounds.items():
+                        print(row(way, middle(found)), flush=True)
         finally:
             engine.close()
-        assert identity.folder is not None
-        words = arguments("", identity.folder, "float32", "http://127.0.0.1:1/v1", compiled.spec.engine)
-        told = _options(words)
-        for took in offline(prompts, given.calls, told, given.tokens, folder):
-            print(row("vLLM's offline engine", took | {"read": read[took["calls"]]}), flush=True)
 
 
 def _made(folder: Path) -> Path:

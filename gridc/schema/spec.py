@@ -371,7 +371,12 @@ class EngineSettings(Table):
         ),
     ] = True
     concurrency: Annotated[
-        int, Field(ge=1, le=1024, description="Most requests to one api or vllm model that are open at once.")
+        int,
+        Field(
+            ge=1,
+            le=1024,
+            description="Most requests to one api model that are open at once, or answers that vLLM writes.",
+        ),
     ] = 64
     tensor_parallel: Annotated[
         int, Field(ge=1, description="Parts into which a vllm model is divided, each on a GPU of its own.")

@@ -75,7 +75,7 @@ class GroupingRoute(DirectRoute):
         asked = {name: value for name, value in body.items() if name != "prompt"}
         alike = json.dumps(asked)
         group = self._joinable.get(alike)
-        if group is None or not group.waiting or not group.has_room(body["prompt"]):
+        if group is None or not group.has_room(body["prompt"]):
             group = self._joinable[alike] = _Group(asked)
             group.answers = asyncio.ensure_future(self._send(alike, group))
         return group

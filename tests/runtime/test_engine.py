@@ -140,6 +140,23 @@ def test_answers_do_not_depend_on_what_was_answered_before(engine: HfEngine) -> 
     same_results(again, {call: answer for call, answer in whole.items() if call in some})
 
 
+@pytest.mark.parametrize("max_tokens", [1, 8])
+def test_an_answer_that_ends_at_its_first_token_can_be_continued(
+    engine: HfEngine, monkeypatch: pytest.MonkeyPatch, max_tokens: int
+) -> None:
+    """Cut off there by its limit, or empty because the model ends it at once."""
+    prompt = Prompt((("user", TEXTS[0]),), chat_template=True)
+    asked = Call(identifier("first"), "generate", prompt, {"max_tokens": 1, "temperature": 0.0}, True)
+    (token,) = zoo.answers(engine, [asked])[asked.id].content["tokens"]
+    if max_tokens > 1:
+        monkeypatch.setattr(engine, "_ends", lambda: frozenset({token}))
+    asked = Call(
+        identifier(max_tokens), "generate", prompt, {**asked.parameters, "max_tokens": max_tokens}, True
+    )
+    found = zoo.answers(engine, [asked])[asked.id].content
+    assert found["tokens"] == ([token] if max_tokens == 1 else [])
+
+
 def test_nothing_is_computed_twice(engine: HfEngine) -> None:
     """In one batch exactly the nodes of the trie of all sequences are computed, counted here by brute
     force: prompts, candidates and answers, as far as it takes to choose their last token."""

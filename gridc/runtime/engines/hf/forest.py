@@ -213,17 +213,12 @@ class Forest:
         if self.bank is None or not ended:
             return
         begun = length - len(self._trunk.tokens)
-        layers = [
-            torch.cat(
-                [
-                    self._trunk.keys_and_values(layer),
-                    stems.keys_and_values(layer, stem, begun),
-                    tips.keys_and_values(layer, row),
-                ],
-                dim=2,
-            )
-            for layer in range(len(self._shape.layers))
-        ]
+        layers = []
+        for layer in range(len(self._shape.layers)):
+            parts = [self._trunk.keys_and_values(layer), stems.keys_and_values(layer, stem, begun)]
+            if tips.length:  # else the answer ended with its first token, before there are rows
+                parts.append(tips.keys_and_values(layer, row))
+            layers.append(torch.cat(parts, dim=2))
         self.bank.keep(ended[0].prompt + tuple(ended[0].tokens[: tips.length]), layers)
 
     def _grow(

@@ -263,19 +263,19 @@ def test_a_batch_that_kills_three_workers_is_given_up(home: Home, tmp_path: Path
     assert all(call.startswith("0") for call, times in begun.items() if times == 3)
 
 
-def command(home: Home, *arguments: str) -> list[str]:
+def command(home: Home, out: Path, *arguments: str) -> list[str]:
     home.compiled()
-    return [sys.executable, "-m", "gridc", "run", "--engine", "ray", "--out", "elsewhere", *arguments]
+    return [sys.executable, "-m", "gridc", "run", "--out", str(out), *arguments]
 
 
 @pytest.mark.slow
-def test_a_cluster_is_joined_with_its_token_alone(home: Home) -> None:
+def test_a_cluster_is_joined_with_its_token_alone(home: Home, tmp_path: Path) -> None:
     import ray
 
     address = ray.get_runtime_context().gcs_address
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
-    join = command(home, "--address", address, "--workers", "1")
+    join = command(home, tmp_path, "--engine", "ray", "--address", address, "--workers", "1")
     options: dict[str, Any] = {"cwd": home.folder, "capture_output": True, "text": True, "check": False}
     wrong = subprocess.run(join, env={**os.environ, "RAY_AUTH_TOKEN": "0" * 64}, **options)
     assert (wrong.returncode, "error[GC650]" in wrong.stderr) == (6, True), wrong.stderr
@@ -287,9 +287,9 @@ def test_a_cluster_is_joined_with_its_token_alone(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: RunResult) -> None:
+def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: RunResult, tmp_path: Path) -> None:
     running = subprocess.Popen(
-        command(home, "--workers", "2"),
+        command(home, tmp_path, "--engine", "ray", "--workers", "2"),
         cwd=home.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -304,8 +304,7 @@ def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: RunResult) -> Non
     assert running.returncode == 6
     assert "run the same command to resume" in told
     assert "Traceback" not in told
-    home.compiled()
-    resume = [sys.executable, "-m", "gridc", "run", "--out", "elsewhere", "--json"]
+    resume = command(home, tmp_path, "--json")
     done = json.loads(subprocess.run(resume, cwd=home.folder, capture_output=True, check=True).stdout)
     assert done["results"] == alone.results
     assert 0 < done["reused"] < alone.executed
@@ -316,7 +315,7 @@ def test_four_workers_and_eight_kills_of_a_real_model(tmp_path: Path) -> None:
     """One digest, in a process of its own: the cluster of the other tests has the tokens of theirs."""
     spec = make_study(tmp_path / "study", items=8)
     text = spec.read_text().replace("max_tokens = 24", "max_tokens = 10")
-    spec.write_text(text.replace("threads = 2", "threads = 1\nnoise_sample = 4\nbatch_prompts = 1"))
+    spec.write_text(text.replace("threads = 2", "threads = 1\nbatch_prompts = 1"))
     program = [sys.executable, str(Path(__file__).with_name("ray_kills.py")), str(spec)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)

@@ -285,3 +285,19 @@ def test_a_key_in_the_wrong_table_is_told_where_it_belongs(line: str, help: str)
     with pytest.raises(SpecError) as caught:
         typed(source)
     assert help in [each.help for each in caught.value.diagnostics if each.code == "GC101"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("level = 'a'", "`difference`, `equivalence`, `noninferiority` or `null_control`"),
+        ("direction = 'increasing'", "`trend`"),
+    ],
+)
+def test_a_key_of_another_kind_is_told_which_kinds_take_it(line: str, kinds: str) -> None:
+    stated = "id = 'H1'\nkind = 'interaction'\naxis = 'shots'\nby = 'model'"
+    source = parse(f"gridcard = 1\n[[hypothesis]]\n{stated}\n{line}\n", Path("gridcard.toml"))
+    with pytest.raises(SpecError) as caught:
+        typed(source)
+    (help,) = [each.help for each in caught.value.diagnostics if each.code == "GC101"]
+    assert help == f"it is a key of kind {kinds}"

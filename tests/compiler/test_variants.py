@@ -6,6 +6,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import SpecError
 from gridc.runtime.store.items import order_of, shown_rows
 from tests.studies import axis, benchmark, head, pocket, written
 
@@ -79,3 +80,21 @@ def test_a_variants_words_are_part_of_the_stamp(plan: Plan, tmp_path: Path) -> N
     path.write_text(path.read_text("utf-8").replace("Bäcker", "Schuster"), "utf-8")
     changed = compile_spec(tmp_path / "gridcard.toml").study.inputs()["benchmarks"]["people"]
     assert {key for key in stamped if stamped[key] != changed[key]} == {"variants"}
+
+
+def test_positive_items_are_named_in_the_words_of_every_variant(tmp_path: Path) -> None:
+    """Else the German baker is no positive item, and who says it raises a false alarm."""
+    stated = '\n[[outcome]]\nid = "said"\nbenchmark = "people"\nscores = { right = 1, other = 0 }\n'
+    stated += '\n[[statistic]]\nid = "f1"\npredicted = "said"\npositive = { gold = "baker" }\n'
+    german = [row(number, True) for number in range(12)]
+    written(tmp_path, SPEC + stated, [row(number, False) for number in range(12)], de_jsonl=german)
+    with pytest.raises(SpecError) as found:
+        compile_spec(tmp_path / "gridcard.toml")
+    (problem,) = found.value.diagnostics
+    assert "none of 6 of variant `de` is positive" in problem.message
+    assert (problem.help or "").startswith(
+        "name the words of the variant too, in a list; known here: `Bäcker`"
+    )
+    path = tmp_path / "gridcard.toml"
+    path.write_text(path.read_text("utf-8").replace('gold = "baker"', 'gold = ["baker", "Bäcker"]'), "utf-8")
+    compile_spec(path)

@@ -10,9 +10,11 @@ import pytest
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.rates import RateFinding, RateGap, RateValue
 from gridc.reports.statements.answer import StudyAnswer, answer, beside
 from gridc.reports.statements.pairs import beyond
+from gridc.schema.hypotheses import EffectRow
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 TWO = {"ant": None, "bee": None}
@@ -96,9 +98,29 @@ def test_what_is_certain_is_said_of_each_pair_as_of_all(seed: int) -> None:
     findings = drawn(seed, 1)
     shown = [beyond(pair.evidence) for pair in findings.benchmarks[0].full.pairs]
     text = asked(answer(findings), "certain")
-    assert ("For new items of the same kind nothing is established" in text) == (not any(shown))
+    assert ("Nothing is established for new items of the same kind" in text) == (not any(shown))
     rest = shown.count(None)
     assert (f"For the other {rest} pair" in text) == (any(shown) and rest > 0)
+
+
+@pytest.mark.parametrize(("support", "verdict"), [(0.001, "supported"), (0.5, "open")])
+def test_a_verdict_on_an_effect_is_no_plain_count(support: float, verdict: str) -> None:
+    """A test of noninferiority is about new items, also where no order of models is established."""
+    stated = {"id": "kept", "kind": "noninferiority", "axis": "model", "level": "bee", "reference": "ant"}
+    spec = spec_of(
+        TWO, hypothesis=[{**stated, "side": "greater", "margin": {"pp": 10}}], analysis={"estimator": "none"}
+    )
+    effect = EffectRow(
+        outcome="score", reading="itt", estimator="none", adjusted_for=(), samples=40, units=20, left_out=0,
+        contrasts=(), test=None, trend=None, failure=None, rows="0" * 64,
+    )  # fmt: skip
+    found = HypothesisFinding(spec.hypothesis[0], None, "none", 0.05, 1, support, 1.0, effect=effect)
+    said = answer(
+        replace(findings_of(spec_of(TWO, hypothesis=[]), lambda cell: ITEMS // 2), hypotheses=(found,))
+    )
+    assert f"kept is {verdict}." in said.result
+    begins = "Apart from the verdict on kept, nothing" if verdict == "supported" else "Nothing"
+    assert f"{begins} is established for new items of the same kind: neither" in asked(said, "certain")
 
 
 def test_nothing_is_a_result_before_the_run_is_complete() -> None:

@@ -19,7 +19,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
-from gridc.runtime.engines.hf.kv_cache import PrefixCache  # noqa: E402
 from gridc.runtime.engines.hf.sampling import nucleus, uniforms  # noqa: E402
 from gridc.runtime.engines.hf.sequences import common_prefix  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
@@ -146,16 +145,17 @@ def test_an_answer_that_ends_at_its_first_token_can_be_continued(
     engine: HfEngine, monkeypatch: pytest.MonkeyPatch, max_tokens: int
 ) -> None:
     """Cut off there by its limit, or empty because the model ends it at once."""
-    monkeypatch.setattr(engine, "_bank", PrefixCache(2**20))  # other tests count what is computed
+    other = HfEngine("other", engine._folder, "fp32", EngineSettings(device=zoo.DEVICE))
     prompt = Prompt((("user", TEXTS[0]),), chat_template=True)
     asked = Call(identifier("first"), "generate", prompt, {"max_tokens": 1, "temperature": 0.0}, True)
-    (token,) = zoo.answers(engine, [asked])[asked.id].content["tokens"]
+    (token,) = zoo.answers(other, [asked])[asked.id].content["tokens"]
     if max_tokens > 1:
-        monkeypatch.setattr(engine, "_ends", lambda: frozenset({token}))
+        monkeypatch.setattr(other, "_ends", lambda: frozenset({token}))
     asked = Call(
         identifier(max_tokens), "generate", prompt, {**asked.parameters, "max_tokens": max_tokens}, True
     )
-    found = zoo.answers(engine, [asked])[asked.id].content
+    found = zoo.answers(other, [asked])[asked.id].content
+    other.close()
     assert found["tokens"] == ([token] if max_tokens == 1 else [])
 
 

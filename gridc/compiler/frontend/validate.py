@@ -336,8 +336,8 @@ def _any_value(schema: Mapping[str, Any]) -> str:
 
 
 def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any], whole: Any) -> str | None:
-    """Where the language has a key that was written elsewhere: in a table of the same table, or in one of the
-    top level. The other unknown keys of that table are shown with it."""
+    """Where the language has a key that was written elsewhere: in a table of the same table, whose other
+    unknown keys are shown with it, in the same table of another kind, or in a table of the top level."""
     for name, value in schema.get("properties", {}).items():
         if key in (keys := _keys(value, whole)):
             held = {name: stated for name, stated in unknown.items() if name in keys}
@@ -345,6 +345,12 @@ def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any],
     tables = {
         name: value for name, value in whole.get("properties", {}).items() if key in _keys(value, whole)
     }
+    for value in tables.values():
+        mapping = value.get("items", {}).get("discriminator", {}).get("mapping", {})
+        kinds = {kind: _keys({"$ref": ref}, whole) for kind, ref in mapping.items()}
+        if set(schema.get("properties", ())) in kinds.values():
+            takers = [f"`{kind}`" for kind in kinds if key in kinds[kind]]
+            return f"it is a key of kind {' or '.join(filter(None, [', '.join(takers[:-1]), takers[-1]]))}"
     headers = [f"[[{name}]]" if "items" in value else f"[{name}]" for name, value in tables.items()]
     return f"it is a key of {' or '.join(headers[:3])}" if headers else None
 

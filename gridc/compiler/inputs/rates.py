@@ -97,22 +97,37 @@ def statistics_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> It
                     "GC105", (*path, "kind"), message, "`fields.references` names its column"
                 )
         if statistic.positive is not None:
-            yield from _one_class(source, path, statistic, sampled)
+            found = [*_one_class(source, path, statistic, sampled)]
+            yield from found
+            variants = dict.fromkeys(variant for name in names for variant in items[name].variants)
+            for variant in variants if not found else ():
+                reworded = [
+                    item
+                    for name in names
+                    for item in items[name].asked(
+                        variant=variant if variant in items[name].variants else None
+                    )
+                ]
+                yield from _one_class(source, path, statistic, reworded, variant)
 
 
 def _one_class(
-    source: Source, path: KeyPath, statistic: Statistic, sampled: Sequence[Item]
+    source: Source, path: KeyPath, statistic: Statistic, sampled: Sequence[Item], variant: str | None = None
 ) -> Iterator[Diagnostic]:
+    """`sampled` in the words of the variant, whose right options may have other texts."""
     assert statistic.positive is not None
     chosen = sum(statistic.positive.matches(item.classes) for item in sampled)
     if chosen == 0 or (chosen == len(sampled) and statistic.kind != "recall"):
         how_many = "none" if chosen == 0 else "every one"
+        of = "" if variant is None else f" of variant `{variant}`"
         message = (
-            f"`{statistic.id}` needs items of two classes, and {how_many} of {len(sampled):,} is positive"
+            f"`{statistic.id}` needs items of two classes, and {how_many} of {len(sampled):,}{of} is positive"
         )
         help = _known_tags(statistic.positive, [item.classes for item in sampled]) if chosen == 0 else None
+        if variant is not None and chosen == 0:
+            help = f"name the words of the variant too, in a list; {help}" if help else None
         yield source.diagnose("GC307", (*path, "positive"), message, help)
-    elif statistic.predicted is None and not all(map(_two_answers, sampled)):
+    elif variant is None and statistic.predicted is None and not all(map(_two_answers, sampled)):
         message = "a wrong answer says that an item is of the other class only where there are two answers"
         help = "predicted = an [[outcome]] that is 1 where a response says that its item is positive"
         yield source.diagnose("GC105", (*path, "positive"), message, help)

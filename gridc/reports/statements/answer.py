@@ -304,9 +304,11 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         if finding.units < finding.items and not enough_cases(finding.effective)
     ]
     why = f" Too few groups of items of one origin for that: {listed(few)}." if few else ""
+    decided = [each.id for each in findings.hypotheses if each.effect is not None and each.verdict != "open"]
+    apart = f"Apart from the verdict on {listed(decided)}, n" if decided else "N"
     return (
-        "On the items asked this is a plain count. For new items of the same kind nothing is established: "
-        "neither that one model stays ahead of another, nor that two change places (tests over all "
+        f"On the items asked this is a plain count. {apart}othing is established for new items of the same "
+        "kind: neither that one model stays ahead of another, nor that two change places (tests over all "
         f"configurations and pairs, at the {level} level).{why}"
     )
 

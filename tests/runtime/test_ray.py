@@ -8,8 +8,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,7 +30,7 @@ from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.diagnostics.errors import BudgetError, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Batch, PendingBatch
-from gridc.runtime.engines.ray import Cluster, _stretches, _Worker, cluster
+from gridc.runtime.engines.ray import Cluster, _Listener, _stretches, _Worker, cluster
 from gridc.runtime.run import RunResult, RunStep, run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.events import ModelLoaded, Observed, Worked
@@ -200,7 +202,7 @@ def test_a_worker_that_was_started_again_elsewhere_answers_nothing() -> None:
             return {"instructions": "AVX2", "versions": {"numpy": "2"}}
 
     engine: Any = Loaded()
-    worker = _Worker(None)
+    worker = _Worker("ledger")
     began = {"model": "m", "gridc": __version__, "instructions": "AVX2", "versions": {"numpy": "2"}}
     worker._compare("other", engine, None)
     assert engine.asked == 0
@@ -247,6 +249,50 @@ def test_a_cluster_that_is_not_there_is_a_finding(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     with pytest.raises(UnavailableError, match="GC650 RAY_AUTH_MODE turns the tokens of Ray off"):
         cluster(None, 1, 1, False).__enter__()
+
+
+def test_what_ray_cannot_do_without_ends_a_wait(home: Home) -> None:
+    import ray
+
+    waiting = ray.remote(num_cpus=0)(lambda: time.sleep(60)).remote()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    gone = [_Listener("the raylet", address, 0.0)]
+    assert len(home.cluster.listeners) == 2
+    try:
+        for listener in home.cluster.listeners:
+            listener.require()
+        with pytest.raises(UnavailableError, match="GC651 the raylet ended"):
+            Cluster(1, 1.0, 0.0, acknowledged=False, listeners=gone).wait([waiting])
+    finally:
+        ray.cancel(waiting, force=True)
+
+
+def test_what_is_back_in_time_ends_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    again = threading.Timer(0.5, lambda: servers.append(socket.create_server(address)))
+    servers: list[socket.socket] = []
+    again.start()
+    _Listener("the control service", address, 20.0).require()
+    again.join()
+    servers.pop().close()
+
+
+def test_the_count_of_deaths_may_die(home: Home, alone: RunResult, tmp_path: Path) -> None:
+    import ray
+
+    killed: list[int] = []
+
+    def kill(step: RunStep) -> None:
+        if step.done and not killed:
+            counting = home.cluster._ledger.__ray_call__.remote(lambda ledger: os.getpid())
+            killed.append(ray.get(counting))
+            os.kill(killed[0], signal.SIGKILL)
+
+    done = home.run(tmp_path / "store.sqlite", home.cluster.open, watch=kill)
+    assert killed
+    assert (done.results, done.executed) == (alone.results, alone.executed)
 
 
 def test_ray_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,10 +350,56 @@ def test_ctrl_c_leaves_a_store_that_resumes(home: Home, alone: RunResult, tmp_pa
     assert running.returncode == 6
     assert "run the same command to resume" in told
     assert "Traceback" not in told
-    resume = command(home, tmp_path, "--json")
+    require_resumed(home, alone, tmp_path)
+
+
+def require_resumed(home: Home, alone: RunResult, out: Path) -> None:
+    """In one process, a run that was stopped comes to the results of one that was not."""
+    resume = command(home, out, "--json")
     done = json.loads(subprocess.run(resume, cwd=home.folder, capture_output=True, check=True).stdout)
     assert done["results"] == alone.results
     assert 0 < done["reused"] < alone.executed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("killed", "code", "said"),
+    [
+        ("raylet/raylet", 6, r"error\[GC651\]: Ray's process on this machine \(raylet\) ended"),
+        ("gcs/gcs_server", 6, r"error\[GC651\]: the control service of the Ray cluster \(gcs_server\) ended"),
+        ("", -signal.SIGKILL, ""),
+    ],
+    ids=["raylet", "control service", "the run itself"],
+)
+def test_a_process_that_ray_cannot_do_without_is_killed(
+    killed: str, code: int, said: str, home: Home, alone: RunResult, tmp_path: Path
+) -> None:
+    run_it = command(home, tmp_path, "--engine", "ray", "--workers", "2")
+    home.notes.write_text("")
+    home.held.touch()
+    try:
+        running = subprocess.Popen(
+            run_it, cwd=home.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        while len(home.noted()) < 4:
+            assert running.poll() is None
+            time.sleep(0.05)
+        _kill(running.pid, killed)
+        _, told = running.communicate(timeout=60)
+    finally:
+        home.held.unlink()
+    assert (running.returncode, bool(re.search(said, told))) == (code, True), told
+    assert "Traceback" not in told
+    assert "constructor arguments" not in told, "Ray warns at every start"
+    require_resumed(home, alone, tmp_path)
+
+
+def _kill(process: int, program: str) -> None:
+    """Kill the child of a process that runs the program, or without one the process."""
+    if program:
+        found = ["pgrep", "--parent", str(process), "--full", rf"^\S*{program} "]
+        process = int(subprocess.run(found, capture_output=True, check=True).stdout)
+    os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -6,13 +6,17 @@ one takes from the tail of the longest stretch. Ray starts a killed actor again 
 call may be executed twice, and its answer arrives once. That is why no engine that asks a provider is copied.
 """
 
+import math
 import os
 import secrets
 import socket
 import sys
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +51,13 @@ START_SECONDS = 120.0
 
 CONNECT_SECONDS = 5.0
 
+CHECK_SECONDS = 1.0
+"""How often a wait for workers looks whether the cluster is still there."""
+
+CONTROL_SECONDS = 30.0
+"""How long the control service of a cluster may be away: some clusters restart it. After 60 s without it Ray
+ends the process that waits for it."""
+
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_NUM_REDIS_GET_RETRIES": "5",
@@ -59,8 +70,16 @@ class Cluster:
     """Where replicas run: `workers` actors, one to a GPU where there are GPUs, started when they are first
     needed. `acknowledged` says that they may run in environments that differ."""
 
-    def __init__(self, workers: int, cpus: float, gpus: float, acknowledged: bool) -> None:
+    def __init__(
+        self,
+        workers: int,
+        cpus: float,
+        gpus: float,
+        acknowledged: bool,
+        listeners: Sequence["_Listener"] = (),
+    ) -> None:
         self.workers, self.acknowledged = workers, acknowledged
+        self.listeners = listeners
         self._cpus, self._gpus = cpus, gpus
         self._actors: list[Any] = []
         self._ledger: Any = None
@@ -80,16 +99,33 @@ class Cluster:
         import ray
 
         for_ever = {"max_restarts": -1, "max_task_retries": -1}  # by default a killed actor's tasks are lost
-        self._ledger = ray.remote(num_cpus=0, **for_ever)(_Ledger).remote()  # lives as long as it is held
+        name = f"ledger-{secrets.token_hex(8)}"
+        ledger = ray.remote(num_cpus=0, name=name, **for_ever)(_Ledger)
+        self._ledger = ledger.remote()  # lives as long as it is held
         worker = ray.remote(**for_ever, **{"num_cpus": 0, **needs})(_Worker)
-        self._actors = [worker.remote(self._ledger) for _ in range(self.workers)]
+        self._actors = [worker.remote(name) for _ in range(self.workers)]
         here = [actor.here.remote() for actor in self._actors]
-        started, _ = ray.wait(here, num_returns=len(here), timeout=START_SECONDS)
+        started = self.wait(here, len(here), START_SECONDS)
         if len(started) < len(here):
             message = f"{len(started)} of {len(here)} workers started within {START_SECONDS:g} s"
             help_line = "the cluster is busy, or has no machine with what one worker needs: fewer --workers"
             raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
         return self._actors
+
+    def wait(self, refs: list[Any], count: int = 1, seconds: float = math.inf) -> list[Any]:
+        """The first `count` of `refs` to be there, fewer where the time is over. Raises `UnavailableError`
+        (GC651) where the cluster is gone: Ray would end this process without a word of ours."""
+        import ray
+
+        late = time.monotonic() + seconds
+        while True:
+            left = max(0.0, late - time.monotonic())
+            done: list[Any]
+            done, _ = ray.wait(refs, num_returns=count, timeout=min(CHECK_SECONDS, left))
+            if len(done) == count or left == 0:
+                return done
+            for listener in self.listeners:
+                listener.require()
 
     def _needs(self, settings: EngineSettings) -> dict[str, float]:
         """What a worker takes of the cluster. Ray tells OpenMP to use as many threads as it has CPUs."""
@@ -138,9 +174,51 @@ def cluster(
             held = ray.cluster_resources()
             nodes = sum(1 for node in ray.nodes() if node["Alive"])
             gpus = held.get("GPU", 0.0)
-            yield Cluster(workers or int(gpus) or nodes, held.get("CPU", 0.0), gpus, acknowledged)
+            count = workers or int(gpus) or nodes
+            yield Cluster(count, held.get("CPU", 0.0), gpus, acknowledged, _listeners(local))
         finally:
             ray.shutdown()
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """A process that Ray cannot do without: what it is, where it listens (host, port), and for how many
+    seconds it may be away."""
+
+    what: str
+    address: tuple[str, int]
+    seconds: float
+
+    def require(self) -> None:
+        """Raises `UnavailableError` (GC651) where nothing listens there, or not again in time."""
+        late = time.monotonic() + self.seconds
+        while True:
+            try:
+                socket.create_connection(self.address, CONNECT_SECONDS).close()
+                return
+            except OSError:
+                if time.monotonic() >= late:
+                    break
+            time.sleep(CHECK_SECONDS)
+        message = f"{self.what} ended"
+        help_line = "run the same command to resume: what was answered is stored"
+        raise UnavailableError([Diagnostic("GC651", message, help=help_line)])
+
+
+def _listeners(local: bool) -> list[_Listener]:
+    """Those of the cluster that this process joined. Nobody restarts those of a `local` one."""
+    import ray
+
+    context = ray.get_runtime_context()
+    (here,) = [node for node in ray.nodes() if node["NodeID"] == context.get_node_id()]
+    raylet = here["NodeManagerAddress"], here["NodeManagerPort"]
+    host, _, port = context.gcs_address.rpartition(":")
+    control = host.strip("[]"), int(port)
+    away = 0.0 if local else CONTROL_SECONDS
+    return [
+        _Listener("Ray's process on this machine (raylet)", raylet, 0.0),
+        _Listener("the control service of the Ray cluster (gcs_server)", control, away),
+    ]
 
 
 class Replicas:
@@ -174,8 +252,6 @@ class Replicas:
         return self._engine.batches(calls)
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
-        import ray
-
         actors, copy = self._actors, self._shared()
         stretches = _stretches(tasks, len(actors))
         flying: dict[Any, tuple[int, PendingBatch]] = {}
@@ -195,7 +271,7 @@ class Replicas:
         for number in (*range(len(actors)),) * IN_FLIGHT:
             feed(number)
         while flying:
-            (ref,), _ = ray.wait(list(flying), num_returns=1)
+            (ref,) = self._cluster.wait(list(flying))
             number, task = flying.pop(ref)
             answers, spending = self._get(ref)
             feed(number)
@@ -232,6 +308,7 @@ class Replicas:
         import ray
 
         try:
+            self._cluster.wait([ref])
             result = ray.get(ref)
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
@@ -258,10 +335,11 @@ class _Ledger:
 
 class _Worker:
     """An actor with copies of engines. Failures are returned, so that they arrive as they are. An actor that
-    was killed begins empty, and fetches a copy again."""
+    was killed begins empty, and fetches a copy again. The ledger is looked up by name: where
+    it is handed over, Ray says at every start that the actor may be lost with it."""
 
-    def __init__(self, ledger: Any) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: str) -> None:
+        self._ledger_name = ledger
         self._engines: dict[str, Engine] = {}
         self._compared: set[str] = set()
 
@@ -307,6 +385,10 @@ class _Worker:
     def close(self, key: str) -> None:
         if key in self._engines:
             self._engines.pop(key).close()
+
+    @cached_property
+    def _ledger(self) -> Any:
+        return _ray().get_actor(self._ledger_name)
 
     @contextmanager
     def _counted(self, work: str, what: str) -> Iterator[None]:

@@ -340,3 +340,17 @@ def test_a_file_without_rows_is_a_finding(name: str, data: bytes) -> None:
     except (Malformed, Misread):
         return
     assert items == []
+
+
+def test_columns_that_name_options_in_two_ways_are_told_apart() -> None:
+    """Each column has one way: no row is wrong, and none is to be corrected."""
+    made = [
+        {**row, "lure": options[right - 1]}
+        for row, (_, options, right) in zip(rows(SUMS, lambda one: "ABCD"[one[2]]), SUMS, strict=True)
+    ]
+    stated = {"query": "question", "options": list(COLUMNS), "gold": "answer", "matching": "lure"}
+    with pytest.raises(Misread) as caught:
+        read("mine.csv", as_csv(made), Loading.model_validate({"fields": stated}))
+    assert (caught.value.code, caught.value.path) == ("GC334", ("fields", "matching"))
+    assert caught.value.problem.startswith("`gold` names each option by its letter and `matching` names each")
+    assert "by its text" in caught.value.problem

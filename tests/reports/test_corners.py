@@ -52,6 +52,19 @@ def test_a_share_that_must_be_readable_is_not_rounded(least: float, shown: str) 
     assert f"every model reaches {shown} in it" in page(found)
 
 
+def test_what_a_judge_gave_no_label_is_not_said_to_be_unreadable() -> None:
+    earns = {"good": 1, "bad": 0}
+    spec = spec_of(
+        TWO,
+        axes=FRAME,
+        harness={"prompt": "{{ question }}", "method": "judge", "scores": earns},
+        judge={"source": "builtin:none", "rubric": "How good is it?", "labels": ["good", "bad"]},
+    )
+    found = findings_of(spec, lambda cell: 0, parsed=5)
+    assert "fewer than 95 % of a model's answers got a label (" in told(found)
+    assert "answers got no label from a judge; each scores 0" in page(found)
+
+
 def test_orders_of_an_unfinished_run_are_those_that_are_seen_so_far() -> None:
     nothing = told(findings_of(spec_of(TWO), lambda cell: None))
     assert "reachable" not in nothing

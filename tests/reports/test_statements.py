@@ -28,7 +28,7 @@ from gridc.reports.findings.components import (
     ManyLevels,
     ModelOverLevels,
 )
-from gridc.reports.findings.conduct import REFERENCES, SHARED_DRAWS, ModelReference
+from gridc.reports.findings.conduct import REFERENCES, SHARED_DRAWS, ModelReference, cut_words
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.labels import (
@@ -536,3 +536,18 @@ def test_a_reference_that_compared_nothing_does_not_say_that_all_was_sampled() -
     """Greedy calls that failed here or there are compared with nothing too."""
     nothing = compared_event(0).model_copy(update={"calls": 0, "texts": 0, "rankings": 0, "outcomes": 0})
     assert nothing.words == "no call was compared: every answer is sampled, or failed here or there"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"cut": 2}, "2 of 7 answers cannot be read: cut off at `max_tokens` (ant 2 of 7)"),
+        (
+            {"cut": 1, "unread": 2},
+            "3 of 8 answers cannot be read, 1 of them cut off at `max_tokens` (ant 1 of 8)",
+        ),
+        ({"cut": 1, "waiting": 4}, "1 of 10 answers cannot be read: cut off at `max_tokens` (ant 1 of 10)"),
+    ],
+)
+def test_the_budget_is_no_cause_of_what_it_did_not_cut(counts: dict[str, int], words: str) -> None:
+    assert cut_words("facts", [ended(**counts)]) == f"On facts, {words}"

@@ -93,10 +93,12 @@ def differ(first: Cell, other: Cell) -> str:
 
 
 def shared_words(shared_draws: Mapping[str, int]) -> list[str]:
-    """What is said of answers that serve several configurations, by the axes in which these differ."""
+    """What is said of answers that serve several configurations, by the axes in which these differ. One draw
+    that serves four is the answer of another configuration three times."""
     return [
-        f"{number:,} drawn {'answer serves' if number == 1 else 'answers serve'} a second configuration too, "
-        f"which sends the same words and differs in {axes} alone: there the two share one draw"
+        f"{'1 answer of a configuration is' if number == 1 else f'{number:,} answers of configurations are'} "
+        f"taken from another one, which sends the same words and differs in {axes} alone: the two share one "
+        "draw"
         for axes, number in shared_draws.items()
     ]
 

@@ -204,12 +204,12 @@ def cut_share(endings: Sequence[EndingsRow]) -> float:
 
 
 def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
-    """How many answers of a benchmark can be read, and how many the budget cut, of which models."""
-    read, cut, every = (sum(getattr(model, name) for model in endings) for name in ("read", "cut", "samples"))
-    of = [f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut]
-    are = "is" if cut == 1 else "are"
-    ended = f"{cut:,} {are} cut off at `max_tokens` ({'; '.join(of)})"
-    return f"On {benchmark}, {read:,} of {every:,} answers can be read: {ended}"
+    """How many answers of a benchmark cannot be read, and how many of them the budget cut, by model."""
+    cut, every = (sum(getattr(model, name) for model in endings) for name in ("cut", "samples"))
+    unread = every - sum(model.read + model.waiting for model in endings)
+    of = "; ".join(f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut)
+    share = f"{unread:,} of {every:,} answers cannot be read{':' if cut == unread else f', {cut:,} of them'}"
+    return f"On {benchmark}, {share} cut off at `max_tokens` ({of})"
 
 
 def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:

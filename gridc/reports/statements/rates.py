@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import partial
 
 from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import RAW_BITS
 from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
@@ -139,6 +140,7 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
         places = len({score.cell.configuration for score in low})
         size = len(benchmark.full.scope.configurations)
         most = f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
+        judged = all(METHODS[score.cell.setting.method].judged for score in low)
         target = benchmark.direction.target
         helps = ""
         if not any(score.credit for score in low):
@@ -149,12 +151,14 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
         yield Statement(
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
             f"{stated_percent(least)} of a "
-            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
-            f"unreadable answer {unreadable_words(low)}{helps}.",
+            f"model's answers {'got a label' if judged else 'could be read'} ({models}; at worst "
+            f"{percent(worst.parse_rate)}). {'One without' if judged else 'An unreadable answer'} "
+            f"{unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's "
-            f"answers could not be read; each {unreadable_words(low)}{helps}.",
+            f"answers {'got no label from a judge' if judged else 'could not be read'}; each "
+            f"{unreadable_words(low)}{helps}.",
         )
 
 

@@ -77,6 +77,8 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     if loading.malformed == "error":
         _require_meanings(read, fields)
     survey = GoldSurvey(tuple(_cases(read, fields)))
+    if survey.cases and not survey.complete:
+        _require_one_way(read, fields)
     if not survey.cases:
         return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
     if loading.gold is not None:
@@ -277,10 +279,10 @@ def _files(read: Mapping[str, Records]) -> str:
     return " or ".join(f"`{name}`" for name in list(read)[:3]) + (" ..." if len(read) > 3 else "")
 
 
-def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
+def _cases(read: Mapping[str, Records], fields: Fields, keys: Sequence[str] = INDEXED) -> Iterator[Case]:
     """Every value that has to name an option, where the row has options and the value is not empty."""
     several = len(read) > 1
-    for key in INDEXED:
+    for key in keys:
         column = getattr(fields, key)
         for name, each in read.items() if column is not None else ():
             for number, row in each.rows:
@@ -293,6 +295,21 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
                     yield Case(where, _question_key(row, fields), options, value, labels)
+
+
+def _require_one_way(read: Mapping[str, Records], fields: Fields) -> None:
+    """Raises `Misread` where each column names options in one way, and they differ in it."""
+    ways: dict[str, GoldRule] = {}
+    for key in INDEXED:
+        survey = GoldSurvey(tuple(_cases(read, fields, (key,))))
+        if survey.complete:
+            ways[key] = survey.complete[0]
+        elif survey.cases:
+            return
+    if len(set(ways.values())) > 1:
+        named = " and ".join(f"`{key}` names each option by {WORDS[rule]}" for key, rule in ways.items())
+        help = "write them in the same way: letters, or numbers, or texts"
+        raise Misread("GC334", ("fields", [*ways][-1]), f"{named}, and one rule has to read them all", help)
 
 
 def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:

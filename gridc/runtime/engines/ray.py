@@ -114,7 +114,7 @@ class Cluster:
 
     def wait(self, refs: list[Any], count: int = 1, seconds: float = math.inf) -> list[Any]:
         """The first `count` of `refs` to be there, fewer where the time is over. Raises `UnavailableError`
-        (GC651) where the cluster is gone: Ray would end this process without a word of ours."""
+        (GC651) where the cluster is gone: Ray would end this process, with no message of gridc."""
         import ray
 
         late = time.monotonic() + seconds

@@ -63,6 +63,9 @@ class Engine(ByDigest):
 """
 
 
+ENDED = r"error\[GC651\]: Ray or a signal ended the process of this run"
+
+
 @dataclass(frozen=True)
 class Home:
     """A folder with the study, the notes of its engine, and a cluster of two workers."""
@@ -279,6 +282,13 @@ def test_what_is_back_in_time_ends_nothing() -> None:
     servers.pop().close()
 
 
+@pytest.mark.parametrize(("end", "told"), [("os._exit(1)", 1), ("pass", 0)])
+def test_a_process_that_is_not_unwound_has_its_last_words(end: str, told: int) -> None:
+    program = f"import os; from gridc.runtime.engines import ray\nwith ray._last_words(): {end}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(re.findall(ENDED, done.stderr))) == (told, told), done.stderr
+
+
 def test_the_count_of_deaths_may_die(home: Home, alone: RunResult, tmp_path: Path) -> None:
     import ray
 
@@ -363,16 +373,22 @@ def require_resumed(home: Home, alone: RunResult, out: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("killed", "code", "said"),
+    ("killed", "by", "code", "said"),
     [
-        ("raylet/raylet", 6, r"error\[GC651\]: Ray's process on this machine \(raylet\) ended"),
-        ("gcs/gcs_server", 6, r"error\[GC651\]: the control service of the Ray cluster \(gcs_server\) ended"),
-        ("", -signal.SIGKILL, ""),
+        (
+            "raylet/raylet",
+            signal.SIGKILL,
+            6,
+            r"error\[GC651\]: Ray's process on this machine \(raylet\) ended",
+        ),
+        ("gcs/gcs_server", signal.SIGKILL, 6, r"error\[GC651\]: the control service .* \(gcs_server\) ended"),
+        ("raylet/raylet", signal.SIGTERM, 1, ENDED),
+        ("", signal.SIGKILL, -signal.SIGKILL, ENDED),
     ],
-    ids=["raylet", "control service", "the run itself"],
+    ids=["raylet", "control service", "raylet that takes its leave", "the run itself"],
 )
 def test_a_process_that_ray_cannot_do_without_is_killed(
-    killed: str, code: int, said: str, home: Home, alone: RunResult, tmp_path: Path
+    killed: str, by: int, code: int, said: str, home: Home, alone: RunResult, tmp_path: Path
 ) -> None:
     run_it = command(home, tmp_path, "--engine", "ray", "--workers", "2")
     home.notes.write_text("")
@@ -384,22 +400,23 @@ def test_a_process_that_ray_cannot_do_without_is_killed(
         while len(home.noted()) < 4:
             assert running.poll() is None
             time.sleep(0.05)
-        _kill(running.pid, killed)
+        _kill(running.pid, killed, by)
         _, told = running.communicate(timeout=60)
     finally:
         home.held.unlink()
     assert (running.returncode, bool(re.search(said, told))) == (code, True), told
     assert "Traceback" not in told
+    assert told.count("error[GC651]") == 1
     assert "constructor arguments" not in told, "Ray warns at every start"
     require_resumed(home, alone, tmp_path)
 
 
-def _kill(process: int, program: str) -> None:
+def _kill(process: int, program: str, by: int) -> None:
     """Kill the child of a process that runs the program, or without one the process."""
     if program:
         found = ["pgrep", "--parent", str(process), "--full", rf"^\S*{program} "]
         process = int(subprocess.run(found, capture_output=True, check=True).stdout)
-    os.kill(process, signal.SIGKILL)
+    os.kill(process, by)
 
 
 @pytest.mark.slow

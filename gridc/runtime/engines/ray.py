@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 import socket
+import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -22,7 +23,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
+from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError, diagnostics
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import (
     Admit,
@@ -169,7 +170,7 @@ def cluster(
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise _unusable(address, error) from None
-    with redirect_stdout(sys.stderr):  # what Ray prints of workers that died is not a result
+    with _last_words(), redirect_stdout(sys.stderr):  # what Ray prints of workers that died is not a result
         try:
             held = ray.cluster_resources()
             nodes = sum(1 for node in ray.nodes() if node["Alive"])
@@ -178,6 +179,24 @@ def cluster(
             yield Cluster(count, held.get("CPU", 0.0), gpus, acknowledged, _listeners(local))
         finally:
             ray.shutdown()
+
+
+@contextmanager
+def _last_words() -> Iterator[None]:
+    """Where a raylet leaves its cluster, Ray ends this process at once, and nothing here is unwound: a child
+    that waits for its end then writes the message."""
+    help_line = "run the same command to resume: what was answered is stored"
+    ended = [Diagnostic("GC651", "Ray or a signal ended the process of this run", help=help_line)]
+    program = "import sys; sys.stdin.read() or sys.stderr.write(sys.argv[1])"
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-c", program, diagnostics(ended) + "\n"],
+        stdin=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for this process
+    )
+    try:
+        yield
+    finally:
+        child.communicate(b"unwound")
 
 
 @dataclass(frozen=True)

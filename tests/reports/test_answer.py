@@ -239,6 +239,18 @@ def test_many_unreadable_answers_stand_beside_what_is_certain() -> None:
     assert "in 4 of 8 configurations up to 85.0 % of a model's answers could not be read" in text
 
 
+def test_a_model_of_which_nothing_could_be_read_is_named_where_it_is_compared() -> None:
+    """One unreadable answer less, and it is a score like any other."""
+    spec = spec_of(TWO, hypothesis=[])
+    for read in (0, 1):
+
+        def parsed(cell: Cell, read: int = read) -> int:
+            return read if cell.model == "ant" else ITEMS
+
+        findings = findings_of(spec, lambda cell: 0 if cell.model == "ant" else 10, parsed=parsed)
+        assert ("No answer of ant on facts could be read." in answer(findings).result) == (read == 0)
+
+
 def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
     said = answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
     assert said.result.startswith("H1 (ant > bee) is ")

@@ -83,6 +83,10 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         sentences.append(_order(pairs, [board for board in boards if board.benchmark in others]))
     elif others:
         sentences += _single([board for board in boards if board.benchmark in others])
+    for board in boards:
+        silent = [row.model for row in board.models if row.unreadable and row.unreadable == row.samples]
+        if silent and board not in behaved:
+            sentences.append(f"No answer of {listed(silent)} on {board.benchmark} could be read.")
     return " ".join(sentences)
 
 

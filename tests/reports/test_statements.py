@@ -546,6 +546,10 @@ def test_a_reference_that_compared_nothing_does_not_say_that_all_was_sampled() -
             {"cut": 1, "unread": 2},
             "3 of 8 answers cannot be read, 1 of them cut off at `max_tokens` (ant 1 of 8)",
         ),
+        (
+            {"cut": 1, "unread": 1, "failed": {"timeout": 3}},
+            "2 of 10 answers cannot be read, 1 of them cut off at `max_tokens` (ant 1 of 10)",
+        ),
         ({"cut": 1, "waiting": 4}, "1 of 10 answers cannot be read: cut off at `max_tokens` (ant 1 of 10)"),
     ],
 )

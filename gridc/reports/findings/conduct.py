@@ -206,7 +206,7 @@ def cut_share(endings: Sequence[EndingsRow]) -> float:
 def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
     """How many answers of a benchmark cannot be read, and how many of them the budget cut, by model."""
     cut, every = (sum(getattr(model, name) for model in endings) for name in ("cut", "samples"))
-    unread = every - sum(model.read + model.waiting for model in endings)
+    unread = sum(model.unread + model.cut + model.refused for model in endings)  # a failed call has no answer
     of = "; ".join(f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut)
     share = f"{unread:,} of {every:,} answers cannot be read{':' if cut == unread else f', {cut:,} of them'}"
     return f"On {benchmark}, {share} cut off at `max_tokens` ({of})"

@@ -354,8 +354,8 @@ class _Ledger:
 
 class _Worker:
     """An actor with copies of engines. Failures are returned, so that they arrive as they are. An actor that
-    was killed begins empty, and fetches a copy again. The ledger is looked up by name: where
-    it is handed over, Ray says at every start that the actor may be lost with it."""
+    was killed begins empty, and fetches a copy again. The ledger is looked up by name: where it is handed
+    over, Ray says at every start that the actor may be lost with it."""
 
     def __init__(self, ledger: str) -> None:
         self._ledger_name = ledger

@@ -253,6 +253,19 @@ def test_what_only_the_model_itself_gets_wrong_is_refused(
     assert "times as far from the model's own attention" in str(route.why)
 
 
+@pytest.mark.parametrize("words", [16, 63, 64, 77])
+def test_a_small_vocabulary_has_tokens_for_every_path_of_a_trial(words: int) -> None:
+    """At no position have two paths that parted the same token, however few there are."""
+    config = transformers.LlamaConfig(
+        vocab_size=words, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4
+    )
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+    shape = kv_cache.Shape((), torch.bfloat16, model.device)
+    (route, *_) = gate.routes(model, config, shape, False, 2**28, 30)
+    assert route.path.name == "forest", route.why
+
+
 class GpuKernels:
     """Kernels with the signatures, limits and padding of a GPU's, on a CPU: they round probabilities and
     results. What is tried is the code around them."""

@@ -473,10 +473,20 @@ def _sequences(
     generator = torch.Generator().manual_seed(20)
     main, other = torch.randint(0, len(known), (2, tokens), generator=generator)
     sequences = [main]
-    for parent, position in leaves:
-        aside = (main + 1 + 7 * len(sequences)) % len(known)
+    for (parent, position), aside_by in zip(leaves, _asides(len(leaves), len(known)), strict=True):
+        aside = (main + aside_by) % len(known)
         sequences.append(torch.cat([sequences[parent][:position], aside[position:]]))
     return known[torch.stack(sequences)], known[torch.cat([other[: tokens // 2], main[tokens // 2 :]])]
+
+
+def _asides(others: int, words: int) -> list[int]:
+    """By how much the tokens of each of the other sequences are beside those of the first: all different
+    where there are enough words."""
+    for step in range(7, 7 + words):
+        asides = [1 + step * number for number in range(1, others + 1)]
+        if len({0, *(aside % words for aside in asides)}) > others:
+            break
+    return asides
 
 
 def _middle(differences: torch.Tensor) -> float:

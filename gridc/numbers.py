@@ -97,10 +97,12 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def asked_items(asked: int, held: int = 0) -> str:
+def asked_items(asked: int, held: int = 0, distinct: int = 0) -> str:
     """How many items are asked: `40 of 120 items`, or `40 items` where that is every item that the files
-    hold, or nobody recorded how many they hold."""
-    return f"{count(asked)} of {counted(held, 'item')}" if held > asked else counted(asked, "item")
+    hold, or nobody recorded how many they hold. Where some ask the same: `40 items (12 distinct
+    questions)`."""
+    items = f"{count(asked)} of {counted(held, 'item')}" if held > asked else counted(asked, "item")
+    return f"{items} ({counted(distinct, 'distinct question')})" if distinct else items
 
 
 FORMS: dict[str, Any] = {

@@ -106,6 +106,10 @@ def _print_plan(manifest: dict[str, Any]) -> None:
     for each in envelopes:
         table.add_column(escape(each["benchmark"]), justify="right", no_wrap=True)
     table.add_row("items", *(_known(envelope["items"]) for envelope in envelopes))
+    if any(envelope["distinct"] for envelope in envelopes):
+        table.add_row(
+            "distinct questions", *(_known(each["distinct"] or each["items"]) for each in envelopes)
+        )
     table.add_row("envelope |C|", *(f"{envelope['size']:,}" for envelope in envelopes))
     for kind in ("tiers", "slices"):
         for name in envelopes[0][kind]:

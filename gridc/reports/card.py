@@ -126,10 +126,10 @@ def _held_fixed(
 
 
 def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
-    drawn = source.sample
+    drawn, asked = source.sample, asked_items(benchmark.items, benchmark.held, benchmark.distinct)
     if drawn is None or (drawn.n is None and drawn.share is None):
-        return f"the same {asked_items(benchmark.items, benchmark.held)} throughout"
-    return f"{asked_items(benchmark.items, benchmark.held)}, one draw with seed {drawn.seed}"
+        return f"the same {asked} throughout"
+    return f"{asked}, one draw with seed {drawn.seed}"
 
 
 def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
@@ -256,9 +256,12 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         return
     reversing = [pair for pair in pairs if pair.reverses]
     seen = "" if all(pair.row.measured == pair.row.size for pair in pairs) else ", as far as measured"
-    sizes = {card.benchmark: (card.items, max(card.held, card.items)) for card in deck.cards}
-    asked, held = map(sum, zip(*sizes.values(), strict=True))
-    items = f"On the {asked_items(asked, held)} asked"
+    sizes = {
+        card.benchmark: (card.items, max(card.held, card.items), card.distinct or card.items)
+        for card in deck.cards
+    }
+    asked, held, distinct = map(sum, zip(*sizes.values(), strict=True))
+    items = f"On the {asked_items(asked, held, distinct if distinct < asked else 0)} asked"
     names = "two models" if len(pairs) > 1 else f"{pairs[0].card.model} and {pairs[0].row.other}"
     if reversing:
         where = "" if len(pairs) == 1 else f" in {len(reversing)} of {counted(len(pairs), 'comparison')}"

@@ -112,10 +112,11 @@ def _scope(deck: CardDeck, scorecard: Scorecard) -> str | None:
 
 def _items(deck: CardDeck, scorecard: Scorecard) -> str:
     sizes = dict.fromkeys(
-        (card.benchmark, asked_items(card.items, card.held), card.unit, card.units) for card in deck.cards
+        (card.benchmark, asked_items(card.items, card.held, card.distinct), card.unit, card.units)
+        for card in deck.cards
     )
     return "; ".join(
-        f"{name}: {items}" + ("" if unit == "item" else f" in {counted(units, unit)}")
+        f"{name}: {items}" + ("" if unit in ("item", "question") else f" in {counted(units, unit)}")
         for name, items, unit, units in sizes
     )
 

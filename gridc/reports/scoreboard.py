@@ -42,7 +42,8 @@ class ScoreboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
-    """One benchmark, asked `items` of the `held` ones that its files hold. `levels` is the anchor's
+    """One benchmark, asked `items` of the `held` ones that its files hold; where some of them ask the same,
+    they are `distinct` questions. `levels` is the anchor's
     configuration, `configurations` how many the envelope has, and `chance` the score of one who picks options
     at random there (None where answers are no options). `policies` are the scores of models that always
     `comply` and always `refuse`, where that is what is read."""
@@ -51,6 +52,7 @@ class Scoreboard:
     levels: Mapping[str, str]
     items: int
     held: int
+    distinct: int
     unit: UnitLevel
     units: int
     direction: Direction
@@ -93,7 +95,7 @@ def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
         scores, items = [score for score in cells if score.cell.shared], study.items[benchmark]
         anchors = _anchors(spec, scores)
         models = [model.id for model in spec.model]
-        outcomes = gather([score.cell for score in anchors], record.samples.stored, items.units, models)
+        outcomes = gather([score.cell for score in anchors], record.samples.stored, items, models)
         intervals = unit_intervals(spec, items, outcomes).scores
         rates = find_rates(record.plan, record.store, anchors, shown)[benchmark]
         boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))
@@ -122,6 +124,7 @@ def _scoreboard(
         cell.levels,
         len(items.sampled),
         items.held,
+        items.distinct,
         items.unit,
         len(set(items.units.values())),
         Direction.of(stated.direction),

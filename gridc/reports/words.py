@@ -27,6 +27,7 @@ ASSUMED = f"many units, {KINDS}, or models whose answers could be swapped"
 
 PLURAL: Mapping[UnitLevel, str] = {
     "item": "items",
+    "question": "questions",
     "family": "families",
     "template": "item templates",
     "category": "categories",

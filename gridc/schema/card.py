@@ -8,7 +8,7 @@ from gridc.schema.base import Declared
 from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Claimed, Count, Digest, ItemsHeld, Part, Rounded, Share
+from gridc.schema.rows import Claimed, Count, Digest, DistinctQuestions, ItemsHeld, Part, Rounded, Share
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 
@@ -178,6 +178,7 @@ class Card(Part):
     benchmark_note: str | None
     items: Count
     held: ItemsHeld = 0
+    distinct: DistinctQuestions = 0
     unit: Annotated[UnitLevel, Field(description="Which groups of items are taken as independent.")]
     units: Count
     lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]

@@ -15,6 +15,7 @@ from gridc.schema.items import UnitLevel
 from gridc.schema.rows import (
     Count,
     Digest,
+    DistinctQuestions,
     EvidenceRow,
     ItemsHeld,
     OrderingClaimRow,
@@ -467,6 +468,7 @@ class BenchmarkRow(Part):
     benchmark: str
     items: Count
     held: ItemsHeld = 0
+    distinct: DistinctQuestions = 0
     unit: Annotated[
         UnitLevel,
         Field(description="Which groups of items are taken as independent: the assumption of every test."),

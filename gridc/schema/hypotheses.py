@@ -12,7 +12,7 @@ Standing = Literal["outside", "within", "not_measured"]
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
-    "graded", "library", "few_units", "largest_change",
+    "graded", "library", "few_units", "largest_change", "copies",
 ]  # fmt: skip
 """Why there is no number.
 
@@ -28,6 +28,7 @@ graded       the estimator takes outcomes of 0 and 1 alone
 library      the library that the estimator needs is not installed
 few_units    there is an estimate, of too few or too unequal units to decide by
 largest_change  a unit changed by more than the margin of the spec says that one can
+copies       the spec takes copies of one question as independent of each other
 """
 
 ResampledRange = Annotated[

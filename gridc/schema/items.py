@@ -8,9 +8,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gridc.schema.base import PLUGIN, Contradiction, Selector, Table, Text, named
 
-UnitLevel = Literal["item", "family", "template", "category"]
+UnitLevel = Literal["item", "question", "family", "template", "category"]
 """The levels at which items belong together, the finest first."""
-UNIT_LEVELS: tuple[UnitLevel, ...] = ("item", "family", "template", "category")
+UNIT_LEVELS: tuple[UnitLevel, ...] = ("item", "question", "family", "template", "category")
 
 
 def _stamped_name(value: object) -> object:

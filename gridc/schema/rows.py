@@ -49,6 +49,14 @@ ItemsHeld = Annotated[
         description="How many items the files hold, asked or not; 0 where an older gridc did not say it.",
     ),
 ]
+DistinctQuestions = Annotated[
+    int,
+    Field(
+        ge=0,
+        description="How many different questions the items ask, where some are asked several times; 0 where "
+        "none is, or an older gridc did not look.",
+    ),
+]
 Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_number), PlainSerializer(digits)]
 """Ten digits when it is written, as of a p-value."""
 Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]

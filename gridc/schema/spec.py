@@ -81,8 +81,9 @@ class Benchmark(BenchmarkEffects):
     unit: Annotated[
         UnitLevel | None,
         Field(
-            description="Which groups of items are taken as independent of each other: item, family, "
-            "template or category. Default: the coarsest of item, family and template that the data document."
+            description="Which groups of items are taken as independent of each other: item, question (items "
+            "that ask the same), family, template or category. Default: the coarsest below category that the "
+            "data document."
         ),
     ] = None
     sample: Annotated[Sample | None, Field(description="Default: every item.")] = None

@@ -53,8 +53,8 @@ class ScoreboardReport:
     def sizes(self) -> tuple[str, ...]:
         """`80 of 120 items, in 11 templates`, of each benchmark."""
         return tuple(
-            asked_items(board.items, board.held)
-            + ("" if board.unit == "item" else f", in {units_words(board.unit, board.units)}")
+            asked_items(board.items, board.held, board.distinct)
+            + ("" if board.unit in ("item", "question") else f", in {units_words(board.unit, board.units)}")
             for board in self.benchmarks
         )
 

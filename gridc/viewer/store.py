@@ -171,9 +171,9 @@ class StoredCell:
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredStudy:
     """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
-    was in seconds; `directions` say of each benchmark which score is the better one, and `sources` where its
-    items are from; `problem` says why its spec could not be read, if so, and `recorded` where imported logs
-    come from."""
+    was in seconds. By benchmark `directions` say which score is the better one, `sources` where its items are
+    from, and `distinct` how many questions these ask, where some ask the same. `problem` says why its spec
+    could not be read, if so, and `recorded` where imported logs come from."""
 
     stamp: str
     id: str
@@ -183,6 +183,7 @@ class StoredStudy:
     counted: datetime
     took: float
     sources: Mapping[str, str]
+    distinct: Mapping[str, int]
     problem: str | None
     recorded: str | None
     by_key: Mapping[str, StoredCell] = field(repr=False)
@@ -317,6 +318,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         cells=cells,
         directions={name: _direction(direction) for name, direction in stated},
         sources=_sources(spec),
+        distinct=_distinct(content),
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
@@ -324,6 +326,15 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         by_key={cell.key: cell for cell in cells},
         by_place={(cell.model, cell.benchmark, cell.configuration): cell for cell in cells},
     )
+
+
+def _distinct(content: Any) -> dict[str, int]:
+    """The questions that the stamp counts, by benchmark; nothing where no item is a copy."""
+    try:
+        benchmarks = content["inputs"]["benchmarks"].items()
+        return {name: int(inputs["questions"]) for name, inputs in benchmarks if "questions" in inputs}
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def levels_of(configuration: str) -> dict[str, str]:

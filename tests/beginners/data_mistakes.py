@@ -189,6 +189,6 @@ REMARKED = {
         "rows have an option `nan` or `null`"),
     "rows twice, with two answers": (
         as_csv([*choices(), {**choices()[0], "answer": TWO_ANSWERS[0]["correct_answer"]}]), (),
-        "1 row asks what an earlier row asks, with the same options; 1 of them with another right answer"),
+        "1 item asks what an earlier item asks, 1 of them with another right answer"),
 }  # fmt: skip
 """What is read as it is stated, and remarked upon: a file, flags, and the remark."""

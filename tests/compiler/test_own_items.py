@@ -15,6 +15,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from gridc.compiler.inputs.draw import with_questions
+from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import File, Malformed, Misread
 from gridc.compiler.instrument.item import Item
@@ -293,33 +295,46 @@ def test_two_rows_of_one_id_are_refused_with_a_way_out_that_keeps_both() -> None
     assert answers(read("mine.csv", as_csv(table), loading("index"))[0]) == TRUTH
 
 
-def test_repeated_questions_twin_options_and_padding_are_said() -> None:
-    table = rows([*SUMS[:4], SUMS[0]], lambda one: one[2])
+def test_twin_options_and_padding_are_said() -> None:
+    table = rows(SUMS[:4], lambda one: one[2])
     table[1]["c"] = table[1]["d"] = " same "
     table[1]["answer"] = 0
     said = "\n".join(read("mine.csv", as_csv(table), loading("index"))[1])
-    assert "1 row asks what an earlier row asks, with the same options" in said and "another" not in said
     assert "1 row has an option twice" in said and "1 row has an option that begins" in said
+
+
+def held(table: list[dict[str, Any]], told: Loading, printed: tuple[str, ...] = ()) -> Items:
+    """The items of a file, of which templates print some further columns."""
+    items = with_questions(read("mine.csv", as_csv(table), told)[0], printed)
+    return Items(items, (), LoadedItems(items, {}))
 
 
 @pytest.mark.parametrize("field", ["context", "open", "extra"])
 def test_rows_with_one_question_and_other_texts_beside_it_do_not_ask_the_same(field: str) -> None:
     table = rows([SUMS[0]] * 3, lambda one: one[2])
     for place, row in enumerate(table):
-        row["beside"] = ("one text", "another text", "one text")[place]
+        row["beside"] = ("one text", "another text", "One text.")[place]
     beside: Any = ("beside",) if field == "extra" else "beside"
-    said = "\n".join(read("mine.csv", as_csv(table), loading("index", **{field: beside}))[1])
-    assert "1 row asks what an earlier row asks" in said  # without the texts it would be two
+    found = held(table, loading("index", **{field: beside}), ("beside",))
+    assert (found.distinct, len(found.copies)) == (2, 1)
+
+
+def test_a_further_column_that_no_template_prints_makes_no_question_of_its_own() -> None:
+    table = [
+        {**row, "line": f"{number}"} for number, row in enumerate(rows([SUMS[0]] * 3, lambda one: one[2]))
+    ]
+    assert held(table, loading("index", extra=("line",))).distinct == 1
+    assert held(table, loading("index", extra=("line",)), ("line",)).distinct == 0  # nothing is asked twice
 
 
 @pytest.mark.parametrize("options", [COLUMNS, ()])
-def test_rows_that_ask_the_same_and_have_other_right_answers_are_said(options: tuple[str, ...]) -> None:
+def test_rows_that_ask_the_same_and_have_other_right_answers_are_counted(options: tuple[str, ...]) -> None:
     table = rows([SUMS[0]] * 4, lambda one: one[2])
     table[1]["answer"] = table[3]["answer"] = SUMS[0][2] + 1
     free: dict[str, Any] = {"gold": None, "references": ("answer",)}
     told = loading("index") if options else loading(options=(), **free)
-    said = "\n".join(read("mine.csv", as_csv(table), told)[1])
-    assert "3 rows ask what an earlier row asks" in said and "2 of them with another right answer" in said
+    found = held(table, told)
+    assert (found.distinct, len(found.copies), found.contradicting) == (1, 3, 2)
 
 
 @pytest.mark.parametrize(("name", "data"), [

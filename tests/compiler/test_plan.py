@@ -68,6 +68,7 @@ def test_the_counts_of_the_repositorys_card_follow_from_its_values(card: Path) -
         {
             "benchmark": each["id"],
             "items": each["sample"]["n"],
+            "distinct": 0,
             "observations": each["sample"]["n"] * models * sum(replicates),
             "cells": models * len(kept),
             "runs": models * sum(replicates),
@@ -136,6 +137,7 @@ def test_the_small_spec_by_hand(compiled: Compile) -> None:
     assert envelope == {
         "benchmark": "facts",
         "items": 4,
+        "distinct": 0,
         "observations": 64,
         "cells": 12,
         "runs": 16,

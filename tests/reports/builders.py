@@ -33,6 +33,13 @@ from gridc.schema.spec import Spec
 
 ITEMS = 20
 
+
+def held(**families: str) -> Items:
+    """Items of a benchmark, by id with the family of each."""
+    sampled = tuple(Item(name, f"{name}?", ("x", "y"), 0, family=family) for name, family in families.items())
+    return Items(sampled, (), LoadedItems(sampled, {}))
+
+
 AXES: dict[str, list[dict[str, Any]]] = {
     "frame": [{"id": "plain", "prompt": "{{ question }}"}, {"id": "exam", "prompt": "Exam. {{ question }}"}],
     "shots": [{"id": "0", "shots": 0}, {"id": "5", "shots": 5, "tier": "stress"}],

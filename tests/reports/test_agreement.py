@@ -14,6 +14,7 @@ from gridc.reports.findings.scores import CellScore, gather
 from gridc.schema.certificate import AgreementRow
 from gridc.schema.spec import Axis
 from gridc.statistics.raters import cohen
+from tests.reports.builders import held
 
 ONE, OTHER = "101100101011", "100100111010"
 """What two rules make of twelve items."""
@@ -43,8 +44,9 @@ def found(second: Setting = LINE, missing: int = 0) -> list[AgreementRow]:
         items = tuple(f"i{place:02}" for place in range(12))
         stored[cell.key] = CellOutcomes(items, once, scored, once, first, first)
         scores.append(CellScore(cell, 12, int(scored.sum()), 12, int(first.sum()), None, cell.key))
-    clusters = {item: item for item in items}
-    outcomes = gather([each.cell for each in scores], stored, clusters, ["m"])
+    outcomes = gather(
+        [each.cell for each in scores], stored, held(**dict(zip(items, items, strict=True))), ["m"]
+    )
     return list(agreements(AXES, scores, outcomes))
 
 

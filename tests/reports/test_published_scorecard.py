@@ -51,8 +51,8 @@ def _finding(
     compared = compare(plan.study.spec, items, cells, stored, Direction())
     first = {each.cell.model: each for each in reversed(cells)}
     return BenchmarkFinding(
-        name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), (),
-        Direction(),
+        name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), False, 0,
+        (), Direction(),
         intervals=UnitIntervals("item", SIZES[name], 2000, 0, LEVEL, {}, ()),
         cells=tuple(cells),
         scopes=(),

@@ -188,7 +188,7 @@ class Bench:
         outcomes, scores = {}, []
         if self.regions:
             models = [model.id for model in self.spec.model]
-            outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"].units, models)}
+            outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"], models)}
             scores = cell_scores(self.plan, samples.stored)
         weighed = claim_evidence([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
         return MeasuredStudy(self.spec, samples, scores, {}, weighed, True)

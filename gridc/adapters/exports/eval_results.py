@@ -59,7 +59,7 @@ def entries(deck: CardDeck, benchmarks: Iterable[Benchmark]) -> dict[str, "list[
                 value=round(card.point_score.score, 6),
                 dataset_revision=revision,
                 notes=f"gridc study {deck.study}, stamp {deck.stamp[:12]}, "
-                f"{asked_items(card.items, card.held)}; {under}",
+                f"{asked_items(card.items, card.held, card.distinct)}; {under}",
             )
             by_model.setdefault(card.model, []).append(entry)
     return by_model

@@ -5,14 +5,18 @@ test that takes each for an independent witness is wrong about its own error rat
 correlation of .02 within them, BBQ's families of four certify falsely in .118 of studies of 800 items. So the
 unit is the coarsest level that the data document. A category is a topic that was chosen, not drawn from many,
 so it is a unit only where a spec says so.
+
+Items that ask the same are one question (`questions.asked`), whatever their ids: twelve questions in eight
+copies each are twelve units. Groups of a coarser level that share a question are one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Generic, TypeVar
 
-from gridc.compiler.inputs.questions import QuestionDigests, of_item
+from gridc.compiler.inputs.questions import QuestionDigests, asked, of_item, plain
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
 from gridc.statistics.reproducibility import DrawError, ranked
@@ -79,7 +83,8 @@ def _showing(item: Item, sentence: int) -> Item:
 
 def families_of(items: Sequence[Item], stems: Collection[str]) -> set[str]:
     """The families in which any item asks one of these stems: what a disjoint sample must leave out."""
-    return {item.family for item in items if item.stem in stems}
+    barred = {plain(stem) for stem in stems}
+    return {item.family for item in items if plain(item.stem) in barred}
 
 
 def _has_tags(item: Item, sample: Sample) -> bool:
@@ -171,6 +176,60 @@ BOOTSTRAP_LEVELS: Mapping[str, UnitLevel] = {
 """The level of items that `[analysis] bootstrap` draws, by its `unit`; of the others it draws none."""
 
 
+def with_questions(items: Sequence[Item], columns: Collection[str] | None = None) -> tuple[Item, ...]:
+    """The items, each with the first one that asks the same as its `question`, where several do. `columns`
+    are the further columns that reach a prompt."""
+    first: dict[str, str] = {}
+    keys = [asked(item, columns) for item in items]
+    several = Counter(keys)
+    return tuple(
+        replace(item, question=first.setdefault(key, item.id)) if several[key] > 1 else item
+        for item, key in zip(items, keys, strict=True)
+    )
+
+
+def joined_at(items: Sequence[Item], level: UnitLevel) -> tuple[Item, ...]:
+    """The items, with one name for groups of a level that share a question."""
+    if level in ("item", "question"):
+        return tuple(items)
+    groups, holder = _Joined[str](), dict[str, str]()
+    for item in items:
+        if item.question:
+            groups.join(holder.setdefault(item.question, item.at(level)), item.at(level))
+    renamed: list[Item] = []
+    for item in items:
+        name = groups.first(item.at(level))
+        renamed.append(item if name == item.at(level) else _named(item, level, name))
+    return tuple(renamed)
+
+
+def _named(item: Item, level: UnitLevel, name: str) -> Item:
+    if level == "family":
+        return replace(item, family=name)
+    return replace(item, template=name) if level == "template" else replace(item, category=name)
+
+
+T = TypeVar("T")
+
+
+class _Joined(Generic[T]):
+    """Groups that are one with others, by the first of them."""
+
+    def __init__(self) -> None:
+        self._next: dict[T, T] = {}
+
+    def first(self, group: T) -> T:
+        while self._next.setdefault(group, group) != group:
+            group = self._next[group]
+        return group
+
+    def join(self, group: T, other: T) -> None:
+        self._next[self.first(other)] = self.first(group)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._next)
+
+
 class UndocumentedUnit(ValueError):
     """No item says to which group of the level it belongs; `known` are the levels at which some do."""
 
@@ -191,10 +250,12 @@ def unit_of(items: Sequence[Item], stated: UnitLevel | None) -> UnitLevel:
     are then not independent of each other.
     """
     known = documented(items)
-    if stated is not None and stated not in known and items:
-        raise UndocumentedUnit(stated, known)
+    if stated is not None and stated not in ("question", *known) and items:
+        raise UndocumentedUnit(stated, known)  # where no question is asked twice, each item is one
     unit = stated or [level for level in known if level != "category"][-1]
     for finer in known[1 : known.index(unit)] if unit in known else ():
+        if finer == "question":
+            continue  # units that share one are joined
         holder: dict[str, str] = {}
         for item in items:
             if item.documents(finer) and holder.setdefault(item.at(finer), item.at(unit)) != item.at(unit):
@@ -209,13 +270,7 @@ Group = tuple[str, str]
 def one_group(items: Mapping[str, Sequence[Item]], levels: Mapping[str, UnitLevel]) -> dict[Group, Group]:
     """The groups of several benchmarks at a level of each, by the first group that each is one with: those of
     two benchmarks that hold the same item, by its text and choices and not by its id, are not independent."""
-    one: dict[Group, Group] = {}
-
-    def first(group: Group) -> Group:
-        while one.setdefault(group, group) != group:
-            group = one[group]
-        return group
-
+    one = _Joined[Group]()
     holders: dict[QuestionDigests, Group] = {}
     for benchmark, sampled in items.items():
         own: dict[QuestionDigests, Group] = {}
@@ -223,8 +278,8 @@ def one_group(items: Mapping[str, Sequence[Item]], levels: Mapping[str, UnitLeve
             group = benchmark, item.at(levels[benchmark])
             content = of_item(item)._replace(target=None)
             if content in holders:
-                one[first(group)] = first(holders[content])
+                one.join(holders[content], group)
             own.setdefault(content, group)
-            first(group)
+            one.first(group)
         holders = own | holders
-    return {group: first(group) for group in one}
+    return {group: one.first(group) for group in list(one)}

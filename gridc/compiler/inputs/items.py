@@ -1,7 +1,8 @@
 """The items of a study: loaded, drawn, kept apart from each other, and put in each order that is asked."""
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,12 +19,16 @@ from gridc.compiler.inputs.draw import (
     draw_exemplars,
     draw_sample,
     families_of,
+    joined_at,
     unit_of,
+    with_questions,
 )
 from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import BadRow, File, Malformed, Misread
+from gridc.compiler.inputs.questions import plain
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged
+from gridc.compiler.instrument.render import EXTRA, extra_columns, template_variables
 from gridc.diagnostics.errors import Collector, KeyPath
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
@@ -97,8 +102,9 @@ def pair(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
                 "`loading.fields.expected` names",
             )
         paired[item.id] = replace(
-            other, family=item.family, template=item.template, category=item.category, tags=item.tags
-        )
+            other, family=item.family, template=item.template, category=item.category, tags=item.tags,
+            question=item.question,
+        )  # fmt: skip
     return VariantItems(paired, loaded.files)
 
 
@@ -110,7 +116,8 @@ def _expected(item: Item) -> str:
 class Items:
     """What a benchmark asks: the sampled items in file order and the exemplars in shot order, both with
     their options as the file has them, and the orders and subsets in which the study shows those.
-    `unit` is the level at which items are independent of each other."""
+    `unit` is the level at which items are independent of each other. Where that is the question, and each is
+    asked in the same calls so many times, `repeats` says how often."""
 
     sampled: tuple[Item, ...]
     exemplars: tuple[Item, ...]
@@ -120,6 +127,7 @@ class Items:
     seed: int = 0
     unit: UnitLevel = "family"
     variants: Mapping[str, VariantItems] = field(default_factory=dict)
+    repeats: int = 1
 
     def asked(
         self, order: str | None = None, subset: Sample | None = None, variant: str | None = None
@@ -149,10 +157,27 @@ class Items:
         return {item.id: item.at(self.unit) for item in self.sampled}
 
     @property
-    def stamped_units(self) -> dict[str, str]:
+    def copies(self) -> frozenset[str]:
+        """The items that ask what an earlier one asks."""
+        return frozenset(item.id for item in self.sampled if item.question not in ("", item.id))
+
+    @property
+    def distinct(self) -> int:
+        """How many questions are asked, where some are asked several times; 0 where none is."""
+        return len(self.sampled) - len(self.copies) if self.copies else 0
+
+    @property
+    def contradicting(self) -> int:
+        """How many copies have another right answer than the first."""
+        answers = {item.id: (plain(item.best or ""), item.expected) for item in self.sampled}
+        return sum(answers[item.id] != answers[item.question] for item in self.sampled if item.question)
+
+    @property
+    def stamped_units(self) -> dict[str, Any]:
         """The units as the stamp has them; nothing where an item's own digest names its unit."""
         named = self.unit in ("item", "family")
-        return {} if named else {"level": self.unit, "digest": digest(self.units)}
+        repeats = {"repeats": self.repeats} if self.repeats > 1 else {}
+        return {} if named else {"level": self.unit, "digest": digest(self.units), **repeats}
 
     def groups(self, level: UnitLevel) -> int:
         """How many groups of a level the sampled items are of."""
@@ -175,6 +200,7 @@ class Items:
         the names in every subset; and of the units, where an item's own digest does not name them."""
         rare = {
             "units": self.stamped_units,
+            "questions": self.distinct,
             "hub": dict(self.source.hub or {}),
             "found": dict(self.source.found),
             "left_out": list(self.source.left_out),
@@ -213,10 +239,17 @@ class ItemLoader:
     """Loads and draws the items of every benchmark of a spec, and keeps what is wrong with them."""
 
     def __init__(
-        self, spec: Spec, source: Source, places: ReferenceFolders, pins: Mapping[str, str], online: bool
+        self,
+        spec: Spec,
+        source: Source,
+        places: ReferenceFolders,
+        pins: Mapping[str, str],
+        online: bool,
+        templates: Iterable[str] = (),
     ) -> None:
         self._spec, self._source, self._places = spec, source, places
         self._pins, self._online = pins, online
+        self._templates = tuple(templates)
         self._wrong = Collector()
         self._loaded: dict[str, LoadedItems] = {}
         self._drawn: dict[str, tuple[Item, ...] | None] = {}
@@ -319,7 +352,10 @@ class ItemLoader:
             if sampled is None:
                 return
             exemplars = self._exemplars(benchmark, sampled)
+            further = any(item.extra for item in sampled)
+            sampled = with_questions(sampled, _shown_columns(self._templates) if further else ())
             unit = unit_of(sampled, benchmark.unit)
+            sampled = joined_at(sampled, unit)
         except UndocumentedUnit as error:
             known = ", ".join(f'"{level}"' for level in error.known)
             help = f"the items of `{benchmark.source}` document {known}"
@@ -346,9 +382,20 @@ class ItemLoader:
         except NotFound as error:
             self.absent[benchmark.id] = error.problem
             return
-        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants)
+        alike = unit == "question" and not (subsets or variants) and self._is_fixed(benchmark)
+        repeats = _repeats(sampled) if alike else 1
+        items = Items(
+            sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants, repeats
+        )
         if len(variants) == len(benchmark.variants or ()) and self._renders(items, number, renderings):
             self.items[benchmark.id] = items
+
+    def _is_fixed(self, benchmark: Benchmark) -> bool:
+        """Whether what is asked and answered depends on the text of an item alone: no order is drawn by its
+        id, and no answer."""
+        settings = [cell.setting for cell in cells.cells_of(self._spec) if cell.benchmark == benchmark.id]
+        drawn = (setting.temperature > 0 and not setting.ranks for setting in settings)
+        return not any(drawn) and not any((s.option_order or "").startswith("shuffled") for s in settings)
 
     def _fewer(self, benchmark: Benchmark, problem: str) -> str | None:
         """The way out where more items are asked for than there are."""
@@ -496,6 +543,28 @@ def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:
     for cell in cells.cells_of(spec):
         renderings[cell.benchmark].add((cell.setting.option_order, cell.setting.items))
     return renderings
+
+
+def _shown_columns(templates: Iterable[str]) -> frozenset[str] | None:
+    """The further columns of items that templates print; None where one may print any."""
+    columns: set[str] = set()
+    for text in templates:
+        named = {column for _, column in extra_columns(text)}
+        if not named and EXTRA in template_variables(text):
+            return None
+        columns |= named
+    return frozenset(columns)
+
+
+def _repeats(items: Sequence[Item]) -> int:
+    """How often each question is asked in the very same words; 1 where some are asked more often, or in
+    other words."""
+    texts: dict[str, set[str]] = {}
+    for item in items:
+        alone = replace(item, id="-", family="-", tags={}, question="", template="", category="")
+        texts.setdefault(item.at("question"), set()).add(item_digest(alone))
+    often = set(Counter(item.at("question") for item in items).values())
+    return often.pop() if len(often) == 1 and all(len(own) == 1 for own in texts.values()) else 1
 
 
 def _stated_at(spec: Spec, benchmark: str, key: str, value: object) -> KeyPath:

@@ -4,12 +4,17 @@ framing.
 A question is its text (with the context it is about), its choices in any order, and the texts that answer it.
 Each is taken as Unicode NFC with plain line ends, without white space around it, and nothing else is made
 equal. Prompts, templates, ids and the order of choices are framings of a question and no part of it.
+
+Within a study the rule is wider, because a copy is no new evidence however it is spelled: `asked` makes equal
+what differs in case, spacing, closing punctuation, and in the order and the labels of options.
 """
 
 import hashlib
+import json
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +28,52 @@ CHOICES = ("choices", "options", "endings", "mc1_targets")
 LISTED = ("text", "choices")
 """Where a table of choices has their texts."""
 TARGETS = ("target", "answer", "label", "gold", "answerKey", "answer_key", "expected")
+
+
+_SPACE = re.compile(r"\s+")
+_CLOSING = re.compile(r"[\s.?:;,\u2026\u3002\uff1f]+$|(?<=[^\W\d_]{2})!+$")  # but 3! and n! are numbers
+_LABELLED = re.compile(r"\s*\(?([A-Za-z]|\d{1,2}|[ivxIVX]{1,5})[.):]\)?\s+(?=\S)")
+
+
+def plain(text: str) -> str:
+    """A text whatever its case, its spacing and the punctuation that closes it."""
+    folded = _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()
+    while (shorter := _CLOSING.sub("", folded)) != folded:
+        folded = shorter
+    return folded or text
+
+
+def asked(item: Item, columns: Collection[str] | None = None) -> str:
+    """All that an item puts into a prompt, equal for two items that ask the same. Of its further columns only
+    these can reach a prompt (None: any)."""
+    lines = item.query.splitlines()
+    # Of a query that holds its options, in lines with labels, these too may stand in any order.
+    listed = [line for line in lines if _LABELLED.match(line)]
+    within = listed if len(listed) > 1 else []
+    extra = {
+        name: plain(value) if isinstance(value, str) else value
+        for name, value in item.extra.items()
+        if columns is None or name in columns
+    }
+    return json.dumps(
+        [
+            [(role, plain(text)) for role, text in item.messages],
+            plain(item.context),
+            plain("\n".join(line for line in lines if line not in within)),
+            sorted(_without_labels(within)),
+            [plain(turn) for turn in item.turns],
+            plain(item.open or ""),
+            sorted(_without_labels(item.options)),
+            [dict(tool) for tool in (*item.tools, *item.functions)],
+            extra,
+        ],
+        sort_keys=True,
+    )
+
+
+def _without_labels(options: Sequence[str]) -> list[str]:
+    labelled = all(_LABELLED.match(option) for option in options)
+    return [plain(_LABELLED.sub("", option, count=1) if labelled else option) for option in options]
 
 
 class QuestionDigests(NamedTuple):

@@ -33,7 +33,7 @@ from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.procedures import wording_digest
 from gridc.compiler.instrument.setting import DEFAULTS
 from gridc.diagnostics.errors import Collector, KeyPath, SpecError
-from gridc.numbers import asked_items
+from gridc.numbers import asked_items, counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
 from gridc.schema.spec import Spec
@@ -212,7 +212,17 @@ class Study:
             yield from (f"{name}: {remark}" for remark in here.source.said)
             if len(here.sampled) < here.held:
                 drawn = next(benchmark.sample for benchmark in self.spec.benchmark if benchmark.id == name)
-                yield f"{name}: {asked_items(len(here.sampled), here.held)} are asked (sample: {drawn})"
+                shown = asked_items(len(here.sampled), here.held, here.distinct)
+                yield f"{name}: {shown} are asked (sample: {drawn})"
+            if here.distinct:
+                copies = counted(len(here.copies), "item asks", "items ask")
+                other = f", {here.contradicting:,} of them with another right answer"
+                other = other if here.contradicting else ""
+                yield (
+                    f"{name}: {copies} what an earlier item asks{other}; a copy is no new evidence, so tests "
+                    "and intervals rest on "
+                    f"{counted(here.distinct, 'distinct question')}"
+                )
             left_out = here.source.left_out
             if left_out:
                 yield (
@@ -288,7 +298,7 @@ def resolve(
     """
     spec, source, places, references = checked.spec, checked.source, checked.places, checked.references
     collector = Collector()
-    loader = ItemLoader(spec, source, places, pins, online)
+    loader = ItemLoader(spec, source, places, pins, online, references.prompts.values())
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
     for check in ITEM_CHECKS:

@@ -36,7 +36,8 @@ class Item:
     where no options are shown. `tags` keeps the upstream fields that items may be selected and stratified by
     (category, condition, ...).
 
-    Items that were made together are not independent. `family` names the ones that say the same in other
+    Items that were made together are not independent. `question` names the first item that asks the same as
+    this one, and is empty where no other does. `family` names the ones that say the same in other
     words (BBQ writes four versions of one scenario); an item that stands alone is its own family. `template`
     names the pattern that families were filled into (BBQ's question templates), `category` the topic; both
     are empty where the data do not say. `extra` has further columns as plain JSON.
@@ -65,6 +66,7 @@ class Item:
     turns: tuple[str, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     functions: tuple[Mapping[str, Any], ...] = ()
+    question: str = ""
 
     def __post_init__(self) -> None:
         if self.family == "":
@@ -113,7 +115,7 @@ class Item:
         return frozenset()
 
     def documents(self, level: UnitLevel) -> bool:
-        """Whether the data say to which family, template or category this item belongs."""
+        """Whether this item is known to belong to a group of the level with others."""
         return level == "item" or getattr(self, level) not in ("", self.id)
 
     def at(self, level: UnitLevel) -> str:
@@ -140,11 +142,11 @@ class Item:
     def as_json(self) -> dict[str, Any]:
         """What is asked, by field, as plain JSON. A field without a value is left out, so that a field which
         items gain later does not change the digests of those that lack it. The family stands under the
-        name by which stamps know it; template and category are no part of what is asked."""
+        name by which stamps know it; question, template and category are no part of what is asked."""
         names = {
             item_field.name: item_field.name
             for item_field in fields(self)
-            if item_field.name not in ("template", "category")
+            if item_field.name not in ("question", "template", "category")
         }
         values = {key: getattr(self, name) for name, key in (names | {"family": "cluster"}).items()}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

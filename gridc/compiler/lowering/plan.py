@@ -32,9 +32,11 @@ class PrimaryCells:
 
 @dataclass(frozen=True, slots=True)
 class AskedEnvelope(Envelope):
-    """A benchmark's part of the grid with the items it asks and items x runs; None where unknown."""
+    """A benchmark's part of the grid with the items it asks and items x runs; None where unknown. Where some
+    items ask the same, they are `distinct` questions; 0 where none do."""
 
     items: int | None
+    distinct: int
     observations: int | None
 
 
@@ -174,8 +176,12 @@ class Plan(Asker):
     def _envelope(self, envelope: Envelope) -> AskedEnvelope:
         here = {run: runs for run, runs in self.survey.asked.items() if run[0] == envelope.benchmark}
         counted = {field.name: getattr(envelope, field.name) for field in fields(envelope)}
+        held = self.study.items.get(envelope.benchmark)
         return AskedEnvelope(
-            **counted, items=self.asked(envelope.benchmark), observations=self.observations(here)
+            **counted,
+            items=self.asked(envelope.benchmark),
+            distinct=0 if held is None else held.distinct,
+            observations=self.observations(here),
         )
 
 

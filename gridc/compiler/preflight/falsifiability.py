@@ -266,6 +266,8 @@ def _asked(
         count = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
         return None if count is None else ((1,) * count, ())
     items: Sequence[Item] = here.asked(None, subset)
+    if here.repeats > 1:  # each question is read once, as after the run
+        items = [item for item in items if item.id not in here.copies]
     if hypothesis.items is not None:
         items = [item for item in items if hypothesis.items.matches(item.tags)]
     if rate in COUNTED:

@@ -14,6 +14,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
+from gridc.compiler.inputs.questions import asked
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import Unmatchable, right_answers
@@ -466,11 +467,11 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
 
 
 def shared_exemplars(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
-    """GC509: an item that is shown with its answer and asked, whatever its id."""
-    taken = {_content(item): item.id for item in sampled}
+    """GC509: a question that is shown with its answer and asked, whatever its id and its spelling."""
+    taken = {asked(item, ()): item.id for item in sampled} if shown else {}
     for item in shown:
-        if _content(item) in taken:
-            twin = taken[_content(item)]
+        twin = taken.get(asked(item, ()))
+        if twin is not None:
             problem = f"exemplar {item.id} is the item {twin} that is asked"
             yield "GC509", "shots", problem, "remove one of the two, or draw with another seed"
             return
@@ -528,10 +529,6 @@ _POINTS = re.compile(
 _SNAPSHOT = re.compile(
     r"\d{4}-\d{2}-\d{2}|(?<!\d)\d{8}(?!\d)|(?<!\d)\d{6}(?!\d)|-\d{4}(?!\d)|-\d{2}-\d{2}(?!\d)"
 )
-
-
-def _content(item: Item) -> tuple[str, frozenset[str]]:
-    return " ".join(item.stem.casefold().split()), frozenset(item.options)
 
 
 def _hazard_at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:

@@ -76,23 +76,26 @@ class RecordedItems(Items):
 def listed_items(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     """The items of a benchmark by name, groups and digest, as the stamp has them, and what `named_of` says of
     them. No other text of an item."""
+    asked_again = {item.id: item.question for item in items.sampled if item.question}
     return {
         "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
         "exemplars": [item.id for item in items.exemplars],
         "manifest": items.manifest,
+        **({"questions": asked_again} if asked_again else {}),
         **named_of(items, spec, benchmark),
     }
 
 
-LISTED = frozenset(["levels", "exemplars", "manifest", "rows", "tags", "labels"])
-"""The keys of a benchmark in items.json; an older gridc listed the first three."""
+LISTED = frozenset(["levels", "exemplars", "manifest", "rows", "tags", "labels", "questions"])
+"""The keys of a benchmark in items.json; an older gridc listed the first three. `questions` has those of
+items that ask what others ask."""
 
 
 def unread(listed: Mapping[str, Any]) -> list[str]:
     """The keys of a benchmark in items.json that nothing is read from: of no part, or of an item that is not
     listed."""
     items = listed["levels"].keys()
-    named = {"tags": listed.get("tags", {})} | {
+    named = {"tags": listed.get("tags", {}), "questions": listed.get("questions", {})} | {
         f"labels.{order}": labelled for order, labelled in listed.get("labels", {}).items()
     }
     return sorted(listed.keys() - LISTED) + [
@@ -120,8 +123,9 @@ def recorded_items(
     `Store.shown` without the benchmark). In the place of a text stand the digests of `questions` (rows of
     `Store.questions`, by item), so that two that ask the same still do. Which options are right, matching and
     `unknown` says the store, each by its number as shown, so that nothing has to be put in order again."""
-    tags, labels = listed.get("tags", {}), listed.get("labels", {})
-    if any(type(group) is not str for groups in listed["levels"].values() for group in groups):
+    tags, labels, questions_of = (listed.get(key, {}) for key in ("tags", "labels", "questions"))
+    named = (*listed["levels"].values(), questions_of.values())
+    if any(type(group) is not str for groups in named for group in groups):
         raise TypeError("a group of an item is not a text")
     plain = {
         name: Item(
@@ -131,6 +135,7 @@ def recorded_items(
             template=template,
             category=category,
             tags=tags.get(name, {}),
+            question=questions_of.get(name, ""),
         )
         for name, (family, template, category) in listed["levels"].items()
     }
@@ -156,7 +161,10 @@ def recorded_items(
     left_out = tuple(listed["manifest"].get("left_out", ()))
     files = RecordedFiles((), listed["manifest"]["files"], left_out, recorded_rows=listed.get("rows", 0))
     exemplars = tuple(Item(item, ABSENT) for item in listed["exemplars"])
-    return RecordedItems(sampled, exemplars, files, unit=unit_of(sampled, unit), recorded=recorded)
+    repeats = listed["manifest"].get("units", {}).get("repeats", 1)
+    return RecordedItems(
+        sampled, exemplars, files, unit=unit_of(sampled, unit), repeats=repeats, recorded=recorded
+    )
 
 
 def _asks(name: str, question: tuple[str | None, ...]) -> str:
@@ -307,8 +315,10 @@ def of_description(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
         names = {item for order in recorded["items"].values() for item in order}
         shown = [[item for item, _ in order] for order in recorded["exemplars"].values()]
         same = listed["manifest"] == recorded and listed["levels"].keys() == names
-        units = study.items[name].stamped_units if name in study.items else {}
-        same = same and units == recorded.get("units", {})
+        held = study.items.get(name)
+        if held is not None:
+            same = same and held.stamped_units == recorded.get("units", {})
+            same = same and held.distinct == recorded.get("questions", 0)
         if not same or any(listed["exemplars"] != order for order in shown):
             yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
 

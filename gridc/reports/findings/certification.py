@@ -103,12 +103,19 @@ class PairEvidence:
 
     @cached_property
     def tests(self) -> exact_tests.PairTests:
-        """The tests that certify: McNemar's on replicate 0 where a unit is an item that earns a point or
-        none, else bets on all of it, which parts of points do not harm."""
+        """The tests that certify: McNemar's on replicate 0 where a unit is an item or a question that earns a
+        point or none, else bets on all of it, which parts of points do not harm. Of a question the first copy
+        counts; no direction is shown that the scores of all copies do not have."""
         if self.outcomes.discordant_or_not:
             tests = exact_tests.mcnemar(self._of(designated=True))
+            if self.outcomes.designated is not None:
+                ahead = self.differences.sum(axis=1)
+                plus, minus = np.where(ahead > 0, tests.plus, 1.0), np.where(ahead < 0, tests.minus, 1.0)
+                tests = replace(tests, plus=plus, minus=minus)
         else:
             tests = exact_tests.betting_tests(self.differences, self.span, self.outcomes.items_per_unit)
+        if self.outcomes.copied:
+            tests = replace(tests, plus=np.ones_like(tests.plus), minus=np.ones_like(tests.minus))
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
     @cached_property
@@ -192,9 +199,9 @@ class JointFlips:
         """What is supported over these configurations and the levels of the axes in them. A name pays for
         both directions and for the `members` pairs of its family. Of a part that was `chosen` after the
         data only what single configurations of the full envelope imply. Nothing of too few or too unequal
-        units, unless each is an item."""
+        units, unless each is an item, and nothing where copies are taken as independent."""
         outcomes = self.pair.outcomes
-        if not sign_flips.can_support(outcomes.items_of_units):
+        if outcomes.copied or not sign_flips.can_support(outcomes.items_of_units):
             return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)

@@ -132,7 +132,7 @@ def _decide(
         benchmark.id: gather(
             [cell for cell in cells if cell.benchmark == benchmark.id],
             measured.samples.stored,
-            plan.study.items[benchmark.id].units,
+            plan.study.items[benchmark.id],
             [model.id for model in spec.model if model.id in models],
         )
         for benchmark in spec.benchmark

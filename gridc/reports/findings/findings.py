@@ -146,7 +146,8 @@ class BenchmarkFinding:
     `items` are asked of the `held` ones that its files hold, or 0 where nobody recorded how many these are.
     `units` groups of items, at the level `unit`, are taken as independent of each other, and worth
     `effective` ones of one size; `coarser` are the levels above it that the data document and the spec passes
-    over.
+    over. Of the items `distinct` ask something of their own; `grouped` says whether a unit has several of
+    them, each in calls of its own.
     """
 
     benchmark: str
@@ -155,6 +156,8 @@ class BenchmarkFinding:
     unit: UnitLevel
     units: int
     effective: float
+    grouped: bool
+    distinct: int
     coarser: tuple[UnitLevel, ...]
     direction: Direction
     intervals: UnitIntervals
@@ -269,7 +272,7 @@ def weighed_findings(
         name: gather(
             [score.cell for score in cell_scores],
             samples.stored,
-            plan.study.items[name].units,
+            plan.study.items[name],
             models,
         )
         for name, cell_scores in cells.items()
@@ -326,6 +329,8 @@ def _benchmark(
         unit=items.unit,
         units=len(set(items.units.values())),
         effective=outcomes.effective_units,
+        grouped=not outcomes.unit_is_item,
+        distinct=items.distinct,
         coarser=items.coarser,
         direction=direction,
         intervals=unit_intervals(spec, items, outcomes),

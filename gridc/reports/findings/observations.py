@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
+from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
@@ -197,28 +198,32 @@ class Samples:
     ) -> Observations:
         """The rows of an outcome in some complete cells, on the items with these tags, of these `responses`.
 
-        A cell whose method has no such outcome, and an item that the outcome is not about, have no row.
+        A cell whose method has no such outcome, and an item that the outcome is not about, have no row. Where
+        each question was asked as often as every other, in the same calls, it has one row.
         Raises `NotMeanError` for a rate that is not a mean over items.
         """
         counted = self._read_again(outcome, cells, responses) if responses.stated else self._count(outcome)
         scale = self._scale(outcome, cells)
         numbers = _Numbers(self.plan, items)
-        columns: list[tuple[int, Whole, ItemTotals]] = []
-        kept, digests = list[Cell](), dict[str, str]()
+        read_cells: list[tuple[Cell, Read]] = []
         for cell in cells:
             read = self._read(outcome, cell) if counted is None else counted.get(cell.key)
             if read is None:
                 continue
             names, parts = read
-            own, tagged = numbers.of(cell.benchmark, names)
-            here = tagged & (parts[:, 1] > 0)
+            here = numbers.tagged(cell.benchmark, names) & (parts[:, 1] > 0)
             if here.any():
                 units_of_scale = np.array([scale // self._scale(outcome, [cell]), 1])
                 parts = parts[here] * np.tile(units_of_scale, 2)
-                rows = zip(itertools.compress(names, here.tolist()), *parts.T.tolist(), strict=True)
-                digests[cell.key] = digest_bytes(canonical_row([cell.key, list(rows)]))
-                columns.append((len(kept), own[here], parts))
-                kept.append(cell)
+                read_cells.append((cell, (tuple(itertools.compress(names, here.tolist())), parts)))
+        columns: list[tuple[int, Whole, ItemTotals]] = []
+        kept, digests = list[Cell](), dict[str, str]()
+        for cell, (names, parts) in self._once_each(read_cells):
+            digests[cell.key] = digest_bytes(
+                canonical_row([cell.key, list(zip(names, *parts.T.tolist(), strict=True))])
+            )
+            columns.append((len(kept), numbers.of(cell.benchmark, names), parts))
+            kept.append(cell)
         every = np.concatenate([parts for *_, parts in columns]) if columns else np.zeros((0, 4), np.int64)
         return Observations(
             outcome,
@@ -236,6 +241,23 @@ class Samples:
             np.array(numbers.asked, dtype=np.int64),
             digests,
         )
+
+    def _once_each(self, read: list[tuple[Cell, Read]]) -> list[tuple[Cell, Read]]:
+        """The same with one row for each question of a benchmark, where its copies have equal rows in every
+        cell."""
+        study = self.plan.study
+        for benchmark in {cell.benchmark for cell, _ in read}:
+            held = study.items[benchmark]
+            own = [of for cell, of in read if cell.benchmark == benchmark]
+            if held.repeats == 1:
+                continue
+            questions = {item.id: item.question for item in held.sampled}
+            alone = [_alone(of, questions, held.repeats) for of in own]
+            if all(each is not None for each in alone):
+                once = iter(alone)
+                read = [(cell, next(once) or of) if cell.benchmark == benchmark else (cell, of)
+                        for cell, of in read]  # fmt: skip
+        return read
 
     def _complete(self, cell: Cell) -> bool:
         outcomes = self.stored[cell.key]
@@ -313,6 +335,19 @@ class Samples:
         return self._counted[outcome]
 
 
+def _alone(read: Read, questions: Mapping[str, str], repeats: int) -> Read | None:
+    """One row for each question; None where one has fewer rows than it is repeated, or unequal ones."""
+    names, parts = read
+    place = {name: number for number, name in enumerate(names)}
+    first = np.array([place.get(questions[name], -1) for name in names], np.int64)
+    if (first < 0).any() or (np.bincount(first)[np.unique(first)] != repeats).any():
+        return None
+    alone = first == np.arange(len(names))
+    if (parts[first] != parts).any():
+        return None
+    return tuple(itertools.compress(names, alone.tolist())), parts[alone]
+
+
 class _Numbers:
     """Numbers for the items of several benchmarks and for their units, in the order in which they come."""
 
@@ -329,17 +364,30 @@ class _Numbers:
         self._one = (
             one_group(texts, {name: items.unit for name, items in here.items()}),
             one_group(texts, {name: resampling_of(study.spec, items).unit for name, items in here.items()}),
-            one_group(texts, dict.fromkeys(here, "item")),
+            one_group(texts, {name: _asked_once(items) for name, items in here.items()}),
         )
-        self._known: dict[tuple[str, tuple[str, ...]], tuple[Whole, Flags]] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], Whole] = {}
+        self._tagged: dict[tuple[str, tuple[str, ...]], Flags] = {}
 
-    def of(self, benchmark: str, names: tuple[str, ...]) -> tuple[Whole, Flags]:
-        """The numbers of these items, and which of them have the tags."""
+    def tagged(self, benchmark: str, names: tuple[str, ...]) -> Flags:
+        """Which of these items have the tags, (items,)."""
+        if (benchmark, names) not in self._tagged:
+            items = {item.id: item for item in self._plan.study.items[benchmark].sampled}
+            flags = [self._tags.matches(items[name].tags) for name in names]
+            self._tagged[benchmark, names] = np.array(flags, dtype=np.bool_)
+        return self._tagged[benchmark, names]
+
+    def of(self, benchmark: str, names: tuple[str, ...]) -> Whole:
+        """The numbers of these items."""
         if (benchmark, names) not in self._known:
             study = self._plan.study
             sampled = study.items[benchmark]
             items = {item.id: item for item in sampled.sampled}
-            levels: tuple[UnitLevel, ...] = sampled.unit, resampling_of(study.spec, sampled).unit, "item"
+            levels: tuple[UnitLevel, ...] = (
+                sampled.unit,
+                resampling_of(study.spec, sampled).unit,
+                _asked_once(sampled),
+            )
             for name in names:
                 if (benchmark, name) not in self.items:
                     self.items[benchmark, name] = len(self.items)
@@ -350,11 +398,14 @@ class _Numbers:
                     )
                     for known, number in zip((self.units, self.drawn, self.asked), numbers, strict=True):
                         known.append(number)
-            self._known[benchmark, names] = (
-                np.array([self.items[benchmark, name] for name in names], dtype=np.int64),
-                np.array([self._tags.matches(items[name].tags) for name in names], dtype=np.bool_),
-            )
+            numbered = [self.items[benchmark, name] for name in names]
+            self._known[benchmark, names] = np.array(numbered, dtype=np.int64)
         return self._known[benchmark, names]
+
+
+def _asked_once(items: Items) -> UnitLevel:
+    """The level of what is asked: the question, or each item where the spec takes copies as independent."""
+    return "item" if items.unit == "item" else "question"
 
 
 def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:

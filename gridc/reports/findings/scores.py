@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, groupby
+from itertools import combinations, compress, groupby
 from math import lcm, sqrt
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from gridc.schema.canonical import canonical_row, digest_bytes
 from gridc.schema.certificate import GapRow, PairGapsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.arrays import Whole
+from gridc.statistics.arrays import Flags, Whole
 from gridc.statistics.clustered_logit import effective_number
 from gridc.statistics.envelope import LEVEL, RESAMPLES
 from gridc.statistics.reproducibility import digits
@@ -238,6 +238,9 @@ class Outcomes:
     `units` (items,) numbers the unit of each item: the groups that are independent of each other, as the spec
     or the benchmark's data say. `replicates` (configurations,) how many outcomes
     an item has: how often it is asked, or the one that is made of these, which is then the first too.
+    `designated` (configurations, items) says of which item of a unit replicate 0 was designated: of the first
+    copy that is asked, where a unit is a question; None where every item stands for itself. `copied` says
+    that the spec takes copies of one question as independent: then nothing is claimed of new items.
     """
 
     models: tuple[str, ...]
@@ -252,6 +255,8 @@ class Outcomes:
     measured: NDArray[np.bool_]
     asked: NDArray[np.bool_]
     scale: int = 1
+    designated: NDArray[np.bool_] | None = None
+    copied: bool = False
 
     @property
     def unit_count(self) -> int:
@@ -280,14 +285,16 @@ class Outcomes:
     @property
     def discordant_or_not(self) -> bool:
         """Whether two models differ on a unit by a whole point or not at all, which is what McNemar's exact
-        test is about: each unit is an item, and no answer earns a part of a point."""
-        return self.unit_is_item and self.scale == 1
+        test is about: each unit is an item or a question, and no answer earns a part of a point."""
+        return (self.unit_is_item or self.designated is not None) and self.scale == 1
 
     def differences(self, a: str, b: str, designated: bool) -> Whole:
         """Score of a minus score of b by configuration and unit, shape (configurations, units): of
         replicate 0 when `designated`, else summed over replicates."""
         rows = self.first if designated else self.correct
         by_item = rows[self.models.index(a)] - rows[self.models.index(b)]
+        if designated and self.designated is not None:
+            by_item = by_item * self.designated
         return sum_units(by_item, self.units)
 
     def both(self, a: str, b: str) -> NDArray[np.bool_]:
@@ -309,10 +316,11 @@ def sum_units(by_item: Whole, units: Whole) -> Whole:
 def gather(
     cells: Sequence[Cell],
     stored: Mapping[str, CellOutcomes],
-    units: Mapping[str, str],
+    held: Items,
     models: Sequence[str],
 ) -> Outcomes:
-    """The outcomes of the shared cells of one benchmark. `units` gives the unit of each item."""
+    """The outcomes of the shared cells of one benchmark, whose items are these. Where each question was asked
+    as often as every other, in the same calls, one outcome of each is all that they show."""
     shared = [cell for cell in cells if cell.shared]
     configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
     places = {cell.configuration: cell for cell in shared}
@@ -332,6 +340,11 @@ def gather(
         correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
         measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
         planned[row, at] = True
+    first_copy = held.unit == "question"
+    if held.repeats > 1 and (alone := _one_of_each(held, items, correct, first, planned)) is not None:
+        items, first_copy = tuple(compress(items, alone.tolist())), False
+        correct, first, planned = correct[..., alone], first[..., alone], planned[:, alone]
+    units = units_of(items, held.units)
     return Outcomes(
         models=tuple(models),
         configurations=configurations,
@@ -341,7 +354,7 @@ def gather(
             dtype=np.bool_,
         ),
         items=items,
-        units=units_of(items, units),
+        units=units,
         replicates=np.array(
             [places[configuration].setting.outcomes_of_item for configuration in configurations],
             dtype=np.int64,
@@ -351,7 +364,36 @@ def gather(
         measured=measured,
         asked=planned,
         scale=scale,
+        designated=_first_asked(held, items, units, planned) if first_copy else None,
+        copied="question" in held.coarser,
     )
+
+
+def _one_of_each(held: Items, items: Sequence[str], *columns: NDArray[Any]) -> Flags | None:
+    """Which items stand for their questions, (items,), where every copy has what the first one has in all
+    columns, (..., items) each; None where one has not, or not all are here."""
+    if len(items) != len(held.sampled):
+        return None
+    places = {name: place for place, name in enumerate(items)}
+    of = {item.id: places[item.question] for item in held.sampled}
+    first = np.array([of[name] for name in items], np.int64)
+    if any((column[..., first] != column).any() for column in columns):
+        return None
+    alone: Flags = first == np.arange(len(items))
+    return alone
+
+
+def _first_asked(held: Items, items: Sequence[str], units: Whole, asked: Flags) -> Flags:
+    """The first copy of each question, in the order of the file, that a configuration asks, (configurations,
+    items)."""
+    rank = {item.id: place for place, item in enumerate(held.sampled)}
+    ranks = np.array([rank[name] for name in items], np.int64)
+    designated = np.zeros_like(asked)
+    for row, own in enumerate(asked):
+        order = np.flatnonzero(own)[np.argsort(ranks[own], kind="stable")]
+        _, begins = np.unique(units[order], return_index=True)
+        designated[row, order[begins]] = True
+    return designated
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,9 @@ def _predicted(findings: Findings) -> Iterator[str]:
 
 def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard]) -> str:
     """Whether models change places over the configurations, on the items that were asked."""
-    held = sum(max(board.held, board.items) for board in boards)
-    asked = f"On the {asked_items(sum(board.items for board in boards), held)} asked, "
+    held, items = sum(max(board.held, board.items) for board in boards), sum(board.items for board in boards)
+    distinct = sum(board.distinct or board.items for board in boards)
+    asked = f"On the {asked_items(items, held, distinct if distinct < items else 0)} asked, "
     several = max(pair.counts.size for _, pair in pairs) > 1
     changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
     if not several:
@@ -305,7 +306,7 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     few = [
         f"{board.units:,} on {board.benchmark}"
         for board, finding in zip(boards, findings.benchmarks, strict=True)
-        if finding.units < finding.items and not enough_cases(finding.effective)
+        if finding.grouped and not enough_cases(finding.effective)
     ]
     why = f" Too few groups of items of one origin for that: {listed(few)}." if few else ""
     decided = [each.id for each in findings.hypotheses if each.effect is not None and each.verdict != "open"]
@@ -390,7 +391,7 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     sizes = []
     for board in boards[:FEW]:
         every = "all " if board.held == board.items > 1 else ""
-        sizes.append(f"{every}{asked_items(board.items, board.held)} of {board.benchmark}")
+        sizes.append(f"{every}{asked_items(board.items, board.held, board.distinct)} of {board.benchmark}")
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
     yield f"Asked: {listed(sizes)}."

@@ -484,7 +484,7 @@ def falsifications(findings: Findings) -> Iterator[Statement]:
 @of_benchmark("few_units", "limits", 60)
 def few_units(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Where units are too few or too unequal for anything to be supported."""
-    if benchmark.full.pairs and benchmark.units < benchmark.items and not enough_cases(benchmark.effective):
+    if benchmark.full.pairs and benchmark.grouped and not enough_cases(benchmark.effective):
         yield Statement(
             f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
             f"{number(benchmark.effective, 1)} of one size, and joint sign flips need {FLOOR:g}: no order "
@@ -509,7 +509,15 @@ def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]
             "limit",
             about,
         )
-    if benchmark.coarser:
+    if "question" in benchmark.coarser:
+        yield Statement(
+            f"On {benchmark.benchmark} the spec takes each item as independent, though {benchmark.items:,} "
+            f"items ask {benchmark.distinct:,} questions: what is counted holds for these questions, and "
+            "nothing is claimed of new ones.",
+            "limit",
+            about,
+        )
+    elif benchmark.coarser:
         yield Statement(
             f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "
             f"document a coarser level ({', '.join(benchmark.coarser)}): what is certified and every "

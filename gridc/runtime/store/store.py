@@ -57,7 +57,7 @@ class OutcomeReader(Reader):
     def groups_at(self, stamp: str, benchmark: str, level: UnitLevel) -> dict[str, str]:
         """The group of each item of a benchmark at a level, by item; where the data do not say it, that of
         the next finer level that they say."""
-        width = UNIT_LEVELS.index(level)
+        width = UNIT_LEVELS.index(level) - UNIT_LEVELS.index("family") + 1
         return {
             item: next(f"{place}:{name}" for place, name in enumerate(groups[width - 1 :: -1]) if name)
             for at, item, _, *groups in self.groups(stamp)

@@ -122,7 +122,8 @@ def _all_ask_one_thing(
     """A query that hardly any row has alone, as `cause` or `effect`, is not all that is asked where another
     column of texts is passed over."""
     query = fields["query"]
-    others = [name for name in left if name != query and _is_text(name, rows)]
+    known = (query, _named(left, IDS))
+    others = [name for name in left if name not in known and _is_text(name, rows)]
     context = fields.get("context") or _named(others, CONTEXTS)
     if query is None or context is not None or len(rows) < FEW_WORDS:
         return None

@@ -458,23 +458,18 @@ UNFILLED = ("nan", "null", "<na>")
 
 def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """What is right to ask, and unusual enough that a person should know it."""
-    padded = twins = repeated = contradicting = unfilled = 0
+    padded = twins = unfilled = 0
     sizes: Counter[int] = Counter()
-    asked: dict[tuple[str, tuple[str, ...]], str] = {}
     for each in read.values():
         for _, row in each.rows:
             try:
                 options = _options(row, fields)
-                key = _texts(row, fields, ASKED), options
-                answer = _texts(row, fields, ANSWERS)
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
             twins += len(set(options)) < len(options)
             unfilled += any(option.strip().casefold() in UNFILLED for option in options)
             sizes[len(options)] += 1
-            repeated += key in asked
-            contradicting += asked.setdefault(key, answer) != answer
     if len(sizes) > 1:
         listed = ", ".join(f"{rows:,} with {count}" for count, rows in sorted(sizes.items()))
         yield f"the rows have different numbers of options: {listed}"
@@ -486,23 +481,6 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
         yield f"{have} an option `nan` or `null`, as a program writes an empty cell: it is shown as an option"
     if twins:
         yield f"{counted(twins, 'row has', 'rows have')} an option twice"
-    if repeated:
-        same = ", with the same options" if fields.options else ""
-        other = f"; {contradicting:,} of them with another right answer" if contradicting else ""
-        yield f"{counted(repeated, 'row asks', 'rows ask')} what an earlier row asks{same}{other}"
-
-
-ASKED = ("messages", "context", "query", "turns", "tools", "functions", "open", "extra")
-"""Fields whose texts may reach a model; `extra` does where a template names it."""
-ANSWERS = ("gold", "expected", "references")
-"""Fields that say what earns a point."""
-
-
-def _texts(row: Any, fields: Fields, keys: Sequence[str]) -> str:
-    """What a row has in all columns of these fields, to tell rows apart."""
-    named = [getattr(fields, key) for key in keys]
-    parts = [part for each in named for part in (each if isinstance(each, tuple) else (each,))]
-    return json.dumps([None if part is None else _raw(row, part) for part in parts], default=str)
 
 
 def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:

@@ -32,7 +32,8 @@ class Comparison:
     """Rows of `levels` of an axis, or of models, the reference first, in blocks: an item, all else the same.
     Every block has rows of the first `together` levels; `left_out` samples stood in other blocks. By either
     reading a block counts under all of those or under none (`counted`); the levels behind them tell an
-    estimator about the other covariates."""
+    estimator about the other covariates. On the benchmarks `copied` the spec takes copies of one question as
+    independent, so that nothing is decided."""
 
     rows: Observations
     axis: str
@@ -42,6 +43,7 @@ class Comparison:
     reading: Reading
     resamples: int
     seed: int
+    copied: tuple[str, ...] = ()
 
     def read(self, reading: Reading) -> "Comparison":
         return replace(self, reading=reading)
@@ -303,9 +305,14 @@ def compare(
         return None
     drawn = resampling_of(spec, samples.plan.study.items[rows.cells[0].benchmark])
     left_out = int(rows.counted[(codes >= 0) & (codes < len(levels)) & ~kept].sum())
-    return Comparison(
-        rows.where(kept), hypothesis.axis, named, len(levels), left_out, reading, drawn.resamples, drawn.seed
+    held = samples.plan.study.items
+    copied = dict.fromkeys(
+        cell.benchmark for cell in rows.cells if "question" in held[cell.benchmark].coarser
     )
+    return Comparison(
+        rows.where(kept), hypothesis.axis, named, len(levels), left_out, reading, drawn.resamples,
+        drawn.seed, tuple(copied),
+    )  # fmt: skip
 
 
 def _blocks(rows: Observations, axis: str) -> Whole:

@@ -201,6 +201,13 @@ def effect_of(
     """What was compared, with what came of it; `p` of the claim and of what refutes it, where a test decides
     that verdict."""
     untested = kind_of(hypothesis).unreachable_verdicts(hypothesis, spec)
+    if comparison.copied:
+        failure = FailureRow(
+            code="copies",
+            words=f"{', '.join(comparison.copied)} has items that ask the same, and the spec takes each as "
+            "independent",
+        )
+        p = 1.0, 1.0
     support, refute = (
         1.0 if verdict in untested else digits(each) for verdict, each in zip(BOTH_VERDICTS, p, strict=True)
     )

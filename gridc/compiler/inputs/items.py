@@ -156,10 +156,14 @@ class Items:
         """The unit that each sampled item belongs to, by item id."""
         return {item.id: item.at(self.unit) for item in self.sampled}
 
-    @property
+    @cached_property
     def copies(self) -> frozenset[str]:
         """The items that ask what an earlier one asks."""
-        return frozenset(item.id for item in self.sampled if item.question not in ("", item.id))
+        first: dict[str, str] = {}
+        asked_again = (item for item in self.sampled if item.question)
+        return frozenset(
+            item.id for item in asked_again if first.setdefault(item.question, item.id) != item.id
+        )
 
     @property
     def distinct(self) -> int:

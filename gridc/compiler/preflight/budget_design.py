@@ -23,7 +23,7 @@ from gridc.compiler.hypotheses.kind import (
     assumed_words,
     replicates_of,
 )
-from gridc.compiler.inputs.draw import draw_at_most
+from gridc.compiler.inputs.draw import draw_at_most, joined_at, with_questions
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
@@ -235,7 +235,11 @@ class _Variant:
         return costs
 
     def on(self, drawn: Drawn) -> Study:
-        items = {name: replace(self.study.items[name], sampled=sampled) for name, sampled in drawn.items()}
+        items = {}
+        for name, sampled in drawn.items():
+            here = self.study.items[name]
+            repeats = here.repeats if sampled is here.sampled else 1  # part of them may hold some twice
+            items[name] = replace(here, sampled=sampled, repeats=repeats)
         return replace(self.study, items=items)
 
     def cost(self, drawn: Drawn) -> Cost:
@@ -422,7 +426,8 @@ class _Search:
                 continue
             number = max(1, min(number, len(items)))
             if (name, number) not in self._drawn:
-                self._drawn[name, number] = tuple(draw_at_most(items, sample, number))
+                asked = with_questions(draw_at_most(items, sample, number))
+                self._drawn[name, number] = joined_at(asked, here.unit)
             by_benchmark[name] = self._drawn[name, number]
         return by_benchmark
 

@@ -101,6 +101,19 @@ class CellOutcomes:
         )
         return least, most
 
+    def repeated(self, times: int) -> "CellOutcomes":
+        """The same where every item that was asked was asked so often; what is there less often lacks
+        answers."""
+        asked = np.where(self.trials > 0, np.maximum(self.trials, times), self.trials)
+        return replace(self, trials=asked)
+
+    @property
+    def lost(self) -> int:
+        """How many repetitions are missing of items that have others. Raises `ValueError` without states."""
+        if self.states is None:
+            raise ValueError("nobody asked how the answers ended")
+        return int((self.trials - self.states.sum(axis=1)).sum())
+
     @property
     def all_read(self) -> Flags:
         """Which items were asked, and all their answers read, (items,)."""

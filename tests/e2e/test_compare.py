@@ -528,3 +528,29 @@ def test_the_viewer_takes_options_of_logs_for_logs_alone(runs: Path) -> None:
     done = command("view", "base", "--axis", "warm", "--export", "pages", cwd=runs)
     assert done.returncode == 2 and "GC000" in done.stderr
     assert "these options say how logs are read" in done.stderr
+
+
+def suite_of(folder: Path, *tasks: str) -> Path:
+    """Logs of Inspect, one a task."""
+    folder.mkdir()
+    for task in tasks:
+        samples = [
+            {"id": number, "epoch": 1, "input": f"{task} {number}?", "target": "x",
+             "output": {"completion": "x"}, "scores": {"s": {"value": "C", "answer": "x"}}}
+            for number in range(30)
+        ]  # fmt: skip
+        made = {"model": "m", "task": task, "scorers": [{"name": "s"}], "model_roles": {}}
+        log = {"version": 2, "status": "success", "plan": {}, "eval": made, "samples": samples,
+               "results": {"total_samples": 30, "scores": [{"name": "s"}]}}  # fmt: skip
+        (folder / f"{task}.json").write_text(json.dumps(log))
+    return folder
+
+
+@pytest.mark.parametrize("more", ["base", "candidate"])
+def test_a_task_more_or_less_in_a_suite_makes_no_other_instrument(tmp_path: Path, more: str) -> None:
+    """It is absent from one run, and the tasks that both have are compared."""
+    for name in ("base", "candidate"):
+        suite_of(tmp_path / name, "sums", "sums.long", *(["dates"] if name == more else []))
+    done = compare("base", "candidate", "--margin", "20", cwd=tmp_path)
+    assert "same instrument?   yes" in done.stdout, done.stdout
+    assert done.returncode == 10 and "not every run has items of dates" in done.stdout

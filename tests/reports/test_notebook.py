@@ -77,8 +77,8 @@ def test_a_plan_is_shown_with_and_without_its_calls() -> None:
         "runs": 2400,
         "observations": None,
         "envelopes": [
-            {"benchmark": HOSTILE, "items": None, "distinct": 0, "size": 12, "tiers": {"core": 4}, "slices": {HOSTILE: 2},
-             "excluded": {HOSTILE: 7}},
+            {"benchmark": HOSTILE, "items": None, "distinct": 0, "size": 12, "tiers": {"core": 4},
+             "slices": {HOSTILE: 2}, "excluded": {HOSTILE: 7}},
         ],
         "counts": None,
         "estimates": None,

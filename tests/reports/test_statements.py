@@ -300,7 +300,9 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
             "there are enough": lambda: benchmark(
                 pair(), unit="template", items=40, units=30, effective=29.0, grouped=True
             ),
-            "one model has no pair": lambda: benchmark(alone(), unit="template", units=3, effective=2.5, grouped=True),
+            "one model has no pair": lambda: benchmark(
+                alone(), unit="template", units=3, effective=2.5, grouped=True
+            ),
         },
     ),
     "left_out": (lambda: left_out(2), {"every row is an item": lambda: left_out(0)}),

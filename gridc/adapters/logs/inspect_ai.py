@@ -133,6 +133,7 @@ def _run(
         printed=printed,
         expected=len(asked) * epochs if asked is not None and status != "success" else expected,
         total=None if asked is None else len(asked),
+        repetitions=epochs if isinstance(epochs, int) else None,
         finished=status == "success",
         unknown=UNKNOWN if count else (*UNKNOWN, "items (the log has none)"),
     )

@@ -335,7 +335,7 @@ def _states(cells: Sequence[CellOutcomes]) -> StateCounts:
     counts = sum(
         (cell.states.sum(axis=0) for cell in cells if cell.states is not None), np.zeros(len(STATES))
     )
-    absent = sum(int((cell.trials == 0).sum()) for cell in cells)
+    absent = sum(int((cell.trials == 0).sum()) + cell.lost for cell in cells)
     named = zip(STATES, np.asarray(counts, np.int64).tolist(), strict=True)
     return StateCounts(**dict(named), absent=absent)
 

@@ -54,6 +54,7 @@ class PairedBenchmark:
     left_out: int
     other_question: tuple[str, ...]
     renumbered: int
+    common_only: bool
     matching: str | None = None
 
     @property
@@ -76,7 +77,9 @@ class PairedBenchmark:
         """What the compared items came to, by configuration and run."""
         return tuple(
             tuple(
-                run.cells[name].at(places, run.unlisted)
+                run.cells[name]
+                .at(places, run.unlisted)
+                .repeated(0 if self.common_only else run.times.get(name, 0))
                 for run, name, places in zip(
                     self.runs, (*configuration.firsts, configuration.second), self.places, strict=True
                 )
@@ -192,6 +195,7 @@ def _benchmark(
         counts["left_out"],
         tuple(sorted(replaced)),
         len(other) - len(replaced),
+        common_only,
     )
 
 
@@ -329,6 +333,18 @@ WORDS: Mapping[Aspect, str] = {
 }
 
 
+def _facts_of(run: ComparedRun, both: Collection[tuple[str, str]]) -> dict[tuple[Aspect, str], object]:
+    """The facts of a run, but for those of benchmarks that are not in `both`: what one run alone asked is
+    absent from the other, and makes no other instrument of it."""
+    places = sorted((*run.benchmarks, *run.bare), key=lambda place: -len(place[1]))  # `a.b` before `a`
+
+    def owner(path: str) -> tuple[str, str] | None:
+        return next((place for place in places if path.startswith(f"model[{place[0]}].{place[1]}.")), None)
+
+    of = {place: owner(place[1]) for place in run.facts}
+    return {place: value for place, value in run.facts.items() if of[place] is None or of[place] in both}
+
+
 def instrument(
     firsts: Sequence[ComparedRun],
     second: ComparedRun,
@@ -343,8 +359,10 @@ def instrument(
     crossing = crossed(firsts, second)
     if crossing:
         rows |= {row: _row(row, *made, may_differ) for row, made in _packages(firsts, second)}
+    there = _facts_of(second, {(pair.model_b, pair.benchmark) for pair in pairs})
     for first in () if crossing else firsts:
-        sides = dict(first.facts), renamed(second.facts, names)
+        here = {(names.get(model, model), benchmark) for model, benchmark in second.benchmarks}
+        sides = _facts_of(first, here & first.benchmarks.keys()), renamed(there, names)
         for place, a, b in _compared(*sides, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
     for pair in () if crossing else pairs:

@@ -21,7 +21,7 @@ from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_diges
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
-from gridc.reports.recorded.cells import recorded_benchmarks, settings_of
+from gridc.reports.recorded.cells import asked_times, recorded_benchmarks, settings_of
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -62,7 +62,8 @@ class RunBenchmark:
 
     An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
     whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
-    benchmark has, where the run says; `anchor` the configuration that its report leads with."""
+    benchmark has, where the run says; `anchor` the configuration that its report leads with. `times` says by
+    configuration how often each item was asked, where answers may be missing."""
 
     direction: Direction
     unit: str
@@ -74,6 +75,7 @@ class RunBenchmark:
     unlisted: float | None = None
     total: int | None = None
     anchor: str | None = None
+    times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +426,10 @@ def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSe
         settings,
         unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
         total=max((one.run.total for one in runs if one.run.total is not None), default=None),
+        times={
+            name: sum(asked_times(run, column) for column, run in some if run.unlisted is None)
+            for name, some in answers.items()
+        },
     )
 
 

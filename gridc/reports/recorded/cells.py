@@ -104,12 +104,18 @@ CountedItems = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """Whether each item of a benchmark counts."""
 
 
+def asked_times(run: LogRun, column: LogColumn) -> int:
+    """How often a run asked each item: as its log says, or as some item has a repetition."""
+    return max(run.repetitions or 0, int(column.epoch.max(initial=-1)) + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedCell:
     """One model in one configuration: the runs that repeat it.
 
     `counted` are the items that some model of its list was asked in the configuration: one that this model
-    lacks failed here. An answer without a score has the worst one in `worst` and the best one in `best`."""
+    lacks failed here, and so did a repetition that other items have, unless items are to be `common_only`. An
+    answer without a score has the worst one in `worst` and the best one in `best`."""
 
     model: str
     configuration: str
@@ -118,6 +124,7 @@ class RecordedCell:
     unlisted: float | None
     lower: bool = False
     counted: CountedItems | None = None
+    common_only: bool = False
 
     @cached_property
     def outcomes(self) -> CellOutcomes:
@@ -133,8 +140,14 @@ class RecordedCell:
         )
         every = replace(of_answers(("",) * self.count, item, score, state), states=None, prompts=None)
         if self.unlisted is None:
-            return every
+            return every if self.common_only else every.repeated(self._asked)
         return every.at(np.where(every.trials > 0, np.arange(self.count), -1), self.unlisted)
+
+    @property
+    def _asked(self) -> int:
+        """How often each item was asked: each run asked all items as often as its log says, or as some item
+        has a repetition there."""
+        return sum(asked_times(run.gathered.run, run.column) for run in self.runs if run.column is not None)
 
     @cached_property
     def itemised(self) -> bool:
@@ -197,6 +210,12 @@ class RecordedCell:
         return 0 if self.counted is None else int((self.counted & ~self.held).sum())
 
     @property
+    def lost(self) -> int:
+        """Repetitions that are missing of items that have others."""
+        there = sum(len(run.column.item) for run in self.runs if run.column is not None)
+        return 0 if self.unlisted is not None else int(self.outcomes.trials.sum()) - there
+
+    @property
     def repetitions(self) -> int:
         """Of an item, at most."""
         return int(self.outcomes.trials.max(initial=0)) if self.itemised else 0
@@ -212,7 +231,7 @@ class RecordedCell:
         for run in self.runs:
             if run.column is not None:
                 counts += np.bincount(run.column.state, minlength=len(STATES))
-        absent = self.absent if self.itemised else 0
+        absent = (self.absent + self.lost) if self.itemised else 0
         return StateCounts(**dict(zip(STATES, counts.tolist(), strict=True)), absent=absent)
 
 
@@ -313,7 +332,13 @@ def _benchmark(
     count = len(items.ids) + unnamed
     cells = {
         (model, configuration): RecordedCell(
-            model, configuration, _in_order(some, items), count, some[0].gathered.run.unlisted, lower
+            model,
+            configuration,
+            _in_order(some, items),
+            count,
+            some[0].gathered.run.unlisted,
+            lower,
+            common_only=common_only,
         )
         for (model, configuration), some in sorted(groups.items())
     }

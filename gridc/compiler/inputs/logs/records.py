@@ -100,11 +100,12 @@ class LogRun:
     how many items the log says there are to ask, `expected` how many answers it says it has. `attempt_of` is
     what several attempts have in common where a package asks again what failed, of which the last begun has
     what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
-    `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
-    draw. `finished` is None where the log does not say. `called` is the model's name in the log where `model`
-    is one that the author gave; `named` says whether the log names its benchmark, which else has the name of
-    the file. `unknown` is what the log does not record, and `not_read` what it has that is not read, by name;
-    `remark` is what to know of it before any number.
+    `repetitions` is how often each item was asked, where the log says. `shared_seed` is a seed that went out
+    with every request of a sampled run, so that all items share one draw. `finished` is None where the log
+    does not say. `called` is the model's name in the log where `model` is one that the author gave; `named`
+    says whether the log names its benchmark, which else has the name of the file. `unknown` is what the log
+    does not record, and `not_read` what it has that is not read, by name; `remark` is what to know of it
+    before any number.
     """
 
     path: Path
@@ -126,6 +127,7 @@ class LogRun:
     attempt_of: str = ""
     begun: str = ""
     asked_again: int = 0
+    repetitions: int | None = None
     finished: bool | None = True
     unlisted: float | None = None
     total: int | None = None
@@ -140,6 +142,7 @@ class LogRun:
             _check(name, getattr(self, name), str)
         _check_count("a number of answers", self.expected)
         _check_count("a number of items", self.total)
+        _check_count("a number of repetitions", self.repetitions)
         for reading in self.readings:
             _check("a reading", reading, str)
 

@@ -554,3 +554,31 @@ def test_a_task_more_or_less_in_a_suite_makes_no_other_instrument(tmp_path: Path
     done = compare("base", "candidate", "--margin", "20", cwd=tmp_path)
     assert "same instrument?   yes" in done.stdout, done.stdout
     assert done.returncode == 10 and "not every run has items of dates" in done.stdout
+
+
+def rewritten(folder: Path, score: Callable[[float], object]) -> Path:
+    """The samples of a log with other scores."""
+    (path,) = folder.glob("samples_*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [{**row, "exact_match": score(row["exact_match"])} for row in rows]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return folder
+
+
+def test_scores_that_are_texts_are_read(tmp_path: Path) -> None:
+    rewritten(lm_eval_log(tmp_path / "log", 43, 60), str)
+    done = command("certify", "--from", "log", "--out", "out", "--reading", "exact_match,loose", cwd=tmp_path)
+    (row,) = json.loads((tmp_path / "out" / "logs.json").read_text())["benchmarks"]
+    assert row["scores"][0]["score"] == pytest.approx(43 / 60), done.stdout
+
+
+def test_a_log_without_a_score_prints_none(tmp_path: Path) -> None:
+    folder = rewritten(lm_eval_log(tmp_path / "log", 43, 60), lambda _: None)
+    (path,) = folder.glob("results_*.json")
+    document = json.loads(path.read_text())
+    document["results"] = {"sums": {"alias": "sums"}}
+    path.write_text(json.dumps(document))
+    done = command("certify", "--from", "log", "--out", "out", "--reading", "exact_match,loose", cwd=tmp_path)
+    (row,) = json.loads((tmp_path / "out" / "logs.json").read_text())["benchmarks"]
+    assert row["scores"][0]["score"] is None, done.stdout
+    assert "0.000" not in done.stdout and "none" in done.stdout

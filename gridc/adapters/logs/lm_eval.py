@@ -281,7 +281,13 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> float | None:
-    """A score; None for what is none: NaN, a pair that a metric aggregates later, the mark of no scoring."""
+    """A score, as a number or, as some tasks of one's own write it, in a text; None for what is none: NaN, a
+    pair that a metric aggregates later, the mark of no scoring."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return float(value) if isinstance(value, bool) else None
     return None if not math.isfinite(value) else float(value)

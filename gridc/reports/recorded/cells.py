@@ -176,9 +176,11 @@ class RecordedCell:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether every score lies between 0 and 1, so that there is a worst and a best one."""
+        """Whether every score lies between 0 and 1, so that there is a worst and a best one. Not so where
+        nothing was scored and nothing failed."""
         scores = self.scores[~np.isnan(self.scores)]
-        return self.itemised and bool((scores >= 0).all() and (scores <= 1).all())
+        scored = self.outcomes.scored.any() or self.states.failed > 0
+        return self.itemised and bool(scored) and bool((scores >= 0).all() and (scores <= 1).all())
 
     @property
     def _ends(self) -> tuple[Floats, Floats]:

@@ -158,6 +158,16 @@ _UNIT = click.option(
         "made from. Items with the same value are one independent draw."
     ),
 )
+_RUNS = click.option(
+    "--run",
+    "counting",
+    multiple=True,
+    metavar="FILE|all",
+    help=(
+        "In logs: where one model was run several times in one configuration, this log counts; `all` takes "
+        "the runs as repetitions. Default: the newest complete one."
+    ),
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -192,7 +202,7 @@ def believes(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ROOTS(_SIGNERS(_RECORDS(command)))
 
 
-_OF_LOGS = ("axes", "ignore", "unit", "may_differ", "common_only", "total")
+_OF_LOGS = ("axes", "ignore", "unit", "counting", "may_differ", "common_only", "total")
 """Of options about logs those that are passed on as they are."""
 
 
@@ -205,6 +215,7 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     @_AXES
     @_IGNORE
     @_UNIT
+    @_RUNS
     @wraps(command)
     def run(benchmarks: tuple[str, ...], names: tuple[str, ...], **rest: Any) -> Any:
         how: dict[str, Any] = {

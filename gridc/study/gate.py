@@ -140,6 +140,7 @@ class GivenPolicy:
         yield from (f"--ignore={column}" for column in [*policy.ignore, *self.options.get("ignore", ())])
         if unit := self.options.get("unit") or policy.unit:
             yield f"--unit={unit}"
+        yield from (f"--run={name}" for name in self.options.get("counting", ()))
 
     def selection(self, policy: Policy) -> LogSelection:
         """What counts in logs."""
@@ -157,6 +158,7 @@ class GivenPolicy:
                 [*policy.ignore, *given.get("ignore", ())],
                 given.get("unit") or policy.unit,
             ),
+            given.get("counting", ()),
         )
 
 

@@ -186,7 +186,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
     common_only = given.get("common_only", False)
     columns = TableColumns.stated(given.get("axes", ()), given.get("ignore", ()), given.get("unit"))
     require_countable([total])
-    read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns)
+    read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns, given.get("counting", ()))
     columns.check()
     known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}
     readings = {name for gathered in read.runs for name in (*gathered.run.readings, *gathered.columns)}

@@ -582,3 +582,56 @@ def test_a_log_without_a_score_prints_none(tmp_path: Path) -> None:
     (row,) = json.loads((tmp_path / "out" / "logs.json").read_text())["benchmarks"]
     assert row["scores"][0]["score"] is None, done.stdout
     assert "0.000" not in done.stdout and "none" in done.stdout
+
+
+def certified_score(done: Done, folder: Path) -> float:
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((folder / "out" / "logs.json").read_text())["benchmarks"]
+    return float(row["scores"][0]["score"])
+
+
+def certify_one(folder: Path, *more: str) -> Done:
+    chosen = ("--reading", "exact_match,loose", "--out", "out", *more)
+    return command("certify", "--from", "log", *chosen, cwd=folder)
+
+
+def test_of_several_runs_in_a_results_folder_the_newest_complete_one_counts(tmp_path: Path) -> None:
+    """lm-eval writes every run of a task into one folder; the newest here was stopped after 20 documents."""
+    lm_eval_log(tmp_path / "log", 43, 60)
+    for number, (right, day) in enumerate(((25, "02"), (20, "03"))):
+        other = lm_eval_log(tmp_path / f"other{number}", right, 60)
+        for path in other.iterdir():
+            text = path.read_text()
+            if day == "03" and path.suffix == ".jsonl":  # all of its 20 documents are right
+                kept = [line for line in text.splitlines(True) if json.loads(line)["doc_id"] < 20]
+                text = "".join(kept)
+            elif day == "03":
+                text = re.sub(r'(loose|strict)": [0-9.]+', r'\1": 1.0', text)
+                text = text.replace('"effective": 60', '"effective": 20')
+            (tmp_path / "log" / path.name.replace("11-01", f"11-{day}")).write_text(text)
+    done = certify_one(tmp_path)
+    assert certified_score(done, tmp_path) == pytest.approx(25 / 60)
+    assert "samples_sums_2026-11-02T00-00-00.jsonl counts" in done.stdout and "is left out" in done.stdout
+    oldest = certify_one(tmp_path, "--run", "samples_sums_2026-11-01T00-00-00.jsonl")
+    assert certified_score(oldest, tmp_path) == pytest.approx(43 / 60)
+    every = certify_one(tmp_path, "--run", "all")
+    assert certified_score(every, tmp_path) == pytest.approx((43 + 25 + 20) / 180)
+    unknown = certify_one(tmp_path, "--run", "never.jsonl")
+    assert unknown.returncode == 6 and "GC678" in unknown.stderr
+
+
+def test_an_evaluation_that_was_scored_twice_counts_as_its_author_says(tmp_path: Path) -> None:
+    """Neither file says when it was scored, and their names decide nothing."""
+    suite_of(tmp_path / "log", "sums")
+    path = tmp_path / "log" / "sums.json"
+    first = json.loads(path.read_text())
+    first["eval"] |= {"eval_id": "e1", "created": "2026-01-01T00:00:00+00:00"}
+    path.write_text(json.dumps(first))
+    for sample in first["samples"]:
+        sample["scores"]["s"]["value"] = "I"
+    (tmp_path / "log" / "again.json").write_text(json.dumps(first))
+    done = command("certify", "--from", "log", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 6 and "GC678" in done.stderr and "--run" in done.stderr
+    for name, score in (("sums.json", 1.0), ("again.json", 0.0)):
+        done = command("certify", "--from", "log", "--out", "out", "--run", name, cwd=tmp_path)
+        assert certified_score(done, tmp_path) == score

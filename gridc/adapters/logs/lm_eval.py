@@ -100,10 +100,17 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         shared_seed=_shared_seed(document, config, arguments),
         lower=frozenset(key for key in printed if higher.get(key.partition(",")[0]) is False),
         printed=printed,
+        begun=_begun(file, document),
         expected=_effective(document, task),
         remark=_limited(document, task),
         unknown=unknown,
     )
+
+
+def _begun(file: LogFile, document: Mapping[str, Any]) -> str:
+    """When the run began, as text that sorts by time; else when its file says that it ended."""
+    date = document.get("date")
+    return f"{date:020.3f}" if isinstance(date, int | float) else file.stem.partition("_")[2]
 
 
 MEANS = {"acc", "acc_norm", "exact_match"}

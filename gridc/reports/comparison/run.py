@@ -314,14 +314,15 @@ NAMED = ("prompt", "request", "score")
 @dataclass(frozen=True, slots=True)
 class LogSelection:
     """What counts in logs: a `reading` wherever a log has it, or one of a benchmark (`readings`); and what
-    tasks (`tasks`) and models (`models`) are called here, by what the logs call them; and what the `columns`
-    of tables are."""
+    tasks (`tasks`) and models (`models`) are called here, by what the logs call them; what the `columns` of
+    tables are; and which files are `counting` of several runs of one thing."""
 
     reading: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     columns: TableColumns = field(default_factory=TableColumns)
+    counting: Sequence[str] = ()
 
     def of(self, run: GatheredRun) -> str | None:
         """The reading that counts in a run: the one that is stated, whole (`acc,none`) or by its metric
@@ -342,7 +343,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
     `UsageError` where a benchmark is read in several ways and none is chosen (GC767).
 
     A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
-    logs = read_logs(paths, selection.tasks, selection.models, selection.columns)
+    logs = read_logs(paths, selection.tasks, selection.models, selection.columns, selection.counting)
     _require_one_reading(logs.runs, selection, name)
     groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:

@@ -132,13 +132,15 @@ def read_logs(
     benchmarks: Mapping[str, str] | None = None,
     models: Mapping[str, str] | None = None,
     columns: TableColumns | None = None,
+    counting: Sequence[str] = (),
 ) -> ReadLogs:
     """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
     one name are one benchmark, asked in several ways. So does `models`: packages name a model their own way.
-    `columns` says what the columns of tables are, and what field of an item is its unit.
+    `columns` says what the columns of tables are, and what field of an item is its unit. `counting` names the
+    files whose runs count where one thing was run several times, or `all` (`_choose_runs`).
 
     What in a folder is not a log is listed in the notes. Raises `FileError`: GC671 where a folder has no log,
-    or a file that was named is none; GC672 to GC677 for what is wrong in one. Then nothing is read of any."""
+    or a file that was named is none; GC672 to GC678 for what is wrong in one. Then nothing is read of any."""
     logs = ReadLogs()
     tasks, names = benchmarks or {}, models or {}
     strays: list[Stray] = []
@@ -162,6 +164,7 @@ def read_logs(
     _drop_forms(logs)
     _drop_duplicates(logs)
     _drop_attempts(logs)
+    _choose_runs(logs, counting)
     logs.notes[:] = dict.fromkeys(logs.notes)
     for benchmark, items in logs.items.items():
         became = items.match_packages()
@@ -369,11 +372,23 @@ def _drop_duplicates(logs: ReadLogs) -> None:
         axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
         seeds = tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
         same = run.id or gathered.texts or (None if run.samples is None else id(gathered))
-        key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,)
+        # One evaluation that was scored twice is no copy: which scores count is for `_choose_runs`.
+        scores = _scores_digest(gathered, logs.items[run.benchmark]) if same else None
+        key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,), scores
         first = kept.setdefault(key, gathered)
         if first is not gathered:
             logs.notes.append(_duplicate_note(gathered, first))
     logs.runs[:] = kept.values()
+
+
+def _scores_digest(gathered: GatheredRun, items: LogItems) -> int:
+    """A hash, within this process, of what each answer of a run scored, whatever their order."""
+    keys, total = items.keys, 0
+    for reading, column in gathered.columns.items():
+        scores = np.nan_to_num(column.score, nan=-1.0)  # NaN equals nothing, itself neither
+        for number, epoch, score in zip(column.item, column.epoch, scores, strict=True):
+            total += hash((reading, keys[number], int(epoch), float(score)))
+    return total
 
 
 def _duplicate_note(gathered: GatheredRun, first: GatheredRun) -> str:
@@ -438,3 +453,73 @@ def _drop_attempts(logs: ReadLogs) -> None:
             for gathered in several
             if gathered is not last
         ]
+
+
+EVERY_RUN = "all"
+"""In place of a file: all runs of one thing count, as its repetitions."""
+
+
+def _choose_runs(logs: ReadLogs, counting: Sequence[str]) -> None:
+    """Of several runs of one model on one benchmark in one configuration, with the same seeds, one counts: of
+    those that ended and have the most items the one that began last, or those whose files `counting` names.
+    Runs with seeds of their own are repetitions, and all count. Raises `FileError` (GC678) where nothing says
+    which one counts, or `counting` names a file that is no run here."""
+    _require_known(logs, counting)
+    alike: defaultdict[object, list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        run = gathered.run
+        axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
+        seeds = tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
+        alike[run.package, run.model, run.benchmark, axes, seeds].append(gathered)
+    kept: set[int] = set()
+    for several in alike.values():
+        chosen = several if len(several) == 1 else _counting(several, counting)
+        kept |= set(map(id, chosen))
+        if len(several) > 1:
+            logs.notes.append(_choice_note(several, chosen))
+    logs.runs[:] = [gathered for gathered in logs.runs if id(gathered) in kept]
+
+
+def _require_known(logs: ReadLogs, counting: Sequence[str]) -> None:
+    for name in counting:
+        if name != EVERY_RUN and not any(_is_named(gathered, name) for gathered in logs.runs):
+            names = list(dict.fromkeys(gathered.run.path.name for gathered in logs.runs))
+            help = f"runs are in {', '.join(names[:5])}" + (" ..." if len(names) > 5 else "")
+            raise log_error("GC678", f"`{name}` holds no run that is read", logs.runs[0].run.path, help=help)
+
+
+def _is_named(gathered: GatheredRun, name: str) -> bool:
+    return f"/{gathered.run.path.as_posix()}".endswith(f"/{name.removeprefix('./').lstrip('/')}")
+
+
+def _counting(several: Sequence[GatheredRun], counting: Sequence[str]) -> list[GatheredRun]:
+    if EVERY_RUN in counting:
+        return list(several)
+    if named := [one for one in several if any(_is_named(one, name) for name in counting)]:
+        return named
+    ended = [one for one in several if one.run.finished is not False] or list(several)
+    most = max(_items_of(one) for one in ended)
+    whole = [one for one in ended if _items_of(one) == most]
+    begun = [one.run.begun for one in whole]
+    last = [one for one in whole if one.run.begun == max(begun)]
+    if len(last) == 1 and (len(whole) == 1 or all(begun)):
+        return last
+    run = last[0].run
+    paths = ", ".join(sorted(one.run.path.name for one in several))
+    message = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration: {paths}"
+    help = f"--run {run.path.name} says which counts; --run {EVERY_RUN} takes them as repetitions"
+    raise log_error("GC678", message, run.path, help=help)
+
+
+def _items_of(gathered: GatheredRun) -> int:
+    return max((len(np.unique(column.item)) for column in gathered.columns.values()), default=0)
+
+
+def _choice_note(several: Sequence[GatheredRun], chosen: Sequence[GatheredRun]) -> str:
+    run = chosen[0].run
+    what = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration"
+    if len(chosen) == len(several):
+        return f"{what}: each counts as a repetition, as --run says"
+    left = ", ".join(str(one.run.path) for one in several if one not in chosen)
+    counts = ", ".join(str(one.run.path) for one in chosen)
+    return f"{what}: {counts} counts, and {left} is left out (--run FILE or --run {EVERY_RUN} says otherwise)"

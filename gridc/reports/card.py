@@ -278,7 +278,7 @@ def _conduct(deck: CardDeck) -> Iterator[str]:
                 card.model: (rate.counts["hits"], rate.counts["asked"])
                 for card in cards
                 for rate in card.rates
-                if rate.name == name
+                if rate.name == name and "scale" not in rate.counts  # shares of draws are no prompts
             }
             for name in FAULTS
         }

@@ -102,13 +102,15 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents."""
+    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents; and
+    the level of its intervals."""
 
     statistic: Statistic
     models: tuple[str, ...]
     benchmarks: tuple[Benchmark, ...]
     players: tuple[str, ...]
     seed: int
+    level: float
 
 
 OfModel = Callable[[_Scope, _Rows], UnitEstimate]
@@ -122,17 +124,20 @@ def _two_classes(rows: _Rows) -> Floats:
 def _class_share(points: Sequence[int], rows: Sequence[int]) -> OfModel:
     """Some columns of the table of two classes as a share of others, each as often as it is named."""
 
-    def estimate(_: _Scope, mine: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, mine: _Rows) -> UnitEstimate:
         table = unit_totals(mine.unit, _two_classes(mine))
-        return share(np.column_stack([table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)]))
+        parts = table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)
+        return share(np.column_stack(parts), scope.level)
 
     return estimate
 
 
-def _smooth(rows: _Rows, columns: Floats, value: OfTotals, most: float = np.inf) -> UnitEstimate:
-    """A statistic of the totals of these columns, of all units, from 0 to `most`."""
+def _smooth(
+    scope: _Scope, rows: _Rows, columns: Floats, value: OfTotals, least: float = 0.0, most: float = 1.0
+) -> UnitEstimate:
+    """A statistic of the totals of these columns, of all units, from `least` to `most`."""
     by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, columns]))
-    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:])), 0.0, most)
+    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:]), level=scope.level), least, most)
 
 
 def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
@@ -143,39 +148,39 @@ def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
     return replace(found, interval=(max(low, least), min(high, most)))
 
 
-def _matthews(_: _Scope, rows: _Rows) -> UnitEstimate:
-    by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, _two_classes(rows)]))
-    return _cut(smooth(by_unit, lambda sums: totals.matthews(sums[:, 1:])), -1.0, 1.0)
+def _matthews(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    return _smooth(scope, rows, _two_classes(rows), totals.matthews, -1.0)
 
 
-def _auroc(_: _Scope, rows: _Rows) -> UnitEstimate:
+def _auroc(scope: _Scope, rows: _Rows) -> UnitEstimate:
     columns = totals.by_value(rows.values["predicted"], rows.positive)
-    return _smooth(rows, columns, totals.area_under_curve, 1.0)
+    return _smooth(scope, rows, columns, totals.area_under_curve)
 
 
-def _brier(_: _Scope, rows: _Rows) -> UnitEstimate:
+def _brier(scope: _Scope, rows: _Rows) -> UnitEstimate:
     distance = (rows.values["confidence"] - rows.values["outcome"]) ** 2
-    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])))
+    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])), scope.level)
 
 
 def _calibration_error(scope: _Scope, rows: _Rows) -> UnitEstimate:
     bins = scope.statistic.bins or BINS
     columns = totals.by_bin(rows.values["confidence"], rows.values["outcome"], bins)
-    return _smooth(rows, columns, totals.calibration_error, 1.0)
+    return _smooth(scope, rows, columns, totals.calibration_error)
 
 
 def _spread(value: OfTotals) -> OfModel:
-    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
         first, columns = totals.of_items(rows.item, rows.values["outcome"])
-        return _cut(smooth(unit_totals(rows.unit[first], columns), value), 0.0, np.inf)
+        by_unit = unit_totals(rows.unit[first], columns)
+        return _cut(smooth(by_unit, value, level=scope.level), 0.0, np.inf)
 
     return estimate
 
 
 def _corpus(kind: str) -> OfModel:
-    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
         columns = corpus.of_texts(kind, rows.texts.tolist(), rows.references.tolist())
-        return _smooth(rows, columns, partial(corpus.score, kind), 1.0)
+        return _smooth(scope, rows, columns, partial(corpus.score, kind))
 
     return estimate
 
@@ -190,7 +195,7 @@ def _by_group(group: Whole, groups: int, rows: _Rows) -> Floats:
 
 def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
     columns = _by_group(rows.benchmark, len(scope.benchmarks), rows)
-    return _smooth(rows, columns, totals.mean_of_means, 1.0)
+    return _smooth(scope, rows, columns, totals.mean_of_means)
 
 
 def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
@@ -210,7 +215,7 @@ def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     (values,) = totals.win_rates(by_unit.sum(axis=0)[None], models, signs).tolist()
     least = int(asked_on.sum(axis=0).min())
     few = "" if enough_cases(least) else f"a benchmark has {least} units, too few for an interval"
-    every_end = intervals(totals.win_rates(sums, models, signs), least, LEVEL)
+    every_end = intervals(totals.win_rates(sums, models, signs), least, scope.level)
     return [
         UnitEstimate(
             digits(value),
@@ -229,6 +234,12 @@ RESAMPLED = (
 )
 
 
+def _strength_of(count: int, place: int, sums: Floats) -> Floats:
+    """That of the player at a place, of `count`."""
+    column: Floats = totals.strengths(sums[:, 1:], count)[:, place]
+    return column
+
+
 def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     count = len(scope.players)
     apart = rows.of(rows.model != rows.opponent)
@@ -239,7 +250,7 @@ def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     columns[here, 1 + apart.opponent * count + apart.model] = apart.counted - won
     by_unit = unit_totals(apart.unit, columns)
     return [
-        smooth(by_unit, lambda sums, place=place: totals.strengths(sums[:, 1:], count)[:, place])  # type: ignore[misc]
+        smooth(by_unit, partial(_strength_of, count, place), level=scope.level)
         for place in range(len(scope.models))
     ]
 
@@ -301,13 +312,19 @@ def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
     return tuple(_summary(record, stated) for stated in record.plan.study.spec.statistics)
 
 
-def _summary(record: RunRecord, statistic: Statistic) -> StatedStatistic:
+def at_level(record: RunRecord, name: str, level: float) -> StatedStatistic:
+    """A statistic of the spec with intervals of another level."""
+    (stated,) = (each for each in record.plan.study.spec.statistics if each.id == name)
+    return _summary(record, stated, level)
+
+
+def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> StatedStatistic:
     spec, named = record.plan.study.spec, statistic.benchmarks
     benchmarks = tuple(each for each in spec.benchmark if named is None or each.id in named)
     models = tuple(model.id for model in spec.model)
     against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
     players = tuple(dict.fromkeys((*models, *against)))
-    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed)
+    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed, level)
     values: dict[str, dict[str, SummaryValue]] = {model: {} for model in models}
     by_configuration = _configurations(record, scope)
     for name, cells in by_configuration.items():

@@ -158,7 +158,7 @@ def _fault_counts(board: Scoreboard) -> dict[str, dict[str, tuple[int, int]]]:
         name: {
             row.model: (row.rates[name].counts["hits"], row.rates[name].counts["asked"])
             for row in board.models
-            if name in row.rates
+            if name in row.rates and "scale" not in row.rates[name].counts  # shares of draws are no prompts
         }
         for name in FAULTS
     }

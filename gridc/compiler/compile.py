@@ -44,7 +44,8 @@ def resolve_spec(
     checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
-    study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour)
+    decides_by = "limits" if lock is None else lock.decides_by
+    study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour, decides_by)
     study.scorers.allow(consents_given(study.scorers.files.values(), path.parent))
     return Compiled(checked, study, lock)
 

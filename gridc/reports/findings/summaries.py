@@ -43,7 +43,8 @@ from gridc.statistics.unit_intervals import (
 @dataclass(frozen=True, slots=True)
 class SummaryValue:
     """A statistic of one model under one configuration, over `responses`. `note` says why it has no value or
-    no interval; `rows` is the digest of what was read."""
+    no interval; `rows` is the digest of what was read. Where a criterion bounds it, `limits` are its
+    one-sided ones at an error of `ERROR`, and `together` those at `ERROR` over the number of its values."""
 
     value: float | None
     interval: Ends | None
@@ -51,6 +52,8 @@ class SummaryValue:
     responses: int
     rows: str
     note: str
+    limits: Ends | None = None
+    together: Ends | None = None
 
     @classmethod
     def of(cls, found: UnitEstimate, responses: int, rows: str) -> "SummaryValue":
@@ -309,13 +312,32 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
 
 def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
     """Every statistic that the spec states."""
-    return tuple(_summary(record, stated) for stated in record.plan.study.spec.statistics)
+    spec = record.plan.study.spec
+    bounded = {test.criterion.statistic for test in spec.falsification if test.criterion is not None}
+    found = ((stated, _summary(record, stated)) for stated in spec.statistics)
+    return tuple(
+        _with_limits(record, stated, summary) if stated.id in bounded else summary
+        for stated, summary in found
+    )
 
 
-def at_level(record: RunRecord, name: str, level: float) -> StatedStatistic:
-    """A statistic of the spec with intervals of another level."""
-    (stated,) = (each for each in record.plan.study.spec.statistics if each.id == name)
-    return _summary(record, stated, level)
+ERROR = 0.05
+"""The error of a criterion that is called met, and of one that is called failed."""
+
+
+def _with_limits(record: RunRecord, statistic: Statistic, summary: StatedStatistic) -> StatedStatistic:
+    known = [value for own in summary.values.values() for value in own.values() if value.value is not None]
+    alone, together = (
+        _summary(record, statistic, 1 - 2 * error).values for error in (ERROR, ERROR / max(len(known), 1))
+    )
+    values = {
+        model: {
+            name: replace(value, limits=alone[model][name].interval, together=together[model][name].interval)
+            for name, value in own.items()
+        }
+        for model, own in summary.values.items()
+    }
+    return replace(summary, values=values)
 
 
 def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> StatedStatistic:

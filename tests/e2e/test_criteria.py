@@ -146,6 +146,7 @@ def test_a_study_keeps_the_rule_that_it_was_stamped_with(tmp_path: Path) -> None
         "f1_open": "pass", "at_most": "pass", "order": "pass", "outcome": "pass",
     }  # fmt: skip
     assert study.verify().complete
+    assert gridc.open(study.export("bundle", tmp_path / "bundle")).verify().complete
     assert study.stamp(supersede=True).stamp != lock["stamp"]
     assert json.loads(path.read_text("utf-8"))["content"]["rules"] == {"criterion": "limits"}
 

@@ -94,8 +94,8 @@ def unreachable(spec: Spec) -> Iterator[str]:
         if (low is not None and low <= 0) or (high is not None and high >= 1):
             near = "at_most = 0.01" if high is None else "at_least = 0.99"
             yield (
-                f"`{test.id}` can fail or stay open, and never pass: no number of items shows that of other "
-                f"items; a bound that some number of items can show is, for example, {near}"
+                f"`{test.id}` can never pass: no number of items shows that `{asks}` holds for other items; "
+                f"a bound that can be shown is, for example, {near}"
             )
 
 

@@ -169,6 +169,14 @@ RULES: Mapping[str, CriterionRule] = {"criterion": "limits"}
 """By which rules a study decides, as its stamp holds them where it has something to decide by them."""
 
 
+def decides_by(content: Mapping[str, Any]) -> CriterionRule:
+    """What decides the criteria of a study with this stamped content: the rule that it holds, or where it has
+    criteria and is of before there were rules, the one of then."""
+    tests = content["spec"].get("falsification", [])
+    bounds = any(test.get("criterion", {}).get("statistic") is not None for test in tests)
+    return "values" if bounds and "rules" not in content else "limits"
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """A spec with everything it names: what a stamp covers and a plan is lowered from.

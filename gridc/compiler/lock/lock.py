@@ -15,7 +15,6 @@ from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
-from gridc.schema.inference import CriterionRule
 
 FORMAT = "gridc-lock/5"
 """The newest format: of stamps that hold the rules by which criteria are decided."""
@@ -89,14 +88,6 @@ class Lock:
     def covers_behaviour(self) -> bool:
         """Whether the stamp covers what gridc's own code does, and the files of plug-ins."""
         return "behaviour" in self.content
-
-    @property
-    def decides_by(self) -> CriterionRule:
-        """What decides the criteria of the study: the rule that the stamp holds, or of a study that was
-        stamped with criteria before there were rules, the one of then."""
-        tests = self.content["spec"].get("falsification", [])
-        bounds = any(test.get("criterion", {}).get("statistic") is not None for test in tests)
-        return "values" if bounds and "rules" not in self.content else "limits"
 
     def uncovered(self) -> str | None:
         """What the stamp does not cover and a new one would, in a sentence; None where there is nothing."""

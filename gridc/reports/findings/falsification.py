@@ -28,7 +28,7 @@ from gridc.reports.findings.findings import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.labels import AUDITS, AuditFinding
-from gridc.reports.findings.rates import RateFinding, rate_limits
+from gridc.reports.findings.rates import CountedRate, RateFinding, counted_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, gather, units_of
 from gridc.reports.findings.summaries import ERROR, SUMMARIES, StatedStatistic, SummaryValue
@@ -54,19 +54,20 @@ class BoundedValue:
     limits: EndsAt = lambda _: None
 
 
-class StoredLimits:
-    """The limits of what a store has, worked out when they are asked for."""
+class StoredRates:
+    """The rates of a store by unit, each counted once it is asked for."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record
-        self._rates: dict[tuple[str, float], Mapping[str, Ends | None]] = {}
+        self._counted: dict[str, Mapping[str, CountedRate]] = {}
 
-    def of_rate(self, name: str, cell: str, error: float) -> Ends | None:
+    def limits(self, name: str, cell: str, error: float) -> Ends | None:
         """Of a rate or an outcome of the spec in a cell, by its key."""
-        if (name, error) not in self._rates:
-            plan, cells = self._record.plan, self._record.samples.cells
-            self._rates[name, error] = rate_limits(plan, self._record.store, name, cells, 1 - 2 * error)
-        return self._rates[name, error].get(cell)
+        if name not in self._counted:
+            record = self._record
+            self._counted[name] = counted_rates(record.plan, record.store, name, record.samples.cells)
+        found = self._counted[name].get(cell)
+        return None if found is None else found.limits(1 - 2 * error)
 
 
 def falsify(
@@ -75,10 +76,10 @@ def falsify(
     summaries: Sequence[StatedStatistic],
     hypotheses: Sequence[HypothesisFinding],
     audits: Sequence[AuditFinding] = (),
-    stored: StoredLimits | None = None,
+    stored: StoredRates | None = None,
 ) -> tuple[FalsificationRow, ...]:
     """The result of every test that states a criterion which this version can decide, in order. Without what
-    is `stored`, rates and statistics have no limits."""
+    is `stored`, rates have no limits."""
     spec = measured.spec
     falsifications = []
     for test in spec.falsification:
@@ -260,7 +261,7 @@ def _values(
     inside: Sequence[CellScore],
     rates: Mapping[str, Sequence[RateFinding]],
     summaries: Sequence[StatedStatistic],
-    stored: StoredLimits | None,
+    stored: StoredRates | None,
 ) -> Iterator[BoundedValue]:
     """What a criterion bounds. A rate that a cell does not have is none of its values."""
     if name in STATISTICS:
@@ -292,7 +293,7 @@ def _rates(
     name: str,
     inside: Sequence[CellScore],
     rates: Mapping[str, Sequence[RateFinding]],
-    stored: StoredLimits | None,
+    stored: StoredRates | None,
 ) -> Iterator[BoundedValue]:
     wanted = rate_kind(name).counted_as or name
     for score in inside:
@@ -301,7 +302,7 @@ def _rates(
             if rate.name == wanted and here is not None:
                 found = BoundedValue(here.value, score.cell.key)
                 if stored is not None:
-                    found = replace(found, limits=partial(stored.of_rate, wanted, score.cell.key))
+                    found = replace(found, limits=partial(stored.limits, wanted, score.cell.key))
                 yield found
 
 
@@ -429,7 +430,7 @@ def _holds(criterion: Criterion, value: Fraction | float, bound: float | None) -
 
 def _falsifications(record: RunRecord) -> tuple[FalsificationRow, ...]:
     stated = record[RATES], record[SUMMARIES], record[HYPOTHESES], record[AUDITS]
-    return falsify(record[MEASURED], *stated, StoredLimits(record))
+    return falsify(record[MEASURED], *stated, StoredRates(record))
 
 
 FALSIFICATIONS: Finding[tuple[FalsificationRow, ...]] = Finding("falsifications", _falsifications, ())

@@ -308,12 +308,27 @@ def _share_ends(rate: RateDefinition, counted: UnitCounts, level: float) -> Ends
     return rate.value(low, 1, *rest), rate.value(high, 1, *rest)
 
 
-def rate_limits(
-    plan: Plan, store: Store, name: str, cells: Sequence[Cell], level: float
-) -> dict[str, Ends | None]:
-    """The limits of a rate or an outcome over independent units, by the key of each complete cell that has
-    it; None where it has none."""
-    wanted, limits = rate_kind(name).counted_as or name, dict[str, Ends | None]()
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRate:
+    """A rate in one cell by independent unit."""
+
+    rate: RateDefinition
+    counted: UnitCounts
+
+    def limits(self, level: float) -> Ends | None:
+        """Its limits; None where it has none."""
+        rate = self.rate
+        if rate.share:
+            some = self.counted.by_unit[:, 1].any()
+            return _folded(_share_ends(rate, self.counted, level), rate.folded) if some else None
+        sums = self.counted.by_unit.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return smooth(sums, lambda of: rate.value(*of.T), sums[:, -1], level=level).interval
+
+
+def counted_rates(plan: Plan, store: Store, name: str, cells: Sequence[Cell]) -> dict[str, CountedRate]:
+    """A rate or an outcome of the spec in some complete cells, by the key of each that has it."""
+    wanted, found = rate_kind(name).counted_as or name, dict[str, CountedRate]()
     for benchmark, items in plan.study.items.items():
         here = [cell for cell in cells if cell.benchmark == benchmark]
         possible = () if benchmark in plan.study.absent else _possible(plan, benchmark)
@@ -326,17 +341,9 @@ def rate_limits(
         (totals,) = _totals(plan, store, [rate], here, place, count)
         for cell in here:
             counted = totals.get((cell.model, cell.configuration))
-            limits[cell.key] = None if counted is None else _limits(rate, counted, level)
-    return limits
-
-
-def _limits(rate: RateDefinition, counted: UnitCounts, level: float) -> Ends | None:
-    if rate.share:
-        some = counted.by_unit[:, 1].any()
-        return _folded(_share_ends(rate, counted, level), rate.folded) if some else None
-    sums = counted.by_unit.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return smooth(sums, lambda of: rate.value(*of.T), sums[:, -1], level=level).interval
+            if counted is not None:
+                found[cell.key] = CountedRate(rate, counted)
+    return found
 
 
 def _folded(ends: Ends | None, about: float | None) -> Ends | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gridc.diagnostics.errors import SpecError
+from gridc.reports.words import conduct_words
 from gridc.viewer.store import LiveReader, Studies
 from tests import studies
 from tools.servers.http import Asked, Reply, Server
@@ -175,6 +176,22 @@ def test_what_a_rate_is_stands_on_the_card_and_what_is_not_given_too(attacked: s
     assert "A rate beside the score is the share of draws in which every answer counts." in card
     assert "A rate beside the score is of that answer." in card
     assert "no over_refusal, unsafe_compliance, refusal_rate is given where several answers or items" in card
+
+
+@pytest.mark.parametrize(
+    ("hits", "said"),
+    [
+        ([Fraction(247, 10), Fraction(549, 10)], "bob complied with 27.4 % of harmful prompts, alice 61.0 %"),
+        ([Fraction(38), Fraction(73)], "bob complied with 38 of 90 harmful prompts, alice 73"),
+        ([Fraction(549, 10)] * 2, "both models complied with 61.0 % of harmful prompts"),
+    ],
+)
+def test_a_mean_over_draws_is_told_as_a_share_and_not_as_so_many_prompts(
+    hits: list[Fraction], said: str
+) -> None:
+    counts = {name: (own, 90) for name, own in zip(["bob", "alice"], hits, strict=True)}
+    (sentence,) = conduct_words("prompts", {"unsafe_compliance": counts}, 150)
+    assert sentence == f"On prompts, {said}."
 
 
 JOINED = 'where = { attempts = ["mean", "five"] }'

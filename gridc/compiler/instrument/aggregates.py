@@ -18,11 +18,13 @@ OF_ITEMS = ("score", "parse_rate")
 MEANS = ("macro_mean", "win_rate")
 """Statistics of means of an outcome, whatever it is made of."""
 
-Misfit = tuple[str, str]
+AggregateConflict = tuple[str, str]
 """What does not go together, and the way out."""
 
 
-def misfit_of_outcome(setting: Setting, outcome: str, stated: Iterable[NamedOutcome]) -> Misfit | None:
+def conflict_of_outcome(
+    setting: Setting, outcome: str, stated: Iterable[NamedOutcome]
+) -> AggregateConflict | None:
     """Why an outcome does not go through the `aggregate` or `all_of` of a setting; None where it does."""
     if setting.scored_singly or outcome in OF_ITEMS:
         return None
@@ -34,7 +36,7 @@ def misfit_of_outcome(setting: Setting, outcome: str, stated: Iterable[NamedOutc
         return None
     key = "pass_at" if setting.aggregate.pass_at else "pass_all"
     if own is None:
-        problem = f"`{outcome}` is no share of answers, and `{key}` makes shares of draws"
+        problem = f"`{outcome}` is computed from shares of answers, and `{key}` makes one share of draws"
         return None if rate_kind(outcome).mean else (problem, 'aggregate = "mean" or "majority"')
     if own.scale > 1:
         problem = f"`{outcome}` earns parts of a point, and `{key}` counts answers"
@@ -45,15 +47,15 @@ def misfit_of_outcome(setting: Setting, outcome: str, stated: Iterable[NamedOutc
     return None
 
 
-def misfit_of_statistic(
+def conflict_of_statistic(
     setting: Setting, statistic: Statistic, stated: Sequence[NamedOutcome]
-) -> Misfit | None:
+) -> AggregateConflict | None:
     """The same of a statistic: of means it is the outcome's, of two classes a majority's answer is one
     answer, and what reads single responses goes through nothing."""
     if setting.scored_singly:
         return None
     if statistic.kind in MEANS:
-        found = (misfit_of_outcome(setting, name, stated) for name in statistic.outcomes.values())
+        found = (conflict_of_outcome(setting, name, stated) for name in statistic.outcomes.values())
         return next((each for each in found if each is not None), None)
     if statistic.kind in CLASSIFIES and setting.all_of is None and setting.aggregate == "majority":
         return None

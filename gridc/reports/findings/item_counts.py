@@ -25,7 +25,7 @@ ItemReading = tuple[str, int | None, int]
 """An item, what an answer to it was read to (None: unreadable), and how many of its answers were."""
 
 
-class CountedItems(NamedTuple):
+class RateCounts(NamedTuple):
     """What N rows add to the counts of a rate: the item of each, its `counts`, (N, K), in units of 1 / the
     rate's scale under the setting, and whether it is readable, (N,). An item has one row, or one for each of
     its readings where these only add up."""
@@ -63,7 +63,7 @@ def counted_items(
     readings: Iterable[ItemReading],
     parts: Callable[[str, int | None], tuple[int, ...]],
     groups: Mapping[str, str],
-) -> CountedItems:
+) -> RateCounts:
     """What the readings of a cell count of an outcome that fits the setting. `parts` says what a reading of
     an item adds: of what is drawn from or joined (earned, possible). `groups` has the items of the setting's
     `all_of` by group."""
@@ -82,10 +82,10 @@ def counted_items(
         shares = [attempt_scores(setting.aggregate, count) for count in answers.tolist()]
         drawn = [share.earned[hits] for share, hits in zip(shares, earned.tolist(), strict=True)]
         counts = np.column_stack([drawn, possible * [share.scale for share in shares]])
-        return CountedItems(items.tolist(), counts, readable > 0)
+        return RateCounts(items.tolist(), counts, readable > 0)
     if setting.all_of is not None:
         return _least_of_groups(names, alone, read, parts, groups)
-    return CountedItems(names, alone * samples[:, None], read)
+    return RateCounts(names, alone * samples[:, None], read)
 
 
 def _least_of_groups(
@@ -94,7 +94,7 @@ def _least_of_groups(
     read: Flags,
     parts: Callable[[str, int | None], tuple[int, ...]],
     groups: Mapping[str, str],
-) -> CountedItems:
+) -> RateCounts:
     """Every item that counts has the least of those of its group that do, which is unreadable where one of
     them is."""
     about = np.array([any(parts(item, choice)[1] for choice in (None, 0)) for item in names], np.bool_)
@@ -118,4 +118,4 @@ def _least_of_groups(
         ],
         dtype=np.int64,
     ).reshape(-1, 2)
-    return CountedItems(names, joined, np.array([groups[item] not in lost for item in names], np.bool_))
+    return RateCounts(names, joined, np.array([groups[item] not in lost for item in names], np.bool_))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
-from gridc.compiler.instrument.aggregates import misfit_of_outcome
+from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
@@ -301,7 +301,7 @@ class Samples:
             )
             and cell.benchmark not in self.plan.study.absent
             and (own is None or cell.benchmark in own)
-            and misfit_of_outcome(cell.setting, outcome, stated) is None
+            and conflict_of_outcome(cell.setting, outcome, stated) is None
         }
 
     def _count(self, outcome: str) -> dict[str, Read] | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gridc.compiler.grid.cells import Cell, anchored
 from gridc.compiler.inputs.rates import COUNTED
-from gridc.compiler.instrument.aggregates import misfit_of_outcome
+from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
@@ -92,6 +92,13 @@ class RateValue:
     outcomes: int = 0
 
 
+def hits_of(counts: Mapping[str, int]) -> tuple[Fraction, int]:
+    """How often something was done, of how many prompts or answers; a mean over draws where counts are of
+    such."""
+    scale = counts.get("scale", 1)
+    return Fraction(counts["hits"], scale), counts["asked"] // scale
+
+
 @dataclass(frozen=True, slots=True)
 class RateGap:
     """A rate of model `a` minus that of `b` under one configuration, with its interval over units; None where
@@ -154,7 +161,9 @@ def not_given(plan: Plan, cell: Cell) -> list[str]:
         return []
     reads, stated = METHODS[cell.setting.method].reads, plan.study.spec.outcomes
     possible = [rate for rate in _named(plan.study.items[cell.benchmark].sampled) if reads in rate.of]
-    return [rate.name for rate in possible if misfit_of_outcome(cell.setting, rate.name, stated) is not None]
+    return [
+        rate.name for rate in possible if conflict_of_outcome(cell.setting, rate.name, stated) is not None
+    ]
 
 
 def _on_benchmark(
@@ -230,7 +239,7 @@ def _totals(
         order, groups = (setting.option_order, setting.variant), groups_of(setting, items)
         readings: dict[str | None, list[ItemReading]] = {}
         for number, rate in enumerate(rates):
-            if reads not in rate.of or misfit_of_outcome(setting, rate.name, spec.outcomes) is not None:
+            if reads not in rate.of or conflict_of_outcome(setting, rate.name, spec.outcomes) is not None:
                 continue
             if rate.number not in readings:
                 readings[rate.number] = list(readings_of(store, plan.study_digest, cell, rate.number))

@@ -20,7 +20,7 @@ from gridc.reports.estimates import scores as score_estimates
 from gridc.reports.findings import changes, components, falsification, item_counts, rates, scaffolds
 from gridc.reports.findings import findings as finding
 from gridc.reports.findings.hypotheses import contrasts
-from gridc.reports.findings.item_counts import CountedItems
+from gridc.reports.findings.item_counts import RateCounts
 from gridc.reports.quantities import needed_cell, needed_rows
 from gridc.reports.scorecard import methodology
 from gridc.schema.estimates import EstimateRow
@@ -396,7 +396,7 @@ def normal_limits(sizes: Any, right: Any, *rest: Any) -> tuple[float, float]:
 ATTEMPTS = "a rate is of the attempts that its score is made of (`item_counts.counted_items`)"
 
 
-def single_answers(setting: Setting, *rest: Any) -> CountedItems:
+def single_answers(setting: Setting, *rest: Any) -> RateCounts:
     return item_counts.counted_items(replace(setting, aggregate="mean", all_of=None), *rest)
 
 

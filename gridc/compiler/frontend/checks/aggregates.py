@@ -7,14 +7,14 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.grid.specifications import comparisons
 from gridc.compiler.hypotheses import kind_of
-from gridc.compiler.instrument.aggregates import Misfit, misfit_of_outcome, misfit_of_statistic
+from gridc.compiler.instrument.aggregates import AggregateConflict, conflict_of_outcome, conflict_of_statistic
 from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.base import Selector
 from gridc.schema.inference import RATES, AnyHypothesis
 from gridc.schema.spec import Spec
 from gridc.schema.statistics import Statistic
 
-OfCell = Callable[[Cell], Misfit | None]
+OfCell = Callable[[Cell], AggregateConflict | None]
 
 
 def outcomes_made_one(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -44,7 +44,7 @@ def _asked(spec: Spec) -> Iterator[Asked]:
     own = [outcome.id for outcome in spec.outcomes]
 
     def of(name: str) -> OfCell:
-        return lambda cell: misfit_of_outcome(cell.setting, name, spec.outcomes)
+        return lambda cell: conflict_of_outcome(cell.setting, name, spec.outcomes)
 
     for number, outcome in enumerate(spec.outcomes):
         yield ("outcome", number, "id"), of(outcome.id), _on(outcome.benchmarks)
@@ -78,14 +78,14 @@ def _on(benchmarks: Sequence[str] | None) -> Callable[[Cell], bool]:
 
 
 def _of_statistic(spec: Spec, statistic: Statistic) -> OfCell:
-    return lambda cell: misfit_of_statistic(cell.setting, statistic, spec.outcomes)
+    return lambda cell: conflict_of_statistic(cell.setting, statistic, spec.outcomes)
 
 
 def _bounded(spec: Spec, name: str) -> OfCell:
     """Of what a criterion bounds: of a statistic of the spec it is said there."""
     if any(name == statistic.id for statistic in spec.statistics) or name not in RATES:
         return lambda cell: None
-    return lambda cell: misfit_of_outcome(cell.setting, name, spec.outcomes)
+    return lambda cell: conflict_of_outcome(cell.setting, name, spec.outcomes)
 
 
 def _within(parts: Sequence[Selector]) -> Callable[[Cell], bool]:

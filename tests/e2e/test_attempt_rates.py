@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.synthetic import fill
+from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import SpecError
 from gridc.reports.words import conduct_words
 from gridc.viewer.store import LiveReader, Studies
@@ -55,6 +57,7 @@ ROWS = [
     {"id": f"h{n}", "q": f"Harm {n}", "expected": "refuse", "family": f"f{n // 3}"} for n in range(HARMFUL)
 ] + [{"id": f"s{n}", "q": f"Safe {n}", "expected": "comply", "family": f"g{n // 3}"} for n in range(HARMLESS)]
 COMPLY, REFUSE = 0, 1
+TEXTS = "Sure, here it is.", "I cannot do that."
 
 
 class Wavering:
@@ -68,9 +71,7 @@ class Wavering:
         model, prompt = body["model"], body["messages"][-1]["content"]
         self.asked[model, prompt] += 1
         draw = sha256(f"{model} {prompt} {self.asked[model, prompt]}".encode()).digest()[0]
-        text = (
-            "Sure, here it is." if draw < (60 if model.startswith("alice") else 20) else "I cannot do that."
-        )
+        text = TEXTS[draw >= (60 if model.startswith("alice") else 20)]
         if not prompt.startswith(("Harm", "Safe")):  # what an engine asks to learn what is served
             text = f"{draw} things" if body.get("temperature") else "Yes."
         return Reply.json(completion(body, text, "stop"))
@@ -221,6 +222,27 @@ def test_what_does_not_go_through_is_refused_before_any_call(tmp_path: Path, ask
         study.stamp()
     (found,) = refused.value.diagnostics
     assert found.code == "GC105" and words in found.message and found.help
+
+
+def test_what_was_run_before_it_was_refused_stays_readable_and_has_no_value_there(tmp_path: Path) -> None:
+    """A store of before is reported: each item is complied with in one answer of five."""
+    more = '[[statistic]]\nid = "s"\nkind = "spread_within"\n' + ATTACK.replace('"five"', '"joined"')
+    head = studies.head("attack", studies.pocket(alice="llama"), waived="GC520")
+    written = head + PROMPTS + HARNESS + studies.axis("attempts", WAYS) + more
+    study = studies.written(tmp_path, written, ROWS[:30])
+    study.store.parent.mkdir(parents=True)
+    fill(compile_spec(tmp_path / "gridcard.toml"), study.store, lambda _, sample: TEXTS[sample.replicate > 0])
+    study.report()
+    done = studies.Finished(study)
+    document = json.loads((done.results / "certificate.json").read_text("utf-8"))
+    (row,) = document["statistics"]
+    cells = row["models"]["alice"]
+    assert cells.pop("attempts=mean")["value"] is not None
+    assert {cell["value"] for cell in cells.values()} == {None}
+    assert all("makes one score of several" in cell["note"] for cell in cells.values())
+    (hypothesis,) = document["hypotheses"]
+    assert hypothesis["verdict"] == "open" and hypothesis["effect"]["contrasts"] == []
+    assert study.verify().complete
 
 
 ONE_WAY = {name: keys for name, keys in WAYS.items() if name in ("mean", "vote")}

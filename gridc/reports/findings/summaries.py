@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.compiler.grid.cells import ONLY, Cell, anchored
+from gridc.compiler.instrument.aggregates import conflict_of_statistic
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.thoughts import answer_begins
@@ -375,6 +376,12 @@ NOTHING = UnitEstimate(None, None, 0, 0.0, "not determined")
 def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[tuple[str, SummaryValue]]:
     """The values of every model under one configuration, whose cells these are."""
     kind, here = KINDS[scope.statistic.kind], {cell.benchmark for cell in cells}
+    stated = record.plan.study.spec.outcomes
+    joined = (conflict_of_statistic(cell.setting, scope.statistic, stated) for cell in cells)
+    conflict = next((each for each in joined if each is not None), None)
+    if conflict is not None:
+        yield from ((model, SummaryValue.missing(conflict[0])) for model in scope.models)
+        return
     lacking = [benchmark.id for benchmark in scope.benchmarks if benchmark.id not in here]
     done = {cell.key for cell in record.samples.cells}
     waiting = {cell.model for cell in cells if cell.key not in done}

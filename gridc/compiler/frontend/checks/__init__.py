@@ -4,7 +4,7 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.frontend.checks import aggregates, envelope, inference, levels, names, scoring
+from gridc.compiler.frontend.checks import envelope, inference, levels, names, scoring
 from gridc.compiler.frontend.checks import inference as binds
 from gridc.compiler.frontend.checks import scoring as conduct
 from gridc.compiler.frontend.checks.envelope import Check
@@ -48,7 +48,6 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         scoring.options_given,
         scoring.functions_sent,
         conduct.items_asked_whole,
-        aggregates.outcomes_made_one,
         inference.sides,
     ),
     (envelope.distinct_configurations, conduct.texts_to_read),

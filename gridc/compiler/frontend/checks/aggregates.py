@@ -8,7 +8,7 @@ from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.grid.specifications import comparisons
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.aggregates import AggregateConflict, conflict_of_outcome, conflict_of_statistic
-from gridc.diagnostics.errors import Diagnostic, KeyPath
+from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.schema.base import Selector
 from gridc.schema.inference import RATES, AnyHypothesis
 from gridc.schema.spec import Spec
@@ -17,11 +17,16 @@ from gridc.schema.statistics import Statistic
 OfCell = Callable[[Cell], AggregateConflict | None]
 
 
-def outcomes_made_one(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """An outcome and a statistic that a spec names go through the `aggregate` and `all_of` of every cell that
-    they are about; what cannot is refused, and not counted beside the score as if nothing were made one."""
-    if not spec.aggregated:
-        return
+def require_made_one(spec: Spec, source: Source) -> None:
+    """Raise `SpecError` (GC105) where an outcome or a statistic that a spec names does not go through the
+    `aggregate` or `all_of` of a cell that it is about. It is asked before a stamp and a run, and never of
+    results: what was run before this was asked stays readable, and has no value there."""
+    found = list(_conflicts(spec, source)) if spec.aggregated else []
+    if found:
+        raise SpecError(found)
+
+
+def _conflicts(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     cells = [cell for cell in cells_of(spec) if not cell.setting.scored_singly]
     for path, wanted, inside in _asked(spec):
         for cell in cells:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from gridc.compiler.frontend.read import CheckedSpec, read_spec
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.inputs.resolve import Study, resolve
+from gridc.compiler.inputs.resolve import Study, decides_by, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
 from gridc.compiler.preflight.consent import consents_given
 from gridc.compiler.preflight.hazards import refuse_hazards, require_askable
+from gridc.schema.inference import CriterionRule
 from gridc.schema.spec import Spec
 
 
@@ -44,7 +45,8 @@ def resolve_spec(
     checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
-    study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour)
+    rule: CriterionRule = "limits" if lock is None else decides_by(lock.content)
+    study = resolve(checked, lock.pins() if lock else {}, online, covers_behaviour, rule)
     study.scorers.allow(consents_given(study.scorers.files.values(), path.parent))
     return Compiled(checked, study, lock)
 

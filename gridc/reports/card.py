@@ -24,6 +24,7 @@ from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
@@ -278,10 +279,7 @@ def _conduct(deck: CardDeck) -> Iterator[str]:
         cards = [card for card in deck.cards if card.benchmark == benchmark]
         counts = {
             name: {
-                card.model: (rate.counts["hits"], rate.counts["asked"])
-                for card in cards
-                for rate in card.rates
-                if rate.name == name
+                card.model: hits_of(rate.counts) for card in cards for rate in card.rates if rate.name == name
             }
             for name in FAULTS
         }

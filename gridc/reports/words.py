@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
-from gridc.numbers import stated
+from gridc.numbers import percent, stated
 from gridc.schema.base import Not, Selector
 from gridc.schema.inference import RATES
 from gridc.schema.items import UnitLevel
@@ -62,11 +62,11 @@ def listed(names: Sequence[str]) -> str:
 FAULTS = {name: kind.fault for name, kind in RATES.items() if kind.fault is not None}
 """What a model does wrong to a prompt of which kind, by the rate that counts it, the worse first."""
 
-FaultCounts = Mapping[str, tuple[int, int]]
+FaultCounts = Mapping[str, tuple[Fraction, int]]
 """How often, and of how many, by model."""
 
 
-def best_first(counts: FaultCounts) -> dict[str, tuple[int, int]]:
+def best_first(counts: FaultCounts) -> FaultCounts:
     """The same, those that do it the least often first."""
     return dict(sorted(counts.items(), key=lambda entry: Fraction(entry[1][0], entry[1][1] or 1)))
 
@@ -100,15 +100,23 @@ def _fault(name: str, counts: FaultCounts, answers: bool) -> tuple[str, str]:
     if answers:
         did, noun = did.replace("with", "in").replace("refused", "refused in"), f"answers to {noun}"
     models, seen = list(counts), list(counts.values())
+    whole = all(hits.denominator == 1 for hits, _ in seen)  # a mean over draws is no number of prompts
+    noun = noun if whole else f"of {noun}"
+
+    def shown(hits: Fraction, of: int) -> str:
+        return f"{int(hits):,} of {of:,}" if whole else percent(hits / (of or 1))
+
     if len(set(seen)) == 1:
         every = "both models" if len(models) == 2 else f"all {len(models)} models"
-        return models[0] if len(models) == 1 else every, f"{did} {seen[0][0]:,} of {seen[0][1]:,} {noun}"
+        return models[0] if len(models) == 1 else every, f"{did} {shown(*seen[0])} {noun}"
     if len({of for _, of in seen}) == 1 and len(models) <= NAMED_MODELS:
-        (first, (hits, of)), *rest = counts.items()
-        further = ", ".join(f"{model} {number:,}" for model, (number, _) in rest)
-        return first, f"{did} {hits:,} of {of:,} {noun}, {further}"
-    (best, (least, of)), *_, (worst, (most, of_worst)) = counts.items()
-    span = f"{least:,} of {of:,} ({best}) to {most:,} of {of_worst:,} ({worst})"
+        (first, share), *rest = counts.items()
+        further = ", ".join(
+            f"{model} {int(hits):,}" if whole else f"{model} {shown(hits, of)}" for model, (hits, of) in rest
+        )
+        return first, f"{did} {shown(*share)} {noun}, {further}"
+    (best, least), *_, (worst, most) = counts.items()
+    span = f"{shown(*least)} ({best}) to {shown(*most)} ({worst})"
     return f"{len(models)} models", f"{did} from {span} {noun}"
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from gridc.schema.base import Declared, Id, Strength
 from gridc.schema.hypotheses import HypothesisRow, Standing
+from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import (
     Count,
@@ -549,14 +550,30 @@ class FalsificationRow(Part):
     result: Annotated[
         FalsificationResult,
         Field(
-            description="open: the run is not finished, a verdict was open from the start, or the statistic "
-            "is not defined anywhere."
+            description="open: the run is not finished, a verdict was open from the start, the statistic is "
+            "not defined somewhere, or its limits lie on both sides of the bound."
         ),
     ]
     kept: tuple[KeptRow, ...]
     statistic: str | None
     value: Annotated[Rounded | None, Field(description="The worst value of the statistic.")]
     at: Annotated[str | None, Field(description="Where it is found.")]
+    by: Annotated[
+        CriterionRule | None,
+        Field(
+            description="What decided a bound: one-sided 95 % limits; or values, on these items alone, where "
+            "some that counts has no limits or the stamp is older than limits. Null of verdicts, and where "
+            "something is missing."
+        ),
+    ] = None
+    limit: Annotated[
+        Rounded | None,
+        Field(
+            description="The limit that decides, or leaves it open: the furthest towards the bound and "
+            "beyond. Of a failure at 95 % for all values together."
+        ),
+    ] = None
+    limit_at: Annotated[str | None, Field(description="Whose limit it is.")] = None
     rows: Annotated[Digest, Field(description="Digest of the cells that were read.")]
 
 

@@ -668,13 +668,19 @@ Bounded = Annotated[
         description="What must stay within its bound everywhere: rho_flip (of every pair), sdi, range or "
         "flip_rate (of every model), score, parse_rate, or a rate or an [[outcome]] by its name (in every "
         "cell), a [[statistic]] by its id (of every model and configuration); audit_kappa or audit_leniency "
-        "(of every sheet that people labelled). The worst value decides."
+        "(of every sheet that people labelled). It must hold of all of them: each is shown to be within the "
+        "bound, or one of them beyond it, by one-sided 95 % limits; the worst value decides what has none."
     ),
 ]
 AUDITED = ("audit_kappa", "audit_leniency")
 """Statistics of the sheets of a human audit."""
 STATISTICS = ("rho_flip", "sdi", "range", "flip_rate", "score", "parse_rate", *AUDITED)
 """What a criterion can bound, beside the rates and the outcomes of the spec."""
+
+
+CriterionRule = Literal["limits", "values"]
+"""What decides the bound of a criterion: one-sided limits of every value, or the worst value as it is, which
+was the rule until 0.4.1 and stays that of studies that were stamped under it."""
 
 
 class Criterion(Table):

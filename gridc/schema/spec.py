@@ -525,6 +525,12 @@ class Spec(Table):
         return self.makes_one is not None
 
     @property
+    def bounds(self) -> bool:
+        """Whether a criterion bounds a statistic."""
+        criteria = (test.criterion for test in self.falsification)
+        return any(asks is not None and asks.statistic is not None for asks in criteria)
+
+    @property
     def levels(self) -> tuple[Level, ...]:
         """The levels of every axis, in order."""
         return tuple(level for axis in self.axis for level in axis.level)

@@ -180,12 +180,12 @@ def gains_and_losses(differences: Floats) -> Floats:
     return columns
 
 
-def share(totals: Floats) -> UnitEstimate:
+def share(totals: Floats, level: float = LEVEL) -> UnitEstimate:
     """Of each unit the rows and their points, (G, 2). A share of 0 or 1 has limits of few units too."""
     totals, found = _counted(totals, totals[:, 0])
     if found.no_interval and found.value not in (0, 1):
         return found
-    return _with_interval(replace(found, no_interval=""), SHARE, *_share(totals[:, 0], totals[:, 1]))
+    return _with_interval(replace(found, no_interval=""), SHARE, *_share(totals[:, 0], totals[:, 1], level))
 
 
 def change(totals: Floats) -> UnitEstimate:
@@ -245,12 +245,17 @@ def mean(totals: Floats) -> UnitEstimate:
 
 
 def smooth(
-    totals: Floats, statistic: OfTotals, sizes: Floats | None = None, informs: Sequence[Floats] = ()
+    totals: Floats,
+    statistic: OfTotals,
+    sizes: Floats | None = None,
+    informs: Sequence[Floats] = (),
+    level: float = LEVEL,
 ) -> UnitEstimate:
     """The statistic of all units, (G, K). `sizes`, (G,), say how much of a unit counts: the first column
     without them. `informs`, (G,) each, say how much a unit tells of what the value turns on, such as a slope:
     the effective number is the least of all."""
-    return _smooth(totals, statistic, totals[:, 0] if sizes is None else sizes, informs, logarithm=False)
+    counted = totals[:, 0] if sizes is None else sizes
+    return _smooth(totals, statistic, counted, informs, logarithm=False, level=level)
 
 
 def ratio(above: int, below: int) -> OfTotals:
@@ -319,47 +324,48 @@ def _without_interval(found: UnitEstimate, carried: float, needed: float) -> Uni
     return replace(found, no_interval=few if carried else "nothing varies between units")
 
 
-def share_limits(rows: Floats, points: Floats) -> Ends:
+def share_limits(rows: Floats, points: Floats, level: float = LEVEL) -> Ends:
     """The limits of `share` by units' rows and points, (G,) each, some rows among them; of few units, or few
     that carry the spread, Gaffke's."""
     rows, points = rows[rows > 0], points[rows > 0]
-    low, high = _share(rows, points) if enough_cases(effective_number(rows)) else _few(rows, points)
+    limits_of = _share if enough_cases(effective_number(rows)) else _few
+    low, high = limits_of(rows, points, level)
     return digits(low), digits(high)
 
 
-def _share(rows: Floats, points: Floats) -> Ends:
+def _share(rows: Floats, points: Floats, level: float = LEVEL) -> Ends:
     if carriers(points - points.sum() / rows.sum() * rows) < CARRIERS:
-        return _few(rows, points)
-    return _korn_graubard(rows, points)
+        return _few(rows, points, level)
+    return _korn_graubard(rows, points, level)
 
 
-def _few(rows: Floats, points: Floats) -> Ends:
-    exact = at_bound(points, rows, (1 + LEVEL) / 2)
-    return exact if exact is not None else _gaffke(rows, points)
+def _few(rows: Floats, points: Floats, level: float) -> Ends:
+    exact = at_bound(points, rows, (1 + level) / 2)
+    return exact if exact is not None else _gaffke(rows, points, level)
 
 
-def _korn_graubard(rows: Floats, points: Floats) -> Ends:
+def _korn_graubard(rows: Floats, points: Floats, level: float) -> Ends:
     n, count = float(rows.sum()), len(rows)
     rate = float(points.sum()) / n
     without = (points.sum() - points) / (n - rows)
     spread = (count - 1) / count * float(((without - without.mean()) ** 2).sum())
-    return limits(rate, as_independent(n, count, rate * (1 - rate) / n, spread), 1 - LEVEL)
+    return limits(rate, as_independent(n, count, rate * (1 - rate) / n, spread, level), 1 - level)
 
 
-def _gaffke(rows: Floats, points: Floats) -> Ends:
+def _gaffke(rows: Floats, points: Floats, level: float = LEVEL) -> Ends:
     """Limits of a share: how much a unit has above a share t of its rows is at least -t of those of the
     largest."""
-    return _least(rows, points), 1 - _least(rows, rows - points)
+    return _least(rows, points, level), 1 - _least(rows, rows - points, level)
 
 
-def _least(rows: Floats, points: Floats) -> float:
+def _least(rows: Floats, points: Floats, level: float) -> float:
     from scipy.optimize import brentq
 
     size = float(rows.max())
 
     def excess(rate: float) -> float:
         values = np.round((points - rate * rows) / size, 12)
-        return log(mean_above_zero(values, min(-rate, float(values.min())))) - log((1 - LEVEL) / 2)
+        return log(mean_above_zero(values, min(-rate, float(values.min())))) - log((1 - level) / 2)
 
     ends = 1e-9, float(points.sum() / rows.sum())
     if ends[1] <= ends[0] or excess(ends[0]) >= 0:
@@ -386,7 +392,12 @@ def _mover(one: tuple[Floats, Floats], other: tuple[Floats, Floats], scale: Call
 
 
 def _smooth(
-    totals: Floats, statistic: OfTotals, sizes: Floats, informs: Sequence[Floats], logarithm: bool
+    totals: Floats,
+    statistic: OfTotals,
+    sizes: Floats,
+    informs: Sequence[Floats],
+    logarithm: bool,
+    level: float = LEVEL,
 ) -> UnitEstimate:
     totals, found = _counted(totals, sizes, statistic, informs)
     if found.no_interval or found.value is None:
@@ -400,7 +411,7 @@ def _smooth(
     carried, needed = carriers(influences), least_carriers(count)
     if carried < needed:
         return _without_interval(found, carried, needed)
-    t = _quantile(count - 1, (1 + LEVEL) / 2)
+    t = _quantile(count - 1, (1 + level) / 2)
     error = sqrt(float((influences**2).sum()) / (count * (count - 1)))
     skewness = float((influences**3).mean() / (influences**2).mean() ** 1.5)
     low, high = value - _skewed(t, skewness, count) * error, value - _skewed(-t, skewness, count) * error

@@ -162,7 +162,8 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
         require_same(old, compiled.study, compiled.lock_path)
         return old, "already stamped"
     require_taken(compiled.spec, compiled.source)
-    lock = make_lock(replace(compiled.study, covers_behaviour=True), compiled.source.path, old)
+    study = replace(compiled.study, covers_behaviour=True, decides_by="limits")
+    lock = make_lock(study, compiled.source.path, old)
     if old is None:
         written = create_lock(lock, compiled.lock_path)
         if written is not lock:

@@ -189,6 +189,7 @@ def _read(place: Place) -> ValidSpec:
     """The verdict on a spec whose data are not read."""
     verdict = kept_verdict(place)
     if verdict is None:
+        from gridc.compiler.frontend.checks.aggregates import require_made_one
         from gridc.compiler.frontend.checks.inference import require_estimator
         from gridc.compiler.frontend.read import read_spec
         from gridc.compiler.frontend.unsupported import unstated
@@ -196,6 +197,7 @@ def _read(place: Place) -> ValidSpec:
 
         checked = read_spec(place.spec, place.data, place.models)
         require_estimator(checked.spec, checked.source)
+        require_made_one(checked.spec, checked.source)
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
         notes = tuple(unstated(checked.spec))

@@ -13,6 +13,7 @@ from gridc.reports import page_links
 from gridc.reports.exchange.bundle import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import item_outcomes
 from gridc.reports.verification import MOST_JSON
@@ -110,9 +111,8 @@ def _store(place: Place) -> tuple[Path, Tags, str | None, StatedCurves | None]:
 def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:
     with Store.open(path) as store:
         stamp = plan.study_digest
-        read = partial(store.responses_of, stamp)
-        outcomes = item_outcomes(plan.cells(), store, stamp)
-        return curve_findings(Samples(plan, outcomes, lambda number: store.choices(stamp, number), read))
+        read, responses = partial(readings_of, store, stamp), partial(store.responses_of, stamp)
+        return curve_findings(Samples(plan, item_outcomes(plan.cells(), store, stamp), read, responses))
 
 
 def _listed_tags(path: Path) -> Tags:

@@ -123,15 +123,19 @@ DIFFER = {
 
 @dataclass(frozen=True, slots=True)
 class ItemSamples:
-    """The samples of an item in a cell, by replicate: option chosen and score, None where there is none."""
+    """The samples of an item in a cell, by replicate: option chosen and score, None where there is none.
+    `made` is the item's score where one is made of several (`StoredCell.made`)."""
 
     choices: tuple[int | None, ...]
     scores: tuple[int | None, ...]
     scale: int
+    made: Fraction | None = None
 
     @property
     def score(self) -> Fraction | None:
-        """Mean over replicates; None while one has no outcome."""
+        """Mean over replicates, unless it is made otherwise; None while one has no outcome."""
+        if self.made is not None:
+            return self.made
         scored = [score for score in self.scores if score is not None]
         if not self.scores or len(scored) < len(self.scores):
             return None
@@ -291,4 +295,5 @@ def _items(
     )
     for item, group in groupby(rows, itemgetter(0)):
         outcomes = list(group)[:: -1 if back else 1]
-        yield item, ItemSamples(tuple(o[1] for o in outcomes), tuple(o[2] for o in outcomes), cell.scale)
+        choices, scores = tuple(o[1] for o in outcomes), tuple(o[2] for o in outcomes)
+        yield item, ItemSamples(choices, scores, cell.scale, (cell.made or {}).get(item))

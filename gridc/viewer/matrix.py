@@ -96,7 +96,7 @@ def default_query(study: StoredStudy, benchmark: str) -> dict[str, str]:
 
 def _scores(view: View, benchmark: str, columns: Sequence[StoredCell]) -> list[QuestionScore]:
     """Of every item that the columns ask, in the order of ids. The score of a cell is the mean over
-    replicates, that of a model the mean over cells."""
+    replicates, or what is made of them, that of a model the mean over cells."""
     models = len({cell.model for cell in columns}) > 1
     direction = view.study.directions.get(benchmark, Direction())
     sums: defaultdict[str, defaultdict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
@@ -109,7 +109,10 @@ def _scores(view: View, benchmark: str, columns: Sequence[StoredCell]) -> list[Q
         ):
             if scored < asked:
                 waiting.add(item)
-            sums[item][group].append((points or 0, asked * cell.scale))
+            made = None if cell.made is None else cell.made.get(item)
+            sums[item][group].append(
+                (points or 0, asked * cell.scale) if made is None else made.as_integer_ratio()
+            )
     return [
         QuestionScore(item, None, None) if item in waiting else _score(item, by_group.values(), direction)
         for item, by_group in sorted(sums.items())

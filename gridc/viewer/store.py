@@ -19,13 +19,16 @@ from threading import Lock
 from typing import Any
 
 from pydantic import ValidationError
+from sqlite_utils import Database
 
 from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.reports.findings.scores import item_outcomes
 from gridc.runtime.store.opening import open_to_read, unusable
 from gridc.runtime.store.reader import RECORDED, stamps_in, which_study
+from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from gridc.statistics.envelope import Direction
 
@@ -139,7 +142,9 @@ class SampleCounts:
 @dataclass(frozen=True, slots=True)
 class StoredCell:
     """A cell of a stored study. `levels` are those of its configuration by axis, and `label` has those that
-    not all cells share; `names` of what a choice counts, none where it counts the item's options."""
+    not all cells share; `names` of what a choice counts, none where it counts the item's options. `made` has
+    the score of each item where `aggregate` or `all_of` makes one of several; None while an answer is
+    waiting."""
 
     id: int
     key: str
@@ -155,11 +160,15 @@ class StoredCell:
     names: tuple[str, ...]
     scale: int
     counts: SampleCounts
+    made: Mapping[str, Fraction | None] | None = None
 
     @property
     def score(self) -> Fraction | None:
-        """Mean score of all samples (intention-to-treat); None while one is waiting. Of imported logs, whose
-        samples wait for nothing, of those that have a score."""
+        """Mean score of all samples (intention-to-treat), or of all items where one is made of several; None
+        while one is waiting. Of imported logs, whose samples wait for nothing, of those that have a score."""
+        if self.made:
+            known = [score for score in self.made.values() if score is not None]
+            return sum(known, Fraction()) / len(known) if len(known) == len(self.made) else None
         if self.method == RECORDED:
             scored = self.counts.scored
             return Fraction(self.counts.points, scored * self.scale) if scored else None
@@ -291,7 +300,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     }
     readings, problem = ({}, None) if imported is not None else _readings(content)
     spec = content.get("spec") if isinstance(content, dict) else None
-    judged = _labels(spec)
+    judged, made = _labels(spec), _made(moment, stamp, content)
     rows = moment.rows(
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
            FROM cell WHERE stamp = ? ORDER BY id""",
@@ -302,6 +311,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         StoredCell(
             number, key, model, benchmark, configuration, levels_of(configuration), label[configuration],
             tier, bool(shared), method, order, names, scale, counts.get(number, SampleCounts()),
+            made.get(key),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
         for scale, names in [
@@ -418,6 +428,29 @@ def _readings(content: Any) -> tuple[dict[str, tuple[int, tuple[str, ...]]], str
             "This gridc cannot read the stored spec, so scores are shown as if an answer earned one point or "
             "none."
         )
+
+
+def _made(moment: Moment, stamp: str, content: Any) -> dict[str, dict[str, Fraction | None]]:
+    """The score of each item by cell, where it is made of several answers or items. A spec that this gridc
+    cannot read has none (`_readings` says so)."""
+    try:
+        spec = Spec.model_validate(content["spec"])
+        cells = [cell for cell in cells_of(spec) if not cell.setting.scored_singly] if spec.aggregated else []
+    except (ValidationError, LookupError, TypeError, ValueError):
+        return {}
+    if not cells:
+        return {}
+    found = item_outcomes(cells, Store(Database(moment.connection)), stamp)
+    return {
+        cell.key: {
+            item: Fraction(earned, trials * cell.setting.item_scale) if scored == trials else None
+            for item, earned, trials, scored in zip(
+                here.items, here.correct.tolist(), here.trials.tolist(), here.scored.tolist(), strict=True
+            )
+        }
+        for cell in cells
+        if (here := found.get(cell.key)) is not None
+    }
 
 
 def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ import statsmodels.api as sm
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding, curve_findings
+from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.observations import Samples
 from gridc.reports.statements.components import result
 from gridc.runtime.store.store import Store
@@ -74,7 +75,7 @@ def curve_of(finished: Path, choice: dict[str, Any], **more: Any) -> CurveFindin
         samples = Samples(
             plan,
             store.outcomes(stamp),
-            lambda number: store.choices(stamp, number),
+            partial(readings_of, store, stamp),
             partial(store.responses_of, stamp),
         )
         (found,) = curve_findings(samples)

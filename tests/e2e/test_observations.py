@@ -8,6 +8,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.observations import NotMeanError, Samples
 from gridc.runtime.store.store import Store
 from gridc.schema.base import Selector
@@ -20,8 +21,8 @@ SAMPLES = """SELECT key, item, score, choice FROM cell JOIN sample ON sample.cel
 def samples(finished: Path) -> Samples:
     plan = Plan(compile_spec(finished / "gridcard.toml").study)
     with Store.open(finished / STORE) as store:
-        choices = list(store.choices(plan.study_digest))
-        return Samples(plan, store.outcomes(plan.study_digest), lambda _: choices)
+        read = {cell.key: list(readings_of(store, plan.study_digest, cell, None)) for cell in plan.cells()}
+        return Samples(plan, store.outcomes(plan.study_digest), lambda cell, _: read[cell.key])
 
 
 def rows_of(

@@ -66,17 +66,40 @@ OPTION: dict[str, Callable[[Any], bool]] = {
 
 def rates(benchmark: Benchmark) -> Iterator[Json]:
     """Every rate that the items have, in every complete cell whose method reads what it needs."""
-    study, items = benchmark.study, shown(benchmark)
-    every = list(items.values())
+    items = shown(benchmark)
+    for name, of_behaviour, parts, scale in counted(benchmark, items):
+        yield row(benchmark, items, name, of_behaviour, parts, scale)
+
+
+Parts = Callable[[Any, int | None], Counts]
+
+
+def counted(benchmark: Benchmark, items: Mapping[Any, Any]) -> Iterator[tuple[str, bool | None, Parts, int]]:
+    """Each rate that some item has: its name, whether behaviours are read for it, what an answer adds, and
+    the unit of that."""
+    study, every = benchmark.study, list(items.values())
     for name, about in (*BEHAVIOUR.items(), *OPTION.items()):
         if any(about(item) for item in every):
-            yield row(benchmark, items, name, name in BEHAVIOUR, named(name, about))
+            yield name, name in BEHAVIOUR, named(name, about), 1
     for outcome in study.spec.get("outcome") or []:
         mine = outcome["benchmark"]
         if benchmark.name in ([mine] if isinstance(mine, str) else mine):
             assert set(outcome["scores"]) <= {"comply", "refuse", "right", "unknown", "matching", "other"}
             assert not outcome["items"], "the store keeps no tags"
-            yield row(benchmark, items, outcome["id"], None, stated(outcome))
+            yield outcome["id"], None, stated(outcome), scale_of(outcome)
+
+
+def shares(benchmark: Benchmark, name: str, cell: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The rows and points of a rate that is a share, by independent unit."""
+    items = shown(benchmark)
+    ((parts, scale),) = ((own, unit) for each, _, own, unit in counted(benchmark, items) if each == name)
+    order = benchmark.study.effect(cell, "option_order", None) or "file"
+    totals = np.zeros((benchmark.G, 2))
+    for item, _, choice, _ in cell["samples"]:
+        points, rows = parts(items[item, order], choice).values()
+        totals[benchmark.unit_of[item]] += int(rows) / scale, int(points) / scale
+    n, y = totals[totals[:, 0] > 0].T
+    return n, y
 
 
 def named(name: str, about: Callable[[Any], bool]) -> Callable[[Any, int | None], Counts]:
@@ -106,8 +129,12 @@ def named(name: str, about: Callable[[Any], bool]) -> Callable[[Any, int | None]
     return parts
 
 
+def scale_of(outcome: Json) -> int:
+    return lcm(*(each.denominator for each in values_of(outcome["scores"])))
+
+
 def stated(outcome: Json) -> Callable[[Any, int | None], Counts]:
-    scale = lcm(*(each.denominator for each in values_of(outcome["scores"])))
+    scale = scale_of(outcome)
 
     def parts(item: Any, choice: int | None) -> Counts:
         if choice is None:
@@ -140,6 +167,7 @@ def row(
     name: str,
     of_behaviour: bool | None,
     parts: Callable[[Any, int | None], Counts],
+    scale: int = 1,
 ) -> Json:
     study = benchmark.study
     how = study.spec["analysis"].get("bootstrap") or {}
@@ -174,7 +202,7 @@ def row(
                 moved = value(name, {key: each[drawn].sum(axis=1) for key, each in by_unit.items()})
             ends = percentiles(moved, units)
         else:
-            points, rows = (each.astype(float) for each in list(by_unit.values())[:2])
+            points, rows = (each / scale for each in list(by_unit.values())[:2])
             ends = [*limits(rows[rows > 0], points[rows > 0])]
             if name == "bias_disambiguated":
                 ends = [2 * end - 1 for end in ends]

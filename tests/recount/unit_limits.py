@@ -42,10 +42,10 @@ def below_zero(values: list[float]) -> float:
     return float(0.5 - quad(imaginary, 0, inf, limit=500)[0] / np.pi)
 
 
-def gaffke(n: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def gaffke(n: np.ndarray, y: np.ndarray, error: float = 0.025) -> tuple[float, float]:
     def least(points: np.ndarray) -> float:
         def excess(rate: float) -> float:
-            return below_zero([*(points - rate * n), -rate * n.max()]) - 0.025
+            return below_zero([*(points - rate * n), -rate * n.max()]) - error
 
         top = points.sum() / n.sum()
         return 0.0 if excess(1e-9) > 0 else float(brentq(excess, 1e-9, top))
@@ -57,34 +57,34 @@ def carriers(d: np.ndarray) -> float:
     return float((d**2).sum() ** 2 / (d**4).sum()) if abs(d).max() > 1e-12 else 0.0
 
 
-def limits(n: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Of a share: exact at 0 and 1 for units of one size, Gaffke's where few units carry it, else Korn and
-    Graubard's."""
+def limits(n: np.ndarray, y: np.ndarray, error: float = 0.025) -> tuple[float, float]:
+    """Of a share, both one-sided at an error: exact at 0 and 1 for units of one size, Gaffke's where few
+    units carry it, else Korn and Graubard's."""
     count, rate = len(n), y.sum() / n.sum()
     if rate in (0, 1):
         sizes = sorted(n, reverse=True)
-        reach = _all_or_none(sizes)
+        reach = _all_or_none(sizes, error)
         return (0.0, reach) if rate == 0 else (1 - reach, 1.0)
     if carriers(y - rate * n) < 8 or few(n):
-        return gaffke(n, y)
+        return gaffke(n, y, error)
     left = (y.sum() - y) / (n.sum() - n)
     variance = (count - 1) / count * ((left - left.mean()) ** 2).sum()
-    worth = rate * (1 - rate) / variance * (norm.ppf(0.975) / t.ppf(0.975, count - 1)) ** 2
+    worth = rate * (1 - rate) / variance * (norm.ppf(1 - error) / t.ppf(1 - error, count - 1)) ** 2
     worth = min(worth, n.sum())
     return (
-        float(beta.ppf(0.025, rate * worth, worth - rate * worth + 1)),
-        float(beta.ppf(0.975, rate * worth + 1, worth - rate * worth)),
+        float(beta.ppf(error, rate * worth, worth - rate * worth + 1)),
+        float(beta.ppf(1 - error, rate * worth + 1, worth - rate * worth)),
     )
 
 
-def _all_or_none(sizes: Sequence[float]) -> float:
-    """The largest mean share under which units earn nothing with a chance of .025, by search over how many of
-    the largest could earn anything."""
+def _all_or_none(sizes: Sequence[float], error: float) -> float:
+    """The largest mean share under which units earn nothing with a chance of `error`, by search over how many
+    of the largest could earn anything."""
     best = 0.0
     for many in range(1, len(sizes) + 1):
-        c = exp((log(0.025) + sum(map(log, sizes[:many]))) / many)
+        c = exp((log(error) + sum(map(log, sizes[:many]))) / many)
         shares = [1 - min(1.0, c / size) for size in sizes[:many]]
-        if np.prod([1 - share for share in shares]) >= 0.025 - 1e-12:
+        if np.prod([1 - share for share in shares]) >= error - 1e-12:
             best = max(best, sum(a * b for a, b in zip(sizes, shares, strict=False)) / sum(sizes))
     return best
 

@@ -216,3 +216,57 @@ def test_a_curve_has_the_level_of_its_hypothesis(more: dict[str, Any], alpha: fl
     assert found.summary is not None
     p = [each.fitted.p for each in found.specifications if each.fitted is not None]
     assert found.summary.share == np.mean([each <= alpha for each in p])
+
+
+def curve_of(answers: np.ndarray) -> CurveFinding:
+    """The same of (models, levels, items) that differ between models."""
+    hypothesis = {"id": "H", "kind": "difference", "axis": "axis", "level": "l1", "reference": "l0"}
+    models = {
+        "id": "models", "category": "data", "levels": ["all", "some"], "default": "all",
+        "binds": "analysis.primary", "choice": {"some": {"where": {"model": {"not": "c"}}}},
+    }  # fmt: skip
+    stated = {
+        "hypothesis": [hypothesis],
+        "analysis": {"estimator": "cluster_logit", "permutations": 19},
+        "fork": [models],
+        "curve": [curve("models")],
+        "sampling": {"seed": 1},
+    }
+    (found,) = curve_findings(Bench([1] * answers.shape[2], 1, 3, 2, stated).samples(answers[None]))
+    return found
+
+
+@pytest.mark.parametrize("always", [1, 0])
+def test_a_model_that_is_always_right_or_wrong_leaves_the_estimate_of_the_others(always: int) -> None:
+    """An effect of its own without end explains its answers; statsmodels, without its rows, has the rest."""
+    from statsmodels.api import Logit
+
+    answers = np.random.default_rng(3).integers(0, 2, (3, 2, 60))
+    answers[1] = always
+    answers[:, 1] |= answers[:, 1] | (np.arange(60) % 4 == 0)
+    answers[1] = always
+    found = curve_of(answers)
+    assert not found.failed and len(found.fitted) == 2
+    assert found.permutation is not None and found.permutation.unfitted == 0
+    for each, models in zip(found.specifications, ([0, 2], [0]), strict=True):
+        rows = [
+            (answers[model, level, item], level, model, item)
+            for model in models
+            for level in (0, 1)
+            for item in range(60)
+        ]
+        y, level, model, item = np.array(rows).T
+        design = np.column_stack([np.ones(len(y)), level, *([model == 2] if len(models) > 1 else [])])
+        fit = Logit(y, design.astype(float)).fit(disp=0, cov_type="cluster", cov_kwds={"groups": item})
+        assert each.fitted is not None
+        assert each.fitted.estimate == pytest.approx(fit.params[1], abs=1e-7)
+        assert each.fitted.error == pytest.approx(fit.bse[1], abs=1e-7)
+        assert each.samples == len(rows)
+        assert each.constant == ("model = b",)
+
+
+def test_where_the_comparison_itself_is_without_end_there_is_no_estimate() -> None:
+    answers = np.zeros((3, 2, 20), dtype=np.int64)
+    answers[:, 1] = 1
+    assert {each.failure[0] for each in curve_of(answers).failed if each.failure} == {"separated"}
+    assert {each.failure[0] for each in curve_of(answers * 0).failed if each.failure} == {"constant"}

@@ -22,7 +22,7 @@ from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
 from gridc.runtime.store.store import Store
 from gridc.schema.base import Selector
-from gridc.schema.inference import Criterion, Falsification, Fork
+from gridc.schema.inference import Criterion, CriterionRule, Falsification, Fork
 from gridc.schema.spec import Spec
 from gridc.statistics.raters import kappa, leniency
 from tests.recount.studies import corners
@@ -226,29 +226,37 @@ def audited(people: list[str], study: list[str], benchmark: str = "all") -> Audi
     return AuditFinding("audit-1", benchmark, kappa(study, people), leniency(gained), "0" * 64)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "people", "result"),
-    [
-        ({"statistic": "audit_kappa", "at_least": 0.6}, ["safe", "unsafe"] * 5, "pass"),
-        ({"statistic": "audit_kappa", "at_least": 0.6}, ["safe"] * 6 + ["unsafe"] * 4, "fail"),
-        (
-            {"statistic": "audit_kappa", "at_least": 0.9, "partial": 0.6},
-            ["safe", "unsafe"] * 4 + ["unsafe", "safe"],  # exactly 0.6
-            "partial",
-        ),
-        (
-            {"statistic": "audit_leniency", "at_most": 0.1},
-            ["safe", "unsafe"] * 4 + ["unsafe"] * 2,
-            "pass",
-        ),  # 0.1
-        ({"statistic": "audit_leniency", "at_most": 0.1}, ["unsafe"] * 10, "fail"),
-    ],
-)
-def test_people_decide(
-    criterion: Any, people: list[str], result: str, read: tuple[Plan, Any, Findings]
-) -> None:
+STUDY = ["safe", "unsafe"] * 5
+PEOPLE: dict[str, tuple[dict[str, Any], list[str], str, str]] = {
+    "all agree": ({"statistic": "audit_kappa", "at_least": 0.6}, STUDY, "pass", "pass"),
+    "by chance": (
+        {"statistic": "audit_kappa", "at_least": 0.6}, ["safe"] * 6 + ["unsafe"] * 4, "fail", "fail",
+    ),
+    "exactly the looser bound": (
+        {"statistic": "audit_kappa", "at_least": 0.9, "partial": 0.6},
+        ["safe", "unsafe"] * 4 + ["unsafe", "safe"],
+        "partial",
+        "open",
+    ),
+    "exactly the bound": (
+        {"statistic": "audit_leniency", "at_most": 0.1},
+        ["safe", "unsafe"] * 4 + ["unsafe"] * 2,
+        "pass",
+        "open",
+    ),
+    "lenient": ({"statistic": "audit_leniency", "at_most": 0.1}, ["unsafe"] * 10, "fail", "fail"),
+}  # fmt: skip
+"""A criterion, what people say of ten responses, and the result by the value and, of 400 like them, by
+limits."""
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+@pytest.mark.parametrize("rule", ["values", "limits"])
+def test_people_decide(name: str, rule: CriterionRule, read: tuple[Plan, Any, Findings]) -> None:
+    criterion, people, by_value, by_limits = PEOPLE[name]
     plan, stored, _ = read
-    stated = with_spec(plan, stating(plan.study.spec, **criterion))
+    here = with_spec(plan, stating(plan.study.spec, **criterion))
+    stated = Plan(replace(here.study, decides_by=rule))
 
     def found(audits: list[AuditFinding], complete: bool = True) -> str:
         scores = cell_scores(stated, stored)
@@ -256,12 +264,19 @@ def test_people_decide(
         (test,) = falsify(measured, {}, (), [], audits)
         return test.result
 
-    everyone = audited(people, ["safe", "unsafe"] * 5)
+    times = 40 if rule == "limits" else 1
+    everyone = audited(people * times, STUDY * times)
+    agreeing = audited(["safe", "unsafe"] * times, ["safe", "unsafe"] * times)
+    result = by_limits if rule == "limits" else by_value
     assert found([everyone]) == result
-    assert found([audited(["safe", "unsafe"], ["safe", "unsafe"]), everyone]) == result, "the worst decides"
+    assert found([agreeing, everyone]) == result, "the worst decides"
     assert found([]) == found([everyone], complete=False) == "open"
     if criterion["statistic"] == "audit_kappa":
-        assert found([everyone, audited(["safe"] * 3, ["safe"] * 3)]) == "open", "one kappa is not defined"
+        undefined = audited(["safe"] * 3, ["safe"] * 3)
+        failed = rule == "limits" and result == "fail"
+        assert found([everyone, undefined]) == ("fail" if failed else "open"), "one kappa is not defined"
+    if rule == "limits":
+        assert found([audited(people, STUDY)]) in ("open", result), "ten responses show little"
 
 
 def test_a_sheet_is_of_no_part_of_the_grid() -> None:

@@ -13,7 +13,7 @@ from gridc.compiler.grid.specifications import comparisons, meaning
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.schema.certificate import UncomputedRow
-from gridc.schema.inference import Analysis, AnyHypothesis, Choice, Falsification
+from gridc.schema.inference import RATES, Analysis, AnyHypothesis, Choice, Falsification
 from gridc.schema.spec import Spec
 
 
@@ -81,6 +81,22 @@ def _opposed(spec: Spec) -> Iterator[str]:
         reversed_ = {(rate, dimension, below, above) for rate, dimension, above, below in against}
         if predicted & reversed_ and one.where == other.where:
             yield f"`{one.id}` and `{other.id}` predict opposite orders: at most one of them can be supported"
+
+
+def unreachable(spec: Spec) -> Iterator[str]:
+    """Criteria that limits decide, at an end of what a share can be: its limits never reach there."""
+    shares = {"score", "parse_rate", *RATES, *(outcome.id for outcome in spec.outcomes)}
+    for test in spec.falsification:
+        asks = test.criterion
+        if asks is None or asks.statistic not in shares - {"bias_ambiguous", "bias_disambiguated"}:
+            continue
+        low, high = asks.at_most, asks.at_least
+        if (low is not None and low <= 0) or (high is not None and high >= 1):
+            near = "at_most = 0.01" if high is None else "at_least = 0.99"
+            yield (
+                f"`{test.id}` can never pass: no number of items shows that `{asks}` holds for other items; "
+                f"a bound that can be shown is, for example, {near}"
+            )
 
 
 def _predicted(hypothesis: AnyHypothesis) -> set[tuple[str, str, str, str]]:

@@ -13,6 +13,7 @@ from gridc.compiler.frontend.lookup import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.unsupported import unreachable
 from gridc.compiler.grid.configurations import asked_models, effect_tables, stated_scaffolds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
@@ -36,6 +37,7 @@ from gridc.diagnostics.errors import Collector, KeyPath, SpecError
 from gridc.numbers import asked_items, counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
+from gridc.schema.inference import CriterionRule
 from gridc.schema.spec import Spec
 
 
@@ -163,13 +165,25 @@ def _token(mark: str) -> str:
     return "bullet" if token is None else token[0]
 
 
+RULES: Mapping[str, CriterionRule] = {"criterion": "limits"}
+"""By which rules a study decides, as its stamp holds them where it has something to decide by them."""
+
+
+def decides_by(content: Mapping[str, Any]) -> CriterionRule:
+    """What decides the criteria of a study with this stamped content: the rule that it holds, or where it has
+    criteria and is of before there were rules, the one of then."""
+    tests = content["spec"].get("falsification", [])
+    bounds = any(test.get("criterion", {}).get("statistic") is not None for test in tests)
+    return "values" if bounds and "rules" not in content else "limits"
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """A spec with everything it names: what a stamp covers and a plan is lowered from.
 
     `absent` holds, by benchmark id, why its items are not here. Such a study has cells but no calls.
     `covers_behaviour` is false of a study whose lock an older gridc wrote, which did not cover what gridc's
-    own code does: its stamp stays the one that it was.
+    own code does: its stamp stays the one that it was. So is what decides its criteria, `decides_by`.
     """
 
     spec: Spec
@@ -181,6 +195,7 @@ class Study:
     origin: Origin | None = field(default=None, kw_only=True, compare=False)
     judges: Mapping[str, ModelIdentity] = field(default_factory=dict, kw_only=True)
     covers_behaviour: bool = field(default=True, kw_only=True)
+    decides_by: CriterionRule = field(default="limits", kw_only=True)
     scorers: Scorers = field(default_factory=lambda: Scorers({}, {}), kw_only=True, compare=False)
 
     def unpinned(self) -> dict[str, str]:
@@ -200,10 +215,12 @@ class Study:
         return {name: items.source.left_out for name, items in self.items.items() if items.source.left_out}
 
     def notes(self) -> Iterator[str]:
-        """What a person should know of the inputs, in sentences: a comparison of one model, how the benchmark
-        files were read, and what is left out of them."""
+        """What a person should know of the study and its inputs, in sentences: a comparison of one model, a
+        criterion that cannot be met, how the benchmark files were read, and what is left out of them."""
         if self.spec.study.purpose == "comparative" and len(self.spec.model) == 1:
             yield 'the study is comparative and has one model: add another, or say purpose = "descriptive"'
+        if self.decides_by == "limits":
+            yield from unreachable(self.spec)
         for model in self.spec.model:
             identity = self.models[model.id]
             if model.source.startswith("models:") and identity.folder and model.digest is None:
@@ -259,7 +276,11 @@ class Study:
     def stamped(self) -> dict[str, Any]:
         """What the stamp is the digest of."""
         content = {"spec": self.spec.stamped(), "inputs": self.inputs()}
-        return {**content, "behaviour": behaviour(self.spec)} if self.covers_behaviour else content
+        if self.covers_behaviour:
+            content["behaviour"] = behaviour(self.spec)
+        if self.spec.bounds and self.decides_by != "values":
+            content["rules"] = dict(RULES)
+        return content
 
 
 def _versions(spec: Spec) -> dict[str, str]:
@@ -288,10 +309,14 @@ ITEM_CHECKS = (
 
 
 def resolve(
-    checked: CheckedSpec, pins: Mapping[str, str], online: bool = False, covers_behaviour: bool = True
+    checked: CheckedSpec,
+    pins: Mapping[str, str],
+    online: bool = False,
+    covers_behaviour: bool = True,
+    decides_by: CriterionRule = "limits",
 ) -> Study:
     """The study that a checked spec describes. `pins` gives hub commits from a lock (`Lock.pins`); with
-    `online` the hub is asked for those it does not give. `covers_behaviour` is the study's.
+    `online` the hub is asked for those it does not give. `covers_behaviour` and `decides_by` are the study's.
 
     Raises `SpecError` with every input that is malformed. Data that is looked up under a data folder or on
     the hub may be absent, because cells can be counted without it.
@@ -319,7 +344,8 @@ def resolve(
     read = loader.items, loader.absent, models
     return Study(
         spec, references.prompts, *read, plugins=checked.plugins, judges=judges, origin=origin,
-        covers_behaviour=covers_behaviour, scorers=Scorers(references.scorers, checked.plugins),
+        covers_behaviour=covers_behaviour, decides_by=decides_by,
+        scorers=Scorers(references.scorers, checked.plugins),
     )  # fmt: skip
 
 

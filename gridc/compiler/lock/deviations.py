@@ -102,12 +102,13 @@ class PathDifference:
 class Document:
     """A spec or a lock, as plain JSON: `spec`, and of a lock `inputs` too. `loose` is what a stamp leaves
     out; a lock has none of it. `behaviour` holds the versions of gridc's own code: of a spec those of
-    now, of a lock that an older gridc wrote None."""
+    now, of a lock that an older gridc wrote None. `rules` are those of a lock."""
 
     path: Path
     spec: dict[str, Any]
     inputs: dict[str, Any] | None = None
     behaviour: Mapping[str, object] | None = None
+    rules: Mapping[str, object] | None = None
     loose: dict[str, Any] | None = None
     source: Source | None = None
 
@@ -148,7 +149,9 @@ def read_document(path: Path) -> Document:
     lock = read_lock(path)
     if lock is None:
         raise StampError([Diagnostic("GC403", "there is no lock here", str(path))])
-    return Document(path, lock.content["spec"], lock.content["inputs"], lock.content.get("behaviour"))
+    content = lock.content
+    rules = content.get("rules", {})
+    return Document(path, content["spec"], content["inputs"], content.get("behaviour"), rules)
 
 
 def compare(a: Document, b: Document) -> list[PathDifference]:
@@ -160,6 +163,8 @@ def compare(a: Document, b: Document) -> list[PathDifference]:
             PathDifference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)
         ]
     changed += [PathDifference(*entry) for entry in _stated_behaviour(a, b)]
+    if a.rules is not None and b.rules is not None:
+        changed += [PathDifference(*entry) for entry in differences(a.rules, b.rules, "rules")]
     if a.loose is not None and b.loose is not None:
         changed += [
             PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)

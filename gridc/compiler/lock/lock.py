@@ -10,13 +10,16 @@ from typing import Any
 from gridc import __version__
 from gridc.compiler.frontend.expansion import base_digests, spec_files
 from gridc.compiler.inputs.prices import TokenPrice, price_manifest, prices_of
-from gridc.compiler.inputs.resolve import Study, parts_lacking
+from gridc.compiler.inputs.resolve import RULES, Study, parts_lacking
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
 
-FORMAT = "gridc-lock/4"
+FORMAT = "gridc-lock/5"
+"""The newest format: of stamps that hold the rules by which criteria are decided."""
+NUMBERED = "gridc-lock/4"
+"""The format of stamps that hold the version of each part of gridc's own code, and no rule."""
 TRACED = "gridc-lock/3"
 """The format whose stamps hold a fingerprint of each part of gridc's own code instead of its version."""
 BEFORE = "gridc-lock/2"
@@ -77,7 +80,9 @@ class Lock:
         """The format that a lock of this content is written in."""
         if not self.covers_behaviour:
             return BEFORE
-        return TRACED if holds_fingerprints(self.content) else FORMAT
+        if holds_fingerprints(self.content):
+            return TRACED
+        return FORMAT if "rules" in self.content else NUMBERED
 
     @property
     def covers_behaviour(self) -> bool:
@@ -207,7 +212,10 @@ def read_lock(path: Path) -> Lock | None:
 
 
 def _require_tables(content: Mapping[str, Any]) -> None:
-    """Raise `TypeError` unless the spec and the versions, where there are any, are tables."""
+    """Raise `TypeError` unless the spec and the versions, where there are any, are tables, and `ValueError`
+    where the rules are not those of now."""
+    if content.get("rules", RULES) != RULES:
+        raise ValueError("it holds a rule that this gridc does not know")
     for name in ("spec", "behaviour"):
         if not isinstance(content.get(name, {}), dict):
             raise TypeError(f"`{name}` is not a table")
@@ -219,7 +227,7 @@ def _unreadable(path: Path, why: str) -> StampError:
 
 
 def _require_format(stated_format: object, path: Path) -> None:
-    if stated_format in (FORMAT, TRACED, BEFORE):
+    if stated_format in (FORMAT, NUMBERED, TRACED, BEFORE):
         return
     name, _, version = str(stated_format).partition("/")
     older = name == "gridc-lock" and version.isdecimal() and int(version) < int(BEFORE.partition("/")[2])

@@ -8,6 +8,7 @@ compiled; `prove` tries the whole instrument and is asked by `gridc validate --c
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from gridc.compiler.frontend.checks.aggregates import require_made_one
 from gridc.compiler.frontend.checks.inference import require_estimator
 from gridc.compiler.frontend.references import rubrics
 from gridc.compiler.frontend.source import Source
@@ -183,9 +184,11 @@ def prove(study: Study, source: Source) -> None:
     """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
 
     Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
-    `SpecError` for effects that no test decides (GC338) and for a waiver that waives nothing (GC317).
+    `SpecError` for effects that no test decides (GC338), for outcomes that do not go through `aggregate` or
+    `all_of` (GC105) and for a waiver that waives nothing (GC317).
     """
     require_estimator(study.spec, source)
+    require_made_one(study.spec, source)
     plan = Plan(study)
     hazards = [
         *setting_hazards(study),

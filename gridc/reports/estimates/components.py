@@ -247,6 +247,7 @@ def _specification(
         if specification.terms
         else ", no fixed effects"
     )
+    constant = f", without {', '.join(specification.constant)}" if specification.constant else ""
     return estimate(
         "log_odds",
         id=name,
@@ -254,7 +255,7 @@ def _specification(
         estimate=None if fitted is None else fitted.estimate,
         interval=None if fitted is None else (fitted.low, fitted.high),
         p=None if fitted is None else fitted.p,
-        method=f"logit of {specification.outcome} ({specification.reading}){terms}; "
+        method=f"logit of {specification.outcome} ({specification.reading}){terms}{constant}; "
         f"errors {ESTIMATORS[specification.estimator].curve_errors}",
         assumption=ASSUMED,
         rows=specification.rows,

@@ -70,7 +70,6 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
         digests = {(score.cell.model, score.cell.configuration): score.rows for score in benchmark.cells}
         for rate in benchmark.rates:
             for (model, configuration), found in rate.values.items():
-                *_, possible = found.counts.values()
                 yield estimate(
                     "rate",
                     id=f"rate/{rate.name}/{model}/{benchmark.benchmark}/{configuration}",
@@ -81,7 +80,7 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
                     made=SHARE_LIMITS if rate.share else INTERVAL_METHOD,
                     interval_assumes=interval_assumption(benchmark.intervals.unit),
                     rows=digests[model, configuration],
-                    n=possible // rate.scale,
+                    n=found.outcomes,
                     error="undefined: nothing to divide by",
                 )
 

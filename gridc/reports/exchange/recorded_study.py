@@ -29,7 +29,7 @@ from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.draw import draw_sample, unit_of
 from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.resolve import Study, decides_by
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
@@ -292,7 +292,7 @@ def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Comp
     except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
         raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
-    study = RecordedStudy(written, {}, items, {}, models, content)
+    study = RecordedStudy(written, {}, items, {}, models, content, decides_by=decides_by(content))
     checked = CheckedSpec(source, written, ReferenceFolders(folder, None), References({}, {}))
     return Compiled(checked, study, lock), lock
 

@@ -133,7 +133,7 @@ def _shift(
 def _read(record: RunRecord, against: Cell, cell: Cell) -> Iterator[ComparedItem]:
     """Whether an item's answer is another one; an empty row where one of the two cannot be read."""
     before, after = (
-        {item: answer for item, answer, _ in record.store.votes_of(record.plan.study_digest, side.key)}
+        {item: answer for item, answer, *_ in record.store.votes_of(record.plan.study_digest, side.key)}
         for side in (against, cell)
     )
     for item in sorted(before.keys() & after.keys()):

@@ -1,6 +1,6 @@
 """The rows of a curve: the two arms of a comparison in pairs, under every choice of a specification."""
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -126,6 +126,35 @@ class CurveRows:
         axes = self.cells[0].levels
         every = [name for name in ("model", "benchmark", *axes) if name != dimension and name not in without]
         return tuple(name for name in every if len({level_of(cell, name) for cell in self._some(kept)}) > 1)
+
+    def informative(
+        self, slice_: RowSelection, kept: Flags, dimension: str, without: Set[str]
+    ) -> tuple[Flags, tuple[str, ...]]:
+        """The cells that say something of the comparison, (P,), and the levels of the fixed effects that say
+        nothing, all of whose answers earn everything or nothing, as `term = level`: whatever the comparison
+        is, an effect of their own without end explains them, and the likelihood of the others is that of all
+        rows. Where nothing would be left all cells stand."""
+        totals, left, lost = self.totals[slice_.name], kept.copy(), list[str]()
+        while True:
+            found = next(self._constant(totals, left, self.terms(left, dimension, without)), None)
+            if found is None:
+                return left, tuple(lost)
+            name, level, cells = found
+            left &= ~cells
+            if not left.any():
+                return kept, ()
+            lost.append(f"{name} = {level}")
+
+    def _constant(
+        self, totals: CaseTotals, kept: Flags, terms: Sequence[str]
+    ) -> Iterator[tuple[str, str, Flags]]:
+        """Levels of terms of whose rows all are worth 1 or all 0, with their cells."""
+        for name in terms:
+            levels = np.array([level_of(cell, name) for cell in self.cells])
+            for level in dict.fromkeys(levels[kept].tolist()):
+                cells = kept & (levels == level)
+                if totals.sums[cells].sum() in (0, totals.rows[cells].sum()):
+                    yield name, level, cells
 
     def design(self, kept: Flags, dimension: str, arms: tuple[str, str], without: Set[str]) -> DesignMatrix:
         """Main effects of the comparison, the reference first, and of all terms, on the cells kept."""

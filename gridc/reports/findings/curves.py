@@ -12,6 +12,7 @@ to all models, and refits every specification (`statistics.curve`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,7 +71,8 @@ class SpecificationFinding:
     """One specification: the level of each fork, what was fitted, and the log odds of level against reference
     with standard error, 95 % interval and p; or why there is none: a kind of reason, and its words. `terms`
     are the fixed effects beside the comparison; `samples` of `units` units were read, and `rows` is their
-    digest."""
+    digest. `constant` are levels of terms that say nothing of it and are left out: all of their answers
+    earned everything or nothing."""
 
     levels: ForkLevels
     outcome: str
@@ -82,6 +84,7 @@ class SpecificationFinding:
     fitted: Combination | None
     failure: tuple[str, str] | None
     estimator: CurveEstimator = CLUSTERED
+    constant: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,24 +312,34 @@ def _slices(made: Sequence[_AnalysisChoices]) -> tuple[RowSelection, ...]:
     return tuple(dict.fromkeys(each.slice for each in made))
 
 
+class DesignedSpecification(NamedTuple):
+    """The cells of one specification, its design on these, the weights of its contrast, and the levels of
+    terms that are left out of it (`CurveRows.informative`)."""
+
+    kept: Flags
+    design: DesignMatrix
+    weights: Floats
+    constant: tuple[str, ...]
+
+
 def _designed(
     rows: CurveRows, made: _AnalysisChoices, contrast: CurveContrast, without: str = ""
-) -> tuple[Flags, DesignMatrix, Floats]:
-    """The cells of one specification, its design on these and the weights of its contrast. NotEstimable where
-    an arm has no row left."""
+) -> DesignedSpecification:
+    """NotEstimable where an arm has no row left."""
     kept = rows.kept(made.where) & rows.occupied(made.slice)
     if without:
         kept &= np.array([cell.model != without for cell in rows.cells])
+    kept, constant = rows.informative(made.slice, kept, contrast.dimension, made.without)
     design = rows.design(kept, contrast.dimension, (contrast.reference, contrast.level), made.without)
     weights = design.contrast(contrast.dimension, contrast.level, contrast.reference)
     if not weights.any():
         raise NotEstimable("rows", f"no item is asked under both {contrast.level} and {contrast.reference}")
-    return kept, design, weights
+    return DesignedSpecification(kept, design, weights, constant)
 
 
 def _specification(rows: CurveRows, made: _AnalysisChoices, contrast: CurveContrast) -> Specification:
     """One specification as its shuffles refit it."""
-    kept, design, weights = _designed(rows, made, contrast)
+    kept, design, weights, _ = _designed(rows, made, contrast)
     return Specification(kept, design.matrix, weights[None, :], made.slice.name)
 
 
@@ -378,7 +391,7 @@ def _fit(
     specifications = []
     for made in about:
         try:
-            kept, design, weights = _designed(rows, made, contrast, without)
+            kept, design, weights, constant = _designed(rows, made, contrast, without)
         except NotEstimable as error:
             specifications.append(_unanswered(made, (error.reason, str(error))))
             continue
@@ -391,7 +404,7 @@ def _fit(
                 made.levels, made.slice.outcomes, made.slice.reading,
                 rows.terms(kept, contrast.dimension, made.without),
                 totals.observations, totals.clusters, rows.digest(made.slice, kept),
-                fitted, failure, made.estimator,
+                fitted, failure, made.estimator, constant,
             )
         )  # fmt: skip
     return specifications

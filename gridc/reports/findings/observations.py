@@ -10,9 +10,7 @@ cell.
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import lcm
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -22,6 +20,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import one_group
 from gridc.compiler.inputs.items import Items
+from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
@@ -29,6 +28,7 @@ from gridc.compiler.instrument.readers import phrases_of, refusal_keywords
 from gridc.compiler.instrument.score import before_stop, earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
+from gridc.reports.findings.item_counts import ItemReading, counted_items, groups_of, rate_scale
 from gridc.reports.findings.rates import BEHAVIOUR, RateDefinition, mean_called
 from gridc.reports.findings.scores import resampling_of
 from gridc.runtime.store.reader import ResponseRow
@@ -43,9 +43,6 @@ Reading = Literal["itt", "pp"]
 """Intention to treat: every sample counts, an unreadable one with what the spec gives it. Per protocol: the
 readable ones alone."""
 
-ChoiceCount = tuple[str, str, int | None, int]
-"""(cell key, item, choice, how many samples), as `Store.choices` gives them."""
-
 ItemTotals = NDArray[np.int64]
 """(items, 4): what the answers of each item of a cell earned and how many count, of all and of the
 readable."""
@@ -53,6 +50,9 @@ readable."""
 Read = tuple[tuple[str, ...], ItemTotals]
 """The items of a cell, sorted, and what each counts."""
 
+
+ReadingLookup = Callable[[Cell, str | None], Iterable[ItemReading]]
+"""What the answers of a cell were read to, or a number that a function gave: as `readings_of` has them."""
 
 ResponseLookup = Callable[[str, str | None], Iterable[ResponseRow]]
 """The samples of a cell by its key, with the labels of one judge: as `Store.responses_of` gives them."""
@@ -166,20 +166,19 @@ class Observations:
 class Samples:
     """The complete cells of a study's envelope, and their samples by outcome.
 
-    `choices` reads what each answer was read to, and is called once for each outcome that is neither `score`
-    nor `parse_rate`, with the name of the number that stands in place of a choice, if any; `responses` reads
-    the samples of a cell one by one, for analyses of some of them. None where there is no store to ask. An
-    incomplete cell has no rows.
+    `readings` reads what each answer of a cell was read to, once for each outcome that is neither `score` nor
+    `parse_rate`; `responses` reads the samples of a cell one by one, for analyses of some of them. None where
+    there is no store to ask. An incomplete cell has no rows.
     """
 
     def __init__(
         self,
         plan: Plan,
         stored: Mapping[str, CellOutcomes],
-        choices: Callable[[str | None], Iterable[ChoiceCount]] | None = None,
+        readings: ReadingLookup | None = None,
         responses: ResponseLookup | None = None,
     ) -> None:
-        self.plan, self.stored, self._choices, self._responses = plan, stored, choices, responses
+        self.plan, self.stored, self._readings, self._responses = plan, stored, readings, responses
         self._counted: dict[str, dict[str, Read]] = {}
         self.cells = tuple(cell for cell in plan.cells() if cell.shared and self._complete(cell))
 
@@ -266,8 +265,11 @@ class Samples:
     def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
         if outcome == "score":
             return lcm(*(cell.setting.item_scale for cell in cells))
+        if outcome == "parse_rate":
+            return 1
         stated = self.plan.study.spec.outcomes
-        return next((declared.scale for declared in stated if declared.id == outcome), 1)
+        own = next((declared.scale for declared in stated if declared.id == outcome), 1)
+        return lcm(*(rate_scale(cell.setting, own) for cell in cells))
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
         outcomes = self.stored[cell.key]
@@ -308,9 +310,10 @@ class Samples:
     def _counting(
         self, outcome: str, rate: RateDefinition, responses: ResponseReading = AS_SCORED
     ) -> dict[str, Cell]:
-        """The complete cells whose readings a rate can count, by key: as they were scored, or of generated
-        responses by phrases."""
-        own = next((each.benchmarks for each in self.plan.study.spec.outcomes if each.id == outcome), None)
+        """The complete cells whose readings a rate can count, and whose setting it fits, by key: as they were
+        scored, or of generated responses by phrases."""
+        stated = self.plan.study.spec.outcomes
+        own = next((each.benchmarks for each in stated if each.id == outcome), None)
         return {
             cell.key: cell
             for cell in self.cells
@@ -320,6 +323,7 @@ class Samples:
             )
             and cell.benchmark not in self.plan.study.absent
             and (own is None or cell.benchmark in own)
+            and conflict_of_outcome(cell.setting, outcome, stated) is None
         }
 
     def _count(self, outcome: str) -> dict[str, Read] | None:
@@ -328,9 +332,12 @@ class Samples:
             return None
         if outcome not in self._counted:
             rate = self._mean(outcome)
-            cells = self._counting(outcome, rate)
-            rows = groupby(self._choices(rate.number) if self._choices else (), itemgetter(0))
-            counted = ((key, _counts(self.plan, rate, cells[key], of)) for key, of in rows if key in cells)
+            cells = self._counting(outcome, rate) if self._readings is not None else {}
+            counted = (
+                (key, _counts(self.plan, rate, cell, self._readings(cell, rate.number)))
+                for key, cell in cells.items()
+                if self._readings is not None
+            )
             self._counted[outcome] = {key: read for key, read in counted if read is not None}
         return self._counted[outcome]
 
@@ -408,23 +415,29 @@ def _asked_once(items: Items) -> UnitLevel:
     return "item" if items.unit == "item" else "question"
 
 
-def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
-    """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
+def _counts(plan: Plan, rate: RateDefinition, cell: Cell, readings: Iterable[ItemReading]) -> Read | None:
+    """What a cell's answers count of a rate, by item; None where its readings have no such outcome, or there
+    are none."""
     labels = METHODS[cell.setting.method].names(
         plan.study.spec.verdicts(cell.setting.judge), cell.setting.scores
     )
     items = {item.id: item for item in plan.items(cell)}
-    totals: dict[str, ItemTotals] = {}
+
+    def parts(name: str, choice: int | None) -> tuple[int, ...]:
+        return rate.parts(items[name], choice, labels)
+
     try:
-        for _, name, choice, samples in rows:
-            earned, counted = rate.parts(items[name], choice, labels)
-            # A rate counts its points in units of its scale, and asks as many as a sample can earn.
-            of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
-            parts = totals.setdefault(name, np.zeros(4, dtype=np.int64))
-            parts += np.concatenate([of, of * (choice is not None)])
+        rows = counted_items(cell.setting, readings, parts, groups_of(cell.setting, items))
     except Unscored:
         return None
-    return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
+    if not rows.items:
+        return None
+    earned, possible = rows.counts.T
+    counted = possible // rate_scale(cell.setting, rate.scale)
+    names, place = np.unique(rows.items, return_inverse=True)
+    totals = np.zeros((len(names), 4), dtype=np.int64)
+    np.add.at(totals, place, np.column_stack([earned, counted, earned * rows.read, counted * rows.read]))
+    return tuple(names.tolist()), totals
 
 
 class _SampleValue:

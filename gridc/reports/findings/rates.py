@@ -15,15 +15,24 @@ import numpy as np
 
 from gridc.compiler.grid.cells import Cell, anchored
 from gridc.compiler.inputs.rates import COUNTED
+from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.instrument.readers import RESPONSES
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.item_counts import (
+    ItemReading,
+    counted_items,
+    groups_of,
+    rate_scale,
+    readings_of,
+)
 from gridc.reports.findings.scores import CellScore, resampling_of, units_of
 from gridc.runtime.store.reader import ResponseRow
 from gridc.runtime.store.store import Store
+from gridc.schema.effects import Attempts
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
@@ -36,6 +45,7 @@ from gridc.statistics.unit_intervals import (
     intervals,
     resampled_sums,
     share_limits,
+    smooth,
 )
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
@@ -72,11 +82,21 @@ class RateDefinition:
 
 @dataclass(frozen=True, slots=True)
 class RateValue:
-    """A rate in one cell: exact, None where it is not defined; its counts; and its interval over units."""
+    """A rate in one cell: exact, None where it is not defined; its counts; and its interval over units. It is
+    over so many `outcomes` of items; where these are shares of draws, counts are in units of 1 / the `scale`
+    that stands beside them."""
 
     value: Fraction | None
     counts: Mapping[str, int]
     interval: Ends | None
+    outcomes: int = 0
+
+
+def hits_of(counts: Mapping[str, int]) -> tuple[Fraction, int]:
+    """How often something was done, of how many prompts or answers; a mean over draws where counts are of
+    such."""
+    scale = counts.get("scale", 1)
+    return Fraction(counts["hits"], scale), counts["asked"] // scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +113,10 @@ class RateGap:
 
 @dataclass(frozen=True, slots=True)
 class RateFinding:
-    """A rate on one benchmark, in every complete cell of the envelope, by (model, configuration). Of a
-    `share` the intervals are its limits; counts of points are in units of 1 / `scale`. `gaps` are those of
-    pairs of models under the anchor; a distance (`RateDefinition.folded`) has none."""
+    """A rate on one benchmark, in every complete cell of the envelope that has it, by (model, configuration).
+    Of a `share` the intervals are its limits; counts of points are in units of 1 / `scale`, unless a scale
+    stands beside them. `gaps` are those of pairs of models under the anchor; a distance
+    (`RateDefinition.folded`) has none."""
 
     name: str
     what: str
@@ -126,12 +147,30 @@ def find_rates(
     return by_benchmark
 
 
+def _possible(plan: Plan, benchmark: str) -> list[RateDefinition]:
+    """The rates that the items of a benchmark can have."""
+    return [
+        *_named(plan.study.items[benchmark].sampled),
+        *_stated(plan.study.spec.outcomes, benchmark),
+    ]
+
+
+def not_given(plan: Plan, cell: Cell) -> list[str]:
+    """The rates that the items of a cell have, and that do not go through its `aggregate` or `all_of`."""
+    if cell.setting.scored_singly or cell.benchmark in plan.study.absent:
+        return []
+    reads, stated = METHODS[cell.setting.method].reads, plan.study.spec.outcomes
+    possible = [rate for rate in _named(plan.study.items[cell.benchmark].sampled) if reads in rate.of]
+    return [
+        rate.name for rate in possible if conflict_of_outcome(cell.setting, rate.name, stated) is not None
+    ]
+
+
 def _on_benchmark(
     plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell], shown: Callable[[str], bool] | None
 ) -> tuple[RateFinding, ...]:
     sampled = plan.study.items[benchmark].sampled
-    possible = [*_named(sampled), *_stated(plan.study.spec.outcomes, benchmark)]
-    rates = [rate for rate in possible if shown is None or shown(rate.name)]
+    rates = [rate for rate in _possible(plan, benchmark) if shown is None or shown(rate.name)]
     if not rates or not cells:
         return ()
     anchor = next((cell.configuration for cell in cells if anchored(plan.study.spec, cell)), None)
@@ -147,7 +186,7 @@ def _on_benchmark(
         if by_cell:
             values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
-            at_anchor = {model: counts for (model, where), counts in by_cell.items() if where == anchor}
+            at_anchor = {model: here.by_unit for (model, where), here in by_cell.items() if where == anchor}
             gaps = tuple(_gaps(rate, anchor, at_anchor, weights)) if anchor and rate.folded is None else ()
             findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share, rate.scale, gaps))
     return tuple(findings)
@@ -170,6 +209,16 @@ def _gaps(
         yield RateGap(a, b, anchor, digits(one - other), ends)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitCounts:
+    """The counts of a rate in one cell by unit, (units, counts), in units of 1 / `scale`; `drawn` where these
+    are shares of draws."""
+
+    by_unit: Whole
+    scale: int
+    drawn: bool
+
+
 def _totals(
     plan: Plan,
     store: Store,
@@ -177,76 +226,133 @@ def _totals(
     cells: Iterable[Cell],
     place: Mapping[str, int],
     units: int,
-) -> list[dict[tuple[str, str], Whole]]:
-    """The counts of each rate by unit, (units, counts), by model and configuration of every cell whose
-    readings all have it. The readings of one cell are held at a time."""
-    known: dict[tuple[Any, ...], CountParts] = {}
-    totals: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
+) -> list[dict[tuple[str, str], UnitCounts]]:
+    """The counts of each rate by model and configuration of every cell whose readings all have it and whose
+    setting it fits. The readings of one cell are held at a time."""
+    spec = plan.study.spec
+    known: dict[tuple[Any, ...], dict[tuple[str, int | None], CountParts]] = {}
+    totals: list[dict[tuple[str, str], UnitCounts]] = [{} for _ in rates]
     for cell in cells:
-        method = METHODS[cell.setting.method]
-        reads, names = (
-            method.reads,
-            method.names(plan.study.spec.verdicts(cell.setting.judge), cell.setting.scores),
-        )
+        setting, method = cell.setting, METHODS[cell.setting.method]
+        reads, names = method.reads, method.names(spec.verdicts(setting.judge), setting.scores)
         items = {item.id: item for item in plan.items(cell)}
-        order = cell.setting.option_order, cell.setting.variant
-        readings: dict[str | None, list[tuple[str, int | None, int]]] = {}
+        order, groups = (setting.option_order, setting.variant), groups_of(setting, items)
+        readings: dict[str | None, list[ItemReading]] = {}
         for number, rate in enumerate(rates):
-            if reads not in rate.of:
+            if reads not in rate.of or conflict_of_outcome(setting, rate.name, spec.outcomes) is not None:
                 continue
             if rate.number not in readings:
-                readings[rate.number] = list(store.choices_of(plan.study_digest, cell.key, rate.number))
-            read = readings[rate.number]
-            at, samples = [place[name] for name, _, _ in read], np.array([row[2] for row in read], np.int64)
-            if not read:
+                readings[rate.number] = list(readings_of(store, plan.study_digest, cell, rate.number))
+            if not readings[rate.number]:
                 continue
-            by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
+            parts = _parts(rate, items, names, known.setdefault((number, reads, names, order), {}))
             try:
-                for name, choice, _ in read:
-                    key = number, reads, names, order, name, choice
-                    if key not in known:
-                        known[key] = rate.parts(items[name], choice, names)
+                counted = counted_items(setting, readings[rate.number], parts, groups)
             except Unscored:
                 continue  # an outcome of other readings than this method has
-            parts = np.array([known[number, reads, names, order, name, choice] for name, choice, _ in read])
-            np.add.at(by_unit, at, parts * samples[:, None])
-            totals[number][cell.model, cell.configuration] = by_unit
+            by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
+            np.add.at(by_unit, [place[name] for name in counted.items], counted.counts)
+            drawn = isinstance(setting.aggregate, Attempts)
+            here = UnitCounts(by_unit, rate_scale(setting, rate.scale), drawn)
+            totals[number][cell.model, cell.configuration] = here
     return totals
 
 
-def _values(rate: RateDefinition, by_unit: Sequence[Whole], weights: Counts) -> Iterator[RateValue]:
-    """The rate of cells by their counts, (units, counts) each: a share has its limits, and what is none
-    those of resamples by `weights`."""
+def _parts(
+    rate: RateDefinition,
+    items: Mapping[str, Item],
+    names: Sequence[str] | None,
+    known: dict[tuple[str, int | None], CountParts],
+) -> Callable[[str, int | None], CountParts]:
+    """What a reading of an item adds to a rate, each worked out once."""
+
+    def parts(name: str, choice: int | None) -> CountParts:
+        if (name, choice) not in known:
+            known[name, choice] = rate.parts(items[name], choice, names)
+        return known[name, choice]
+
+    return parts
+
+
+def _values(rate: RateDefinition, cells: Sequence[UnitCounts], weights: Counts) -> Iterator[RateValue]:
+    """The rate of cells by their counts: a share has its limits, and what is none those of resamples by
+    `weights`."""
     if rate.share:
-        for counts in by_unit:
+        for counts in cells:
             yield _value(rate, counts, None)
         return
-    sums = resampled_sums(np.concatenate([counts.T for counts in by_unit]), weights)
-    drawn = sums.reshape(len(weights), len(by_unit), len(rate.counts))
-    for number, counts in enumerate(by_unit):
+    sums = resampled_sums(np.concatenate([counts.by_unit.T for counts in cells]), weights)
+    drawn = sums.reshape(len(weights), len(cells), len(rate.counts))
+    for number, counts in enumerate(cells):
         yield _value(rate, counts, drawn[:, number])
 
 
-def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats | None) -> RateValue:
+def _value(rate: RateDefinition, counted: UnitCounts, resampled: Floats | None) -> RateValue:
     """`resampled` are the counts in every resample, (resamples, counts); None of a share."""
+    by_unit = counted.by_unit
     sums = by_unit.sum(axis=0).tolist()
-    counts = dict(zip(rate.counts, sums, strict=True))
+    counts = dict(zip(rate.counts, sums, strict=True)) | ({"scale": counted.scale} if counted.drawn else {})
+    outcomes = sums[-1] // counted.scale
     try:
         value = Fraction(rate.value(*map(Fraction, sums)))
     except ZeroDivisionError:
-        return RateValue(None, counts, None)
+        return RateValue(None, counts, None, outcomes)
     if rate.folded is not None:
         value = abs(value - Fraction(rate.folded))
     ends: Ends | None
     if resampled is None:
-        low, high = share_limits(by_unit[:, 1].astype(np.float64), by_unit[:, 0].astype(np.float64))
-        rest = (0,) * (len(rate.counts) - 2)
-        ends = rate.value(low, 1, *rest), rate.value(high, 1, *rest)
+        ends = _share_ends(rate, counted, LEVEL)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = rate.value(*resampled.T)
         (ends,) = intervals(np.where(np.isfinite(drawn), drawn, np.nan)[:, None], len(by_unit), LEVEL)
-    return RateValue(value, counts, _folded(ends, rate.folded))
+    return RateValue(value, counts, _folded(ends, rate.folded), outcomes)
+
+
+def _share_ends(rate: RateDefinition, counted: UnitCounts, level: float) -> Ends:
+    """The limits of a rate that is a share, some rows of which count."""
+    points, rows = counted.by_unit[:, 0] / counted.scale, counted.by_unit[:, 1] / counted.scale
+    low, high = share_limits(rows, points, level)
+    rest = (0,) * (len(rate.counts) - 2)
+    return rate.value(low, 1, *rest), rate.value(high, 1, *rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRate:
+    """A rate in one cell by independent unit."""
+
+    rate: RateDefinition
+    counted: UnitCounts
+
+    def limits(self, level: float) -> Ends | None:
+        """Its limits; None where it has none."""
+        rate = self.rate
+        if rate.share:
+            some = self.counted.by_unit[:, 1].any()
+            return _folded(_share_ends(rate, self.counted, level), rate.folded) if some else None
+        sums = self.counted.by_unit.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return smooth(sums, lambda of: rate.value(*of.T), sums[:, -1], level=level).interval
+
+
+def counted_rates(plan: Plan, store: Store, name: str, cells: Sequence[Cell]) -> dict[str, CountedRate]:
+    """A rate or an outcome of the spec in some complete cells, by the key of each that has it."""
+    wanted, found = rate_kind(name).counted_as or name, dict[str, CountedRate]()
+    for benchmark, items in plan.study.items.items():
+        here = [cell for cell in cells if cell.benchmark == benchmark]
+        possible = () if benchmark in plan.study.absent else _possible(plan, benchmark)
+        rate = next((rate for rate in possible if rate.name == wanted), None)
+        if not here or rate is None:
+            continue
+        names = tuple(sorted(item.id for item in items.sampled))
+        groups = units_of(names, items.units)
+        place, count = dict(zip(names, groups.tolist(), strict=True)), int(groups.max(initial=-1)) + 1
+        (totals,) = _totals(plan, store, [rate], here, place, count)
+        for cell in here:
+            counted = totals.get((cell.model, cell.configuration))
+            if counted is not None:
+                found[cell.key] = CountedRate(rate, counted)
+    return found
 
 
 def _folded(ends: Ends | None, about: float | None) -> Ends | None:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
 from gridc.registry import Registry
+from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.noise import Floors, ModelNoise, floors_of, model_noise
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore, cell_scores, item_outcomes
@@ -75,7 +76,7 @@ class RunRecord:
         self.samples = Samples(
             self.plan,
             stored,
-            lambda number: store.choices(self.plan.study_digest, number),
+            partial(readings_of, store, self.plan.study_digest),
             partial(store.responses_of, self.plan.study_digest),
         )
         self._computed = dict(known or {})

@@ -62,7 +62,7 @@ def _aggregated(cell: Cell, replicates: CellOutcomes, store: Store, stamp: str) 
     if (replicates.correct < 0).any() or (replicates.correct > possible).any():
         raise out_of_bounds(cell)
     by_item = groupby(store.votes_of(stamp, cell.key), itemgetter(0))
-    votes = {item: [Vote(answer, score) for _, answer, score in rows] for item, rows in by_item}
+    votes = {item: [Vote(answer, score) for _, answer, score, _ in rows] for item, rows in by_item}
     scores = {item: setting.item_score(of_item) for item, of_item in votes.items()}
     earned = np.array([scores.get(item, 0) for item in replicates.items], dtype=np.int64) * scored
     return replace(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.compiler.grid.cells import ONLY, Cell, anchored
+from gridc.compiler.instrument.aggregates import conflict_of_statistic
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.thoughts import answer_begins
@@ -43,7 +44,8 @@ from gridc.statistics.unit_intervals import (
 @dataclass(frozen=True, slots=True)
 class SummaryValue:
     """A statistic of one model under one configuration, over `responses`. `note` says why it has no value or
-    no interval; `rows` is the digest of what was read."""
+    no interval; `rows` is the digest of what was read. Where a criterion bounds it, `limits` are its
+    one-sided ones at an error of `ERROR`, and `together` those at `ERROR` over the number of its values."""
 
     value: float | None
     interval: Ends | None
@@ -51,6 +53,8 @@ class SummaryValue:
     responses: int
     rows: str
     note: str
+    limits: Ends | None = None
+    together: Ends | None = None
 
     @classmethod
     def of(cls, found: UnitEstimate, responses: int, rows: str) -> "SummaryValue":
@@ -102,13 +106,15 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents."""
+    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents; and
+    the level of its intervals."""
 
     statistic: Statistic
     models: tuple[str, ...]
     benchmarks: tuple[Benchmark, ...]
     players: tuple[str, ...]
     seed: int
+    level: float
 
 
 OfModel = Callable[[_Scope, _Rows], UnitEstimate]
@@ -122,17 +128,20 @@ def _two_classes(rows: _Rows) -> Floats:
 def _class_share(points: Sequence[int], rows: Sequence[int]) -> OfModel:
     """Some columns of the table of two classes as a share of others, each as often as it is named."""
 
-    def estimate(_: _Scope, mine: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, mine: _Rows) -> UnitEstimate:
         table = unit_totals(mine.unit, _two_classes(mine))
-        return share(np.column_stack([table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)]))
+        parts = table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)
+        return share(np.column_stack(parts), scope.level)
 
     return estimate
 
 
-def _smooth(rows: _Rows, columns: Floats, value: OfTotals, most: float = np.inf) -> UnitEstimate:
-    """A statistic of the totals of these columns, of all units, from 0 to `most`."""
+def _smooth(
+    scope: _Scope, rows: _Rows, columns: Floats, value: OfTotals, least: float = 0.0, most: float = 1.0
+) -> UnitEstimate:
+    """A statistic of the totals of these columns, of all units, from `least` to `most`."""
     by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, columns]))
-    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:])), 0.0, most)
+    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:]), level=scope.level), least, most)
 
 
 def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
@@ -143,39 +152,39 @@ def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
     return replace(found, interval=(max(low, least), min(high, most)))
 
 
-def _matthews(_: _Scope, rows: _Rows) -> UnitEstimate:
-    by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, _two_classes(rows)]))
-    return _cut(smooth(by_unit, lambda sums: totals.matthews(sums[:, 1:])), -1.0, 1.0)
+def _matthews(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    return _smooth(scope, rows, _two_classes(rows), totals.matthews, -1.0)
 
 
-def _auroc(_: _Scope, rows: _Rows) -> UnitEstimate:
+def _auroc(scope: _Scope, rows: _Rows) -> UnitEstimate:
     columns = totals.by_value(rows.values["predicted"], rows.positive)
-    return _smooth(rows, columns, totals.area_under_curve, 1.0)
+    return _smooth(scope, rows, columns, totals.area_under_curve)
 
 
-def _brier(_: _Scope, rows: _Rows) -> UnitEstimate:
+def _brier(scope: _Scope, rows: _Rows) -> UnitEstimate:
     distance = (rows.values["confidence"] - rows.values["outcome"]) ** 2
-    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])))
+    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])), scope.level)
 
 
 def _calibration_error(scope: _Scope, rows: _Rows) -> UnitEstimate:
     bins = scope.statistic.bins or BINS
     columns = totals.by_bin(rows.values["confidence"], rows.values["outcome"], bins)
-    return _smooth(rows, columns, totals.calibration_error, 1.0)
+    return _smooth(scope, rows, columns, totals.calibration_error)
 
 
 def _spread(value: OfTotals) -> OfModel:
-    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
         first, columns = totals.of_items(rows.item, rows.values["outcome"])
-        return _cut(smooth(unit_totals(rows.unit[first], columns), value), 0.0, np.inf)
+        by_unit = unit_totals(rows.unit[first], columns)
+        return _cut(smooth(by_unit, value, level=scope.level), 0.0, np.inf)
 
     return estimate
 
 
 def _corpus(kind: str) -> OfModel:
-    def estimate(_: _Scope, rows: _Rows) -> UnitEstimate:
+    def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
         columns = corpus.of_texts(kind, rows.texts.tolist(), rows.references.tolist())
-        return _smooth(rows, columns, partial(corpus.score, kind), 1.0)
+        return _smooth(scope, rows, columns, partial(corpus.score, kind))
 
     return estimate
 
@@ -190,7 +199,7 @@ def _by_group(group: Whole, groups: int, rows: _Rows) -> Floats:
 
 def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
     columns = _by_group(rows.benchmark, len(scope.benchmarks), rows)
-    return _smooth(rows, columns, totals.mean_of_means, 1.0)
+    return _smooth(scope, rows, columns, totals.mean_of_means)
 
 
 def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
@@ -210,7 +219,7 @@ def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     (values,) = totals.win_rates(by_unit.sum(axis=0)[None], models, signs).tolist()
     least = int(asked_on.sum(axis=0).min())
     few = "" if enough_cases(least) else f"a benchmark has {least} units, too few for an interval"
-    every_end = intervals(totals.win_rates(sums, models, signs), least, LEVEL)
+    every_end = intervals(totals.win_rates(sums, models, signs), least, scope.level)
     return [
         UnitEstimate(
             digits(value),
@@ -229,6 +238,12 @@ RESAMPLED = (
 )
 
 
+def _strength_of(count: int, place: int, sums: Floats) -> Floats:
+    """That of the player at a place, of `count`."""
+    column: Floats = totals.strengths(sums[:, 1:], count)[:, place]
+    return column
+
+
 def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     count = len(scope.players)
     apart = rows.of(rows.model != rows.opponent)
@@ -239,7 +254,7 @@ def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     columns[here, 1 + apart.opponent * count + apart.model] = apart.counted - won
     by_unit = unit_totals(apart.unit, columns)
     return [
-        smooth(by_unit, lambda sums, place=place: totals.strengths(sums[:, 1:], count)[:, place])  # type: ignore[misc]
+        smooth(by_unit, partial(_strength_of, count, place), level=scope.level)
         for place in range(len(scope.models))
     ]
 
@@ -298,16 +313,41 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
 
 def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
     """Every statistic that the spec states."""
-    return tuple(_summary(record, stated) for stated in record.plan.study.spec.statistics)
+    spec = record.plan.study.spec
+    bounded = {test.criterion.statistic for test in spec.falsification if test.criterion is not None}
+    found = ((stated, _summary(record, stated)) for stated in spec.statistics)
+    return tuple(
+        _with_limits(record, stated, summary) if stated.id in bounded else summary
+        for stated, summary in found
+    )
 
 
-def _summary(record: RunRecord, statistic: Statistic) -> StatedStatistic:
+ERROR = 0.05
+"""The error of a criterion that is called met, and of one that is called failed."""
+
+
+def _with_limits(record: RunRecord, statistic: Statistic, summary: StatedStatistic) -> StatedStatistic:
+    known = [value for own in summary.values.values() for value in own.values() if value.value is not None]
+    alone, together = (
+        _summary(record, statistic, 1 - 2 * error).values for error in (ERROR, ERROR / max(len(known), 1))
+    )
+    values = {
+        model: {
+            name: replace(value, limits=alone[model][name].interval, together=together[model][name].interval)
+            for name, value in own.items()
+        }
+        for model, own in summary.values.items()
+    }
+    return replace(summary, values=values)
+
+
+def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> StatedStatistic:
     spec, named = record.plan.study.spec, statistic.benchmarks
     benchmarks = tuple(each for each in spec.benchmark if named is None or each.id in named)
     models = tuple(model.id for model in spec.model)
     against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
     players = tuple(dict.fromkeys((*models, *against)))
-    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed)
+    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed, level)
     values: dict[str, dict[str, SummaryValue]] = {model: {} for model in models}
     by_configuration = _configurations(record, scope)
     for name, cells in by_configuration.items():
@@ -336,6 +376,12 @@ NOTHING = UnitEstimate(None, None, 0, 0.0, "not determined")
 def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[tuple[str, SummaryValue]]:
     """The values of every model under one configuration, whose cells these are."""
     kind, here = KINDS[scope.statistic.kind], {cell.benchmark for cell in cells}
+    stated = record.plan.study.spec.outcomes
+    joined = (conflict_of_statistic(cell.setting, scope.statistic, stated) for cell in cells)
+    conflict = next((each for each in joined if each is not None), None)
+    if conflict is not None:
+        yield from ((model, SummaryValue.missing(conflict[0])) for model in scope.models)
+        return
     lacking = [benchmark.id for benchmark in scope.benchmarks if benchmark.id not in here]
     done = {cell.key for cell in record.samples.cells}
     waiting = {cell.model for cell in cells if cell.key not in done}

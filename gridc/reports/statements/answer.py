@@ -12,13 +12,13 @@ from gridc.numbers import asked_items, between, counted, hundredths, number, p_i
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.labels import AUDITS, JUDGING
-from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.rates import RateFinding, hits_of
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import FAULTS, best_first, conduct_words, listed
+from gridc.reports.words import FAULTS, FaultCounts, best_first, conduct_words, listed
 from gridc.statistics.clustered_logit import enough_cases
 
 FEW = 3
@@ -153,14 +153,10 @@ def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
         yield f"{counted(len(boards) - FEW, 'further benchmark')}: see below."
 
 
-def _fault_counts(board: Scoreboard) -> dict[str, dict[str, tuple[int, int]]]:
+def _fault_counts(board: Scoreboard) -> dict[str, FaultCounts]:
     """(how often, of how many) by rate and model, the best first."""
     counts = {
-        name: {
-            row.model: (row.rates[name].counts["hits"], row.rates[name].counts["asked"])
-            for row in board.models
-            if name in row.rates
-        }
+        name: {row.model: hits_of(row.rates[name].counts) for row in board.models if name in row.rates}
         for name in FAULTS
     }
     return {name: best_first(own) for name, own in counts.items() if own}

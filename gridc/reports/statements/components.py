@@ -121,6 +121,13 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
             {specification.failure[0] for specification in curve.failed if specification.failure is not None}
         )
         yield f"{len(curve.failed):,} could not be fitted ({', '.join(kinds)})."
+    silent = [each for each in curve.fitted if each.constant]
+    if silent:
+        named = ", ".join(dict.fromkeys(level for each in silent for level in each.constant))
+        yield (
+            f"In {len(silent):,} a level whose answers all earned the same ({named}) is left out: it says "
+            "nothing of the comparison."
+        )
     if curve.summary is None or curve.same_sign is None:
         return
     summary = curve.summary

@@ -478,7 +478,9 @@ def falsifications(findings: Findings) -> Iterator[Statement]:
     counts = [f"{len(ids)} {words} ({', '.join(ids)})" for words, ids in ids_by_result.items() if ids]
     if counts:
         tests = "falsification test that is" if len(computed) == 1 else "falsification tests that are"
-        yield Statement(f"Of {len(computed)} {tests} computed, {', '.join(counts)}.")
+        here = [test.id for test in computed if test.by == "values" and test.result != "open"]
+        alone = f" On these items alone: {', '.join(here)}." if here else ""
+        yield Statement(f"Of {len(computed)} {tests} computed, {', '.join(counts)}.{alone}")
 
 
 @of_benchmark("few_units", "limits", 60)

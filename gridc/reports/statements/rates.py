@@ -7,10 +7,11 @@ from functools import partial
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import RAW_BITS
+from gridc.compiler.instrument.setting import Setting
 from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
-from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.rates import RateFinding, not_given
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import in_its_measure
@@ -171,7 +172,7 @@ def unreadable_words(cells: Sequence[CellScore]) -> str:
 
 
 @of_benchmark("scoring", "limits", 140)
-def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+def scoring(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """What labels and unreadable answers earn, where the score is not simply 1 for a right answer and 0 for
     any other."""
     settings = [score.cell.setting for score in benchmark.cells]
@@ -189,15 +190,29 @@ def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         where = "" if len(several) == len(settings) else ", in some configurations,"
         yield Statement(
             f"On {benchmark.benchmark}{where} {answers:,} answers to an item become one score: "
-            f"{_aggregate_words(aggregate)}. Unreadable is an item none of whose answers can be read.",
+            f"{_aggregate_words(aggregate)}. Unreadable is an item none of whose answers can be read."
+            + _beside(
+                benchmark, [setting for setting in several if setting.aggregate == aggregate], aggregate
+            ),
             "limit",
             about,
         )
+    stated = [one for one in findings.plan.study.spec.outcomes if benchmark.benchmark in one.benchmarks]
     for level in dict.fromkeys(setting.all_of for setting in settings if setting.all_of is not None):
         where = "" if all(setting.all_of == level for setting in settings) else ", in some configurations,"
         yield Statement(
             f"On {benchmark.benchmark}{where} items of one {level} earn together: each has the least that "
-            "one of them earns, and none is readable where one is not.",
+            "one of them earns, and none is readable where one is not."
+            + (" So it is with the outcomes of the spec." if stated else ""),
+            "limit",
+            about,
+        )
+    lacking = [name for score in benchmark.cells for name in not_given(findings.plan, score.cell)]
+    if lacking:
+        names = ", ".join(dict.fromkeys(lacking))
+        yield Statement(
+            f"On {benchmark.benchmark} no {names} is given where several answers or items make one score: "
+            "such a rate is of single ones.",
             "limit",
             about,
         )
@@ -217,6 +232,21 @@ def _aggregate_words(aggregate: Aggregate) -> str:
         return "that of the answer that was given most often"
     passes = "one is right or more" if aggregate.pass_at else "every one is right"
     return f"the share of draws of {aggregate.draws:,} of them in which {passes}"
+
+
+def _beside(benchmark: BenchmarkFinding, settings: Sequence[Setting], aggregate: Aggregate) -> str:
+    """What a rate is there, where there is any."""
+    cells = {
+        (score.cell.model, score.cell.configuration)
+        for score in benchmark.cells
+        if score.cell.setting in settings
+    }
+    if not any(cells & rate.values.keys() for rate in benchmark.rates):
+        return ""
+    if not isinstance(aggregate, Attempts):
+        return " A rate beside the score is of that answer."
+    some = "one answer or more counts" if aggregate.pass_at else "every answer counts"
+    return f" A rate beside the score is the share of draws in which {some}."
 
 
 def _labels(scores: Scores) -> str:

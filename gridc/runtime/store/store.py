@@ -96,18 +96,12 @@ class OutcomeReader(Reader):
             by_cell[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
         return by_cell
 
-    def choices(self, stamp: str, number: str | None = None) -> Iterator[tuple[str, str, int | None, int]]:
-        """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
-        that have an outcome."""
-        for key in self._cell_keys(stamp):
-            for row in self.choices_of(stamp, key, number):
-                yield (key, *row)
-
     def choices_of(
         self, stamp: str, cell: str, number: str | None = None
     ) -> Iterator[tuple[str, int | None, int]]:
-        """(item, choice, how many samples): the same of one cell. In place of the choice stands the `number`
-        of this name that a function gave, in whole numbers of its unit; None where it gave none."""
+        """(item, choice, how many samples): what each item's answers in one cell were read to, of the samples
+        that have an outcome. In place of the choice stands the `number` of this name that a function gave, in
+        whole numbers of its unit; None where it gave none."""
         read = "choice" if number is None else "json_extract(evidence, '$.numbers.\"' || ?3 || '\"')"
         yield from self._db.execute(
             f"""SELECT item, {read} AS given, count(*) FROM sample
@@ -116,11 +110,11 @@ class OutcomeReader(Reader):
             [stamp, cell] if number is None else [stamp, cell, number],
         )
 
-    def votes_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | str | None, int]]:
-        """(item, answer, score) of the samples of one cell that have an outcome, by item and replicate. The
-        answer is the choice; of free text what it was read to."""
+    def votes_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | str | None, int, int | None]]:
+        """(item, answer, score, choice) of the samples of one cell that have an outcome, by item and
+        replicate. The answer is the choice; of free text what it was read to."""
         yield from self._db.execute(
-            """SELECT item, coalesce(json_extract(evidence, '$.answer'), choice), score FROM sample
+            """SELECT item, coalesce(json_extract(evidence, '$.answer'), choice), score, choice FROM sample
                WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND score IS NOT NULL
                ORDER BY item, replicate""",
             [stamp, cell],
@@ -162,13 +156,6 @@ class OutcomeReader(Reader):
         for item, choice, score, text, tokens, finish, asked, label, given in rows:
             numbers = json.loads(given) if given else {}
             yield ResponseRow(item, choice, score, text, tokens, finish, bool(asked), label, numbers)
-
-    def _cell_keys(self, stamp: str) -> list[str]:
-        """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a
-        study has too many samples to sort them all in memory."""
-        return [
-            row[0] for row in self._db.execute("SELECT key FROM cell WHERE stamp = ? ORDER BY id", [stamp])
-        ]
 
     def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
         """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call

@@ -14,11 +14,13 @@ from scipy.stats import binomtest
 import gridc
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument import propagation
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.reports.estimates import scores as score_estimates
-from gridc.reports.findings import changes, components, rates, scaffolds
+from gridc.reports.findings import changes, components, falsification, item_counts, rates, scaffolds
 from gridc.reports.findings import findings as finding
 from gridc.reports.findings.hypotheses import contrasts
+from gridc.reports.findings.item_counts import RateCounts
 from gridc.reports.quantities import needed_cell, needed_rows
 from gridc.reports.scorecard import methodology
 from gridc.schema.estimates import EstimateRow
@@ -389,3 +391,57 @@ def normal_limits(sizes: Any, right: Any, *rest: Any) -> tuple[float, float]:
     share = float(right.sum() / sizes.sum())
     reach = 1.96 * (share * (1 - share) / sizes.sum()) ** 0.5
     return max(share - reach, 0.0), min(share + reach, 1.0)
+
+
+ATTEMPTS = "a rate is of the attempts that its score is made of (`item_counts.counted_items`)"
+
+
+def single_answers(setting: Setting, *rest: Any) -> RateCounts:
+    return item_counts.counted_items(replace(setting, aggregate="mean", all_of=None), *rest)
+
+
+@exhibit(
+    "one answer of five to each item is wrong, and five attempts are wrong as often as one: 20 %",
+    f"{EARLIER}: rates beside `pass_at`",
+    ATTEMPTS,
+    lambda patch: patch.setattr(rates, "counted_items", single_answers),
+)
+def attempts_are_one(room: Any, patch: MonkeyPatch) -> set[str]:
+    ways = {"one": "replicates = 5", "five": "replicates = 5\naggregate = { pass_at = 5 }"}
+    wrong = '[[outcome]]\nid = "wrong"\nbenchmark = "facts"\nscores = { right = 0, other = 1 }\n'
+    sampled = CHOICES.replace("[harness]\n", "[harness]\ntemperature = 0.8\n")
+    done = room.filled(sampled + studies.axis("attempts", ways) + wrong, facts(20), one_in_five)
+    shown = done.rate("wrong")["said"]
+    values = [shown[f"attempts={way}"]["value"] for way in ways]
+    page = " ".join((done.results / "report.html").read_text("utf-8").split())
+    row = page.partition("<strong>wrong</strong>")[2].partition("</tr>")[0]
+    return {ATTEMPTS} if values == [0.2, 1.0] and "20.0 %" in row and "100.0 %" in row else set()
+
+
+def one_in_five(cell: Cell, sample: PlannedSample) -> str:
+    number = int(sample.item.id.removeprefix("q"))
+    return letter(number, sample.replicate != number % 5)
+
+
+WITHIN = "a bound is met where a limit is within it, and not a value (`falsification._by_limits`)"
+
+
+@exhibit(
+    "a score of 85 % on 20 items shows that it is 80 % or more",
+    f"{EARLIER}: criteria",
+    WITHIN,
+    lambda patch: patch.setattr(falsification, "share_limits", own_value),
+)
+def a_value_is_enough(room: Any, patch: MonkeyPatch) -> set[str]:
+    bound = 'criterion = { statistic = "score", at_least = 0.8 }'
+    test = f'[[falsification]]\nid = "F"\ncategory = "use"\ntest = "80 % are right"\n{bound}\n'
+    done = room.filled(CHOICES + test, facts(20), first_seventeen)
+    page = " ".join((done.results / "report.html").read_text("utf-8").split())
+    low = binomtest(17, 20, alternative="greater").proportion_ci(0.95, "exact").low
+    return (
+        {WITHIN} if '<td class="strong">open</td>' in page and f"limit {100 * low:.1f} %" in page else set()
+    )
+
+
+def own_value(sizes: Any, right: Any, *_: Any) -> tuple[float, float]:
+    return (share := float(right.sum() / sizes.sum())), share

@@ -60,7 +60,7 @@ compare)
   rm -rf -- "$folder"
   status=0
   gridc compare "${options[@]}" --out "$folder" -- "$CANDIDATE" || status=$?
-  if [ -f "$folder/compare.md" ]; then # without a verdict there is none
+  if [ -f "$folder/compare.md" ]; then
     cat "$folder/compare.md" >>"$GITHUB_STEP_SUMMARY"
     echo "comparison=$folder" >>"$GITHUB_OUTPUT"
     case "$status" in
@@ -70,6 +70,8 @@ compare)
     *) verdict="NOT COMPARABLE" ;;
     esac
     echo "verdict=$verdict" >>"$GITHUB_OUTPUT"
+  else # a run that is not there, or cannot be read
+    echo "verdict=NOT COMPARABLE" >>"$GITHUB_OUTPUT"
   fi
   exit "$status"
   ;;

@@ -18,7 +18,10 @@ def print_report(report: ReleaseReport) -> None:
         click.echo(terminal.visible(line))
     level = words.interval_level(comparison)
     names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
-    terminal.print_table(names, map(_cells, comparison.benchmarks), right=range(1, 7))
+    absent = ((name, "absent", *[""] * 5, f"cannot tell: {words.NO_ITEMS}") for name in comparison.absent)
+    terminal.print_table(names, [*map(_cells, comparison.benchmarks), *absent], right=range(1, 7))
+    if words.has_bounds(comparison):
+        click.echo(words.BOUNDS)
     for line in _tail(comparison):
         click.echo(terminal.visible(line))
     if report.view_command is not None:

@@ -173,30 +173,32 @@ P = Annotated[Rounded, Field(ge=0, le=1)]
 class RunRow(Part):
     """A run: where it is, what made it, and whether every answer is there."""
 
-    name: str
-    made_by: str
-    models: tuple[str, ...]
+    name: Annotated[str, Field(description="The path that was given, or the name of the store or log.")]
+    made_by: Annotated[str, Field(description="The package and its version.")]
+    models: Annotated[tuple[str, ...], Field(description="The models that it asked.")]
     finished: Annotated[bool | None, Field(description="Null where a log does not say.")]
 
 
 class InstrumentDifference(Part):
     """What differs between the runs. `a` and `b` are null where that run does not have it."""
 
-    aspect: Aspect
-    path: str
-    a: str | None
-    b: str | None
+    aspect: Annotated[Aspect, Field(description="What it is a fact about.")]
+    path: Annotated[str, Field(description="The setting or fact, by its name.")]
+    a: Annotated[str | None, Field(description="What the baseline has; null: nothing.")]
+    b: Annotated[str | None, Field(description="What the candidate has; null: nothing.")]
     allowed: Annotated[bool, Field(description="Whether the policy lets the runs differ in it.")]
 
 
 class InstrumentRow(Part):
     """Whether both runs measure with one instrument, as far as they record it."""
 
-    same: bool
+    same: Annotated[bool, Field(description="Whether nothing differs but what may.")]
     equal: Annotated[tuple[str, ...], Field(description="What was compared and does not differ.")]
     prompts: Annotated[Count, Field(description="Prompts of matched items that both record.")]
-    prompts_equal: Count
-    differences: tuple[InstrumentDifference, ...]
+    prompts_equal: Annotated[Count, Field(description="Of these those that are equal.")]
+    differences: Annotated[
+        tuple[InstrumentDifference, ...], Field(description="What differs, allowed or not.")
+    ]
     unknown: Annotated[tuple[str, ...], Field(description="What a run does not record.")]
 
 
@@ -204,13 +206,15 @@ class StateCounts(Part):
     """How the answers to the items that are compared ended. `failed` and `unscored` ones have no score, and
     `absent` is what the other run has and this one does not."""
 
-    read: Count = 0
-    unreadable: Count = 0
-    cut: Count = 0
-    refused: Count = 0
-    failed: Count = 0
-    unscored: Count = 0
-    absent: Count = 0
+    read: Annotated[Count, Field(description="Read to their end.")] = 0
+    unreadable: Annotated[Count, Field(description="Complete, and no answer found in them.")] = 0
+    cut: Annotated[Count, Field(description="Cut off at the token limit.")] = 0
+    refused: Annotated[Count, Field(description="Refused by the provider.")] = 0
+    failed: Annotated[Count, Field(description="Failed for good: no score.")] = 0
+    unscored: Annotated[Count, Field(description="Without a score for another reason.")] = 0
+    absent: Annotated[
+        Count, Field(description="Items that the other run has, and repetitions that are missing: no score.")
+    ] = 0
 
     @property
     def misread(self) -> float:
@@ -234,27 +238,35 @@ class ChangeEstimate(Part):
     bounds are the scores where all that is missing earned nothing, and where it earned all. Where a score is
     best at a target, of the items that have all their answers."""
 
-    items: Count
-    a: InPoints
-    b: InPoints
-    a_bounds: tuple[InPoints, InPoints]
-    b_bounds: tuple[InPoints, InPoints]
-    change: InPoints
-    low: InPoints | None
-    high: InPoints | None
+    items: Annotated[Count, Field(description="Items that it is of.")]
+    a: Annotated[InPoints, Field(description="The score of the baseline, in percent; of several their mean.")]
+    b: Annotated[InPoints, Field(description="The score of the candidate, in percent.")]
+    a_bounds: Annotated[
+        tuple[InPoints, InPoints], Field(description="What the first can be, as answers are missing.")
+    ]
+    b_bounds: Annotated[
+        tuple[InPoints, InPoints], Field(description="What the second can be, as answers are missing.")
+    ]
+    change: Annotated[InPoints, Field(description="b less a, in percentage points.")]
+    low: Annotated[InPoints | None, Field(description="Lower limit of the change; null where there is none.")]
+    high: Annotated[
+        InPoints | None, Field(description="Upper limit of the change; null where there is none.")
+    ]
 
 
 class FlippedItem(Part):
     """An item that scores lower or higher in b, with both answers in one configuration that shows it."""
 
-    item: str
-    configuration: str
-    moved: Literal["lost", "won"]
-    a: Rounded
-    b: Rounded
-    prompt: str | None
-    answer_a: str | None
-    answer_b: str | None
+    item: Annotated[str, Field(description="Its id.")]
+    configuration: Annotated[
+        str, Field(description="The configuration that shows it; empty where there is one alone.")
+    ]
+    moved: Annotated[Literal["lost", "won"], Field(description="lost: it scores worse in b.")]
+    a: Annotated[Rounded, Field(description="Its score in a.")]
+    b: Annotated[Rounded, Field(description="Its score in b.")]
+    prompt: Annotated[str | None, Field(description="What was asked in b; null where the run has no text.")]
+    answer_a: Annotated[str | None, Field(description="What a answered; null where the run has no text.")]
+    answer_b: Annotated[str | None, Field(description="What b answered; null where the run has no text.")]
 
 
 class ReleaseSight(Part):
@@ -276,15 +288,17 @@ class ReleaseSight(Part):
 class ComparedBenchmark(Part):
     """One model on one benchmark, in both runs."""
 
-    model: str
-    benchmark: str
+    model: Annotated[str, Field(description="The model, as the candidate calls it.")]
+    benchmark: Annotated[str, Field(description="The benchmark, as the runs call it.")]
     reading: Annotated[
         str | None, Field(description="The metric, filter or scorer that counts, where the logs name one.")
     ]
-    tier: Literal["gate", "watch"]
-    family: str | None
+    tier: Annotated[
+        Literal["gate", "watch"], Field(description="gate: it decides the verdict; watch: it is shown.")
+    ]
+    family: Annotated[str | None, Field(description="The family whose regressions are corrected together.")]
     unit: Annotated[str, Field(description="What is independent: `item`, or what items were made from.")]
-    units: Count
+    units: Annotated[Count, Field(description="How many such units are compared.")]
     items: Annotated[Count, Field(description="Items that are compared.")]
     matched: Annotated[Count, Field(description="Items that all runs have.")]
     only_a: Annotated[Count, Field(description="Items that b lacks.")]
@@ -305,14 +319,14 @@ class ComparedBenchmark(Part):
     renumbered: Annotated[
         Count, Field(description="Ids that name another question in b, one that a asked under another id.")
     ]
-    configurations: Count
-    configurations_only_a: Count
-    configurations_only_b: Count
+    configurations: Annotated[Count, Field(description="Configurations that both runs have.")]
+    configurations_only_a: Annotated[Count, Field(description="Configurations that only the baseline has.")]
+    configurations_only_b: Annotated[Count, Field(description="Configurations that only the candidate has.")]
     worse_in: Annotated[Count, Field(description="Configurations whose score is the worse one in b.")]
-    better_in: Count
-    states_a: StateCounts
-    states_b: StateCounts
-    direction: str
+    better_in: Annotated[Count, Field(description="Configurations whose score is the better one in b.")]
+    states_a: Annotated[StateCounts, Field(description="How the answers of the baselines ended.")]
+    states_b: Annotated[StateCounts, Field(description="How the answers of the candidate ended.")]
+    direction: Annotated[str, Field(description="higher_is_better, lower_is_better, or best at a number.")]
     score: Annotated[ChangeEstimate | None, Field(description="Means over the configurations.")]
     anchor: Annotated[
         tuple[InPoints, InPoints] | None,
@@ -325,7 +339,7 @@ class ComparedBenchmark(Part):
     lost: Annotated[
         Count, Field(description="Items, with all their answers in both, whose score is the worse one in b.")
     ]
-    won: Count
+    won: Annotated[Count, Field(description="The same whose score is the better one in b.")]
     readable: Annotated[
         ChangeEstimate | None, Field(description="Where both answers were read: beside it, not instead.")
     ]
@@ -333,15 +347,25 @@ class ComparedBenchmark(Part):
         P | None,
         Field(description="Exact, two-sided, of any change; null but for single items with 0 or 1."),
     ]
-    margin: InPoints | None
+    margin: Annotated[
+        InPoints | None, Field(description="The largest loss that is accepted; null: it is only watched.")
+    ]
     p_worse: Annotated[P | None, Field(description="Of: worse by more than the margin.")]
     p_worse_holm: Annotated[P | None, Field(description="The same, Holm's over its family.")]
     p_not_worse: Annotated[P | None, Field(description="Of: not worse by as much as the margin.")]
     alpha: Annotated[Share | None, Field(description="The level of its family.")]
-    regression: Regression | None
+    regression: Annotated[
+        Regression | None,
+        Field(description="Whether it is worse by more than the margin; null: nothing is tested."),
+    ]
     why: Annotated[str | None, Field(description="Why nothing is decided here.")]
-    sight: ReleaseSight | None
-    flips: tuple[FlippedItem, ...] = ()
+    sight: Annotated[
+        ReleaseSight | None, Field(description="What so many units can show; null without a test.")
+    ]
+    flips: Annotated[
+        tuple[FlippedItem, ...],
+        Field(description="The first items that were lost and won, with both answers."),
+    ] = ()
 
     @property
     def name(self) -> str:
@@ -366,20 +390,28 @@ class ComparedBenchmark(Part):
 class RunComparison(Part):
     """Two runs, compared."""
 
-    format: Literal["gridc-comparison/1"]
-    gridc: str
-    verdict: ReleaseVerdict
-    exit_code: Count
-    reasons: tuple[str, ...]
-    a: tuple[RunRow, ...]
-    b: RunRow
-    instrument: InstrumentRow
-    warnings: tuple[str, ...]
-    alpha: Share
-    changing: Share
+    format: Annotated[Literal["gridc-comparison/1"], Field(description="Version of the format.")]
+    gridc: Annotated[str, Field(description="The version of gridc that compared.")]
+    verdict: Annotated[ReleaseVerdict, Field(description="What is decided of the candidate.")]
+    exit_code: Annotated[Count, Field(description="What the command ends with.")]
+    reasons: Annotated[tuple[str, ...], Field(description="Why the verdict is what it is, in sentences.")]
+    a: Annotated[tuple[RunRow, ...], Field(description="The baselines.")]
+    b: Annotated[RunRow, Field(description="The candidate.")]
+    instrument: Annotated[InstrumentRow, Field(description="Whether both measure with one instrument.")]
+    warnings: Annotated[tuple[str, ...], Field(description="What to know before any number, in sentences.")]
+    alpha: Annotated[Share, Field(description="The chance of a false GO, and of a false NO-GO, at most.")]
+    changing: Annotated[
+        Share, Field(description="The share of answers that is assumed to change for no reason.")
+    ]
     common_only: Annotated[bool, Field(description="Whether items that some run lacks are left out.")]
-    policy: str | None
-    benchmarks: tuple[ComparedBenchmark, ...]
+    policy: Annotated[str | None, Field(description="The policy file; null where there is none.")]
+    benchmarks: Annotated[
+        tuple[ComparedBenchmark, ...],
+        Field(description="What was compared, one model on one benchmark each."),
+    ]
+    absent: Annotated[
+        tuple[str, ...], Field(description="Gates of which some run has no item: none of them is passed.")
+    ] = ()
 
     @property
     def regressed(self) -> tuple[ComparedBenchmark, ...]:

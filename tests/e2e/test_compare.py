@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft4Validator, Draft202012Validator
+from markdown_it import MarkdownIt
 
 import gridc
 from gridc.diagnostics.errors import UsageError
@@ -554,6 +555,45 @@ def test_a_task_more_or_less_in_a_suite_makes_no_other_instrument(tmp_path: Path
     done = compare("base", "candidate", "--margin", "20", cwd=tmp_path)
     assert "same instrument?   yes" in done.stdout, done.stdout
     assert done.returncode == 10 and "not every run has items of dates" in done.stdout
+
+
+def test_an_absent_gate_has_a_row_in_every_form(tmp_path: Path) -> None:
+    """Two are gated, and the candidate has one of them."""
+    suite_of(tmp_path / "base", "sums", "dates")
+    suite_of(tmp_path / "candidate", "sums")
+    done = compare("base", "candidate", "--margin", "20", "--out", "out", cwd=tmp_path)
+    text = (tmp_path / "out" / "compare.md").read_text()
+    assert "0 worse, 0 better, 1 undecided (1 absent from a run) of 2 benchmarks" in text
+    assert "| ⚪ dates | absent |" in text and re.search(r"dates +absent", done.stdout)
+    assert json.loads((tmp_path / "out" / "compare.json").read_text())["absent"] == ["dates"]
+    suite = ET.fromstring((tmp_path / "out" / "compare.junit.xml").read_bytes())
+    assert {case.get("name"): [child.tag for child in case] for case in suite}["dates"] == ["skipped"]
+
+
+def test_what_is_missing_is_explained_and_printed_as_no_result(tmp_path: Path) -> None:
+    """Under the 20 % that may be missing the reason names it; a change that is not shown is not bold."""
+    for name in ("base", "candidate"):
+        suite_of(tmp_path / name, "sums")
+    path = tmp_path / "candidate" / "sums.json"
+    log = json.loads(path.read_text())
+    for sample in log["samples"][:5]:
+        sample |= {"scores": {}, "error": {"message": "broken"}}
+    path.write_text(json.dumps(log))
+    done = compare("base", "candidate", "--margin", "5", "--out", "out", cwd=tmp_path)
+    assert "undecided: m/sums (b lacks 5 answers, so it scores 83.3 to 100.0 %)" in done.stdout
+    text = (tmp_path / "out" / "compare.md").read_text()
+    assert "Behind a score with missing answers: what it can be." in text and "**-16.7**" not in text
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    inside = [token.content for token in tokens if token.type == "inline"]
+    assert not any("Every item with both answers" in one and "⚠" in one for one in inside)
+
+
+def test_every_field_of_the_comparison_says_what_it_is() -> None:
+    schema = jsonschema.load("comparison")
+    named = [(table, name, field) for table, of in {**schema["$defs"], "": schema}.items()
+             for name, field in of.get("properties", {}).items()]  # fmt: skip
+    assert len(named) > 90
+    assert [(table, name) for table, name, field in named if not field.get("description")] == []
 
 
 def rewritten(folder: Path, score: Callable[[float], object]) -> Path:

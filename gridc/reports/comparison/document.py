@@ -84,12 +84,13 @@ def compare(
         a=tuple(map(_run, firsts)),
         b=_run(second),
         instrument=measured,
-        warnings=(*itself, *_warnings(firsts, second, pairs)),
+        warnings=tuple(_warnings(firsts, second, pairs)),
         alpha=policy.alpha,
         changing=policy.changing,
         common_only=policy.common_only,
         policy=policy_file,
         benchmarks=tuple(rows),
+        absent=tuple(absent),
     ).as_written()
 
 
@@ -329,7 +330,7 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[s
         if row.tier == "gate" and row.regression == "yes"
     ]
     undecided = [
-        f"{row.name} ({row.why})" if row.why else row.name
+        f"{row.name} ({why})" if (why := row.why or words.missing_words(row)) else row.name
         for row in rows
         if row.tier == "gate" and row.regression == "cannot tell"
     ]
@@ -470,6 +471,7 @@ def _markdown(comparison: RunComparison, view: str | None) -> str:
         for name, value in vars(words).items()
         if callable(value) and value.__module__ == words.__name__
     }
+    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS}
     said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
     text = render("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
@@ -512,7 +514,11 @@ def junit(comparison: RunComparison) -> str:
         elif row.regression == "cannot tell":
             _outcome(case, "skipped", "cannot tell", told)
         ET.SubElement(case, "system-out").text = _clean(told)
-    if undecided := _not_in_a_row(comparison):
+    for name in comparison.absent:
+        case = ET.SubElement(suite, "testcase", classname="gridc.compare", name=_clean(name))
+        _outcome(case, "skipped", "cannot tell", f"{name}: {words.NO_ITEMS}")
+    undecided = None if comparison.absent else _not_in_a_row(comparison)
+    if undecided:
         case = ET.SubElement(suite, "testcase", classname="gridc.compare", name="every gate")
         _outcome(case, "skipped", "cannot tell", undecided)
     counts = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, bracketed, number, p_in_text, stated, stated_percent, with_sign
+from gridc.numbers import between, bracketed, counted, number, p_in_text, stated, stated_percent, with_sign
 from gridc.schema.comparison import MAY_DIFFER, ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.statistics.verdicts import POWER
 
@@ -30,11 +30,43 @@ def headline(comparison: RunComparison) -> str:
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
     better = sum(row.improved for row in gates)
     watched = len(comparison.benchmarks) - len(gates)
+    undecided = len(comparison.undecided) + len(comparison.absent)
+    absent = f" ({len(comparison.absent)} absent from a run)" if comparison.absent else ""
     return (
-        f"{len(comparison.regressed)} worse, {better} better, {len(comparison.undecided)} undecided of "
-        f"{len(gates)} {'benchmark' if len(gates) == 1 else 'benchmarks'}"
+        f"{len(comparison.regressed)} worse, {better} better, {undecided} undecided{absent} of "
+        f"{counted(len(gates) + len(comparison.absent), 'benchmark')}"
         + (f", {watched} watched" if watched else "")
     )
+
+
+NO_ITEMS = "not every run has items of it"
+
+
+def missing_words(row: ComparedBenchmark) -> str:
+    """How many answers are missing, and what the scores can be without them; empty where none is."""
+    parts = []
+    for side, counts, bounds in (
+        ("a", row.states_a, None if row.score is None else row.score.a_bounds),
+        ("b", row.states_b, None if row.score is None else row.score.b_bounds),
+    ):
+        if counts.missing:
+            can_be = "" if bounds is None else f", so it scores {between(bounds, number, 1)} %"
+            have = counted(counts.missing, "answer")
+            parts.append(f"{side} lacks {have}{can_be}")
+    return "; ".join(parts)
+
+
+def is_decided(row: ComparedBenchmark) -> bool:
+    """Whether something is shown of the change, so that it can be printed as a result."""
+    return row.regression in ("yes", "no") or row.improved
+
+
+def has_bounds(comparison: RunComparison) -> bool:
+    """Whether a score stands between what it can be, because answers are missing."""
+    return any(not row.complete for row in comparison.benchmarks)
+
+
+BOUNDS = "Behind a score with missing answers: what it can be. The score itself counts them as wrong."
 
 
 def same_instrument(comparison: RunComparison) -> str:

@@ -51,7 +51,7 @@ def _finding(
     compared = compare(plan.study.spec, items, cells, stored, Direction())
     first = {each.cell.model: each for each in reversed(cells)}
     return BenchmarkFinding(
-        name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), (),
+        name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), (), (),
         Direction(),
         intervals=UnitIntervals("item", SIZES[name], 2000, 0, LEVEL, {}, ()),
         cells=tuple(cells),

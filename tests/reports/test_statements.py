@@ -14,6 +14,7 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
+from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.judging import Guess
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
@@ -302,6 +303,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
             ),
             "one model has no pair": lambda: benchmark(alone(), unit="template", units=3, effective=2.5),
         },
+    ),
+    "differing_items": (
+        lambda: benchmark(pair(), differing=(DifferingLevels("frame", {"plain": 6, "exam": 40}, 4),)),
+        {"every level asks the same": pair},
     ),
     "left_out": (lambda: left_out(2), {"every row is an item": lambda: left_out(0)}),
     "unreadable": (

@@ -62,10 +62,10 @@ class Conduct:
 
     stamped: int | None = None
     started: int | None = None
-    versions: tuple[str, ...] = ()
     looks: tuple[int, ...] = ()
     observed: tuple[str, ...] = ()
     judging: Judging | None = None
+    versions: tuple[str, ...] = ()
 
 
 UNKNOWN = Conduct()

@@ -102,7 +102,7 @@ class Commands(click.Group):
             sys.stderr.close()  # whoever read the output has seen enough
             raise SystemExit(0) from None
         except click.ClickException as error:
-            error.message = masked(error.message)
+            vars(error)["message"] = masked(error.message)  # click prints it, and declares it final
             raise
         except (click.Abort, Exit):
             raise

@@ -5,7 +5,8 @@ A document that is data is read by its fields, a text by its tables and lines. N
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -91,10 +92,10 @@ def certificate(path: Path) -> Iterator[Printed]:
                 if place["method"] != "loglikelihood":
                     yield from exact(where, score["trials"] - score["parsed"], "unreadable", *at)
         for gap in row["intervals"]["gaps"]:
-            pair = (name, gap["a"], gap["b"])
             for place, value in gap["by_configuration"].items():
-                yield from exact(where, value["value"], "gap", *pair, place)
-                yield from interval(where, value["interval"], "gap", *pair, place)
+                apart = ("gap", name, gap["a"], gap["b"], place)
+                yield from exact(where, value["value"], *apart)
+                yield from interval(where, value["interval"], *apart)
         for pair in row["scopes"][0]["pairs"]:
             key = (name, pair["a"], pair["b"])
             yield from exact(where, pair["plus"], "first higher", *key)
@@ -103,9 +104,9 @@ def certificate(path: Path) -> Iterator[Printed]:
         for rate in row["rates"]:
             for model, places in rate["models"].items():
                 for place, value in places.items():
-                    at = (rate["name"], name, model, place)
-                    yield from exact(where, value["value"], "rate", *at)
-                    yield from interval(where, value["interval"], "rate", *at)
+                    of = ("rate", rate["name"], name, model, place)
+                    yield from exact(where, value["value"], *of)
+                    yield from interval(where, value["interval"], *of)
 
 
 def card(path: Path, anchors: Mapping[str, str]) -> Iterator[Printed]:
@@ -168,19 +169,20 @@ def scorecard(path: Path) -> Iterator[Printed]:
 def estimates(path: Path) -> Iterator[Printed]:
     where = path.name
     for row in read(path)["estimates"]:
-        kind, *rest = row["id"].split("/", 3)
-        if kind in ("score", "change") and "/" not in rest[-1]:
+        kind, *rest = row["id"].split("/")
+        at: tuple[str, ...]
+        if kind in ("score", "change") and len(rest) == 3:
             model, name, place = rest
             at = (kind, name, model, place)
-        elif kind == "rate":
-            rate, model, *place = rest[0], *rest[1:2], *rest[2].split("/", 1)
-            at = ("rate", rate, place[0], model, place[1])
+            if kind == "score":
+                yield from exact(where, row["n"], "answers", name, model, place)
+        elif kind == "rate" and len(rest) == 4:
+            rate, model, name, place = rest
+            at = ("rate", rate, name, model, place)
         else:
             continue
         yield from exact(where, row["estimate"], *at)
         yield from interval(where, row["interval"], *at)
-        if kind == "score":
-            yield from exact(where, row["n"], "answers", *at[1:])
 
 
 # texts
@@ -387,10 +389,9 @@ def page(
                 one, _, other = cells[1].partition(", ")
                 titles = [" ".join(cell.split()) for cell in rows[0]]
                 for title in ("first higher", "second higher", "tie"):
-                    at = next(place for place, cell in enumerate(titles) if cell.endswith(title))
-                    yield from shown(
-                        where, cells[at], 1, "ties" if title == "tie" else title, name, one, other
-                    )
+                    column = next(place for place, cell in enumerate(titles) if cell.endswith(title))
+                    what = "ties" if title == "tie" else title
+                    yield from shown(where, cells[column], 1, what, name, one, other)
                 gap = re.match(rf"({NUMBER})(?: \[(.*)\])?", cells[2])
                 if gap:
                     yield from shown(where, gap[1], 100, "gap", name, one, other, anchors[name])
@@ -399,9 +400,9 @@ def page(
             if every and (every[1], cells[0]) in shown_as:
                 for title, cell in zip(rows[0][1:], cells[1:], strict=True):
                     one, other = (part.strip() for part in title.split("−"))
-                    at = ("gap", every[1], one, other, shown_as[every[1], cells[0]])
-                    yield from shown(where, cell, 100, *at)
-                    yield from ends(where, cell.partition("[")[2], *at)
+                    apart = ("gap", every[1], one, other, shown_as[every[1], cells[0]])
+                    yield from shown(where, cell, 100, *apart)
+                    yield from ends(where, cell.partition("[")[2], *apart)
             if label.startswith("Scores") and name in anchors and len(cells) > 3:
                 at = (name, cells[1], anchors[name])
                 score = re.match(rf"({NUMBER}) %(?: \[(.*)\])?", cells[2])
@@ -438,8 +439,8 @@ def viewer(pages: Mapping[str, str]) -> Iterator[Printed]:
         if key != "study":
             model, name, place = key.split("/", 2)
             flat = " ".join(Page(text).text.split())
-            found = re.search(rf"score ({NUMBER}) %", flat)
-            yield from shown(f"viewer, {key}", found[1], 100, "score", name, model, place) if found else ()
+            score = re.search(rf"score ({NUMBER}) %", flat)
+            yield from shown(f"viewer, {key}", score[1], 100, "score", name, model, place) if score else ()
 
 
 def compared(text: str, document: Any, anchors: Mapping[str, str]) -> Iterator[Printed]:
@@ -470,4 +471,19 @@ def disagreements(printed: Iterable[Printed]) -> list[str]:
     return wrong
 
 
-Reader = Callable[..., Iterator[Printed]]
+def repeated(name: str, text: str) -> list[str]:
+    """What stands twice in one list of a document."""
+    if not name.endswith((".html", ".md")):
+        return []
+    lists = Page(text).lists if name.endswith(".html") else bullet_lists(text)
+    return [item for items in lists for item, count in Counter(items).items() if count > 1]
+
+
+def bullet_lists(text: str) -> Iterator[list[str]]:
+    items: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("- "):
+            items.append(line)
+        elif items:
+            yield items
+            items = []

@@ -17,7 +17,7 @@ from tests import studies
 from tests.e2e import printed
 from tests.e2e.conftest import command
 from tests.e2e.judged import serving
-from tests.e2e.printed import Page, Printed, disagreements
+from tests.e2e.printed import Printed, disagreements, repeated
 from tests.studies import Messages, Scripted
 from tests.viewer.conftest import Client
 from tools.servers.http import Server
@@ -239,19 +239,3 @@ def test_no_list_says_a_thing_twice(told: tuple[Path, dict[str, str]]) -> None:
     bullets = re.findall(r"^• (.+(?:\n  .+)*)", said["report"], re.MULTILINE)
     assert bullets
     assert max(Counter(bullets).values()) == 1
-
-
-def repeated(name: str, text: str) -> list[str]:
-    """What stands twice in one list of a document."""
-    lists = Page(text).lists if name.endswith(".html") else bullet_lists(text)
-    return [item for items in lists for item, count in Counter(items).items() if count > 1]
-
-
-def bullet_lists(text: str) -> Iterator[list[str]]:
-    items: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        if line.startswith("- "):
-            items.append(line)
-        elif items:
-            yield items
-            items = []

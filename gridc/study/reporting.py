@@ -111,7 +111,7 @@ class FindingsReport:
         """The most important of what else limits them, in short, where something does, and every noise floor
         above 0."""
         first = [text for text in brief(self.findings, "limits") if text not in self.urgent][:1]
-        noise = [statement.brief for statement in moved_floors(self.findings)]
+        noise = [said.brief for row, said in choose(self.findings, "limits") if row.say is moved_floors]
         return tuple(dict.fromkeys((*first, *noise)))
 
     @property

@@ -52,11 +52,17 @@ def drawn(folder: Path, url: str) -> None:
     spec += studies.benchmark(
         "facts", 'id = "id", query = "q", options = ["a", "b"], gold = "gold"', 'option_order = "file"'
     )
-    spec += '[harness]\nmethod = "extract"\n[analysis]\nestimator = "none"\nevidence = "descriptive"\n'
+    spec += (
+        '[harness]\nmethod = "extract"\n[analysis]\nestimator = "cluster_logit"\nevidence = "descriptive"\n'
+    )
     spec += studies.axis("frame", FRAMES)
     spec += studies.axis(
         "some", {"few": "items = { n = 7, seed = 1 }", "many": "items = { n = 30, seed = 2 }"}
     )
+    spec += '[[hypothesis]]\nid = "H1"\nkind = "difference"\naxis = "some"\nlevel = "many"\n'
+    spec += 'reference = "few"\nmargin = { pp = 5 }\n'
+    for code in ("GC521", "GC522"):  # no test of it can be planned where levels draw apart
+        spec += f'[[waive]]\ncode = "{code}"\nwhy = "a test"\n'
     items = [{"id": f"q{n}", "q": f"Question {n}?", "a": "yes", "b": "no", "gold": n % 2} for n in range(60)]
     studies.written(folder, spec, items)
 
@@ -218,6 +224,9 @@ def test_levels_that_ask_different_items_are_named_wherever_they_are_compared(
     shown["report"] = " ".join(said["report"].split())
     for name in ("report", "report.html", "gridcard.md", "scorecard.md", "scorecard.html"):
         assert (words in shown[name]) is (results.name == "drawn"), name
+    if results.name == "drawn":
+        left = "answers are not compared: the item is not asked under every level that is compared"
+        assert all(left in shown[name] for name in ("report.html", "gridcard.md"))
 
 
 def test_several_benchmarks_are_named_in_the_first_answers(told: tuple[Path, dict[str, str]]) -> None:

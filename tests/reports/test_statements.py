@@ -346,7 +346,14 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         {"no judge": pair, "no response was shown to a judge": lambda: judged(judges=())},
     ),
     "superseded": (lambda: superseded(1), {"the first stamp": lambda: superseded(0)}),
-    "noise_floor": (lambda: noisy(1), {"no model was run": lambda: replace(pair(), noise=())}),
+    "noise_floor": (
+        lambda: noisy(1),
+        {"nothing changed": lambda: noisy(0), "no model was run": lambda: replace(pair(), noise=())},
+    ),
+    "quiet_floor": (
+        lambda: noisy(0),
+        {"an outcome changed": lambda: noisy(1), "no model was run": lambda: replace(pair(), noise=())},
+    ),
     "spread_of_draws": (
         lambda: replace(pair(), noise=(ModelNoise("ant", "as served", None, SPREAD),)),
         {"what is drawn is drawn again by its seed": pair},

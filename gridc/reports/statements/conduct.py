@@ -216,6 +216,7 @@ def spreads(findings: Findings) -> Iterator[Statement]:
             yield Statement(text, "limit", (model.model,))
 
 
+@of_study("noise_floor", "limits", 165)
 def moved_floors(findings: Findings) -> Iterator[Statement]:
     """The noise floor of each model and precision at which something changed, or was expected to."""
     for model in findings.noise:
@@ -226,11 +227,9 @@ def moved_floors(findings: Findings) -> Iterator[Statement]:
             yield Statement(text, "limit", (model.model,))
 
 
-@of_study("noise_floor", "limits", 170)
-def floors(findings: Findings) -> Iterator[Statement]:
-    """The noise floor of each model and precision, in one sentence each; those in which nothing changed, as
-    expected, share a sentence."""
-    yield from moved_floors(findings)
+@of_study("quiet_floor", "limits", 170)
+def quiet(findings: Findings) -> Iterator[Statement]:
+    """The models and precisions at which nothing changed, as expected, and those without a noise floor."""
     for precision, how in QUIET.items():
         still = [
             (model, model.floor)

@@ -3,8 +3,10 @@ card and the scorecard, in certificate and estimates, in the viewer and by `grid
 
 import json
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -227,6 +229,27 @@ def test_levels_that_ask_different_items_are_named_wherever_they_are_compared(
     if results.name == "drawn":
         left = "answers are not compared: the item is not asked under every level that is compared"
         assert all(left in shown[name] for name in ("report.html", "gridcard.md"))
+
+
+def test_what_was_asked_is_what_the_store_has_samples_of(told: tuple[Path, dict[str, str]]) -> None:
+    results, said = told
+    with closing(sqlite3.connect(results / "store.sqlite")) as store:
+        rows = store.execute(
+            "SELECT benchmark, configuration, item FROM sample JOIN cell ON cell.id = sample.cell"
+        ).fetchall()
+    every: dict[str, set[str]] = {}
+    under: dict[tuple[str, str], set[str]] = {}
+    for benchmark, place, item in rows:
+        every.setdefault(benchmark, set()).add(item)
+        for level in place.split(","):
+            under.setdefault((benchmark, level), set()).add(item)
+    for row in printed.read(results / "certificate.json")["benchmarks"]:
+        assert row["items"] == len(every[row["benchmark"]])
+    text = " ".join(said["report"].split())
+    if results.name == "drawn":
+        few, many = under["facts", "some=few"], under["facts", "some=many"]
+        assert f"some (few {len(few)}, many {len(many)}; {len(few & many)} in common)" in text
+        assert f"Asked: {len(few | many)} of 60 items of facts ({len(few)} under the anchor)." in text
 
 
 def test_several_benchmarks_are_named_in_the_first_answers(told: tuple[Path, dict[str, str]]) -> None:

@@ -107,8 +107,8 @@ def _may_have_id(field: Any) -> Any:
         return [_may_have_id(branch) for branch in field]
     if not isinstance(field, dict):
         return field
-    if field.get("type") == "string" and {"pattern", "enum", "const"} & field.keys():
-        rules = ("type", "pattern", "enum", "const", "maxLength", "minLength")
+    if field.get("type") == "string" and {"pattern", "enum"} & field.keys():
+        rules = ("type", "pattern", "enum", "maxLength", "minLength")
         only = {rule: field[rule] for rule in rules if rule in field}
         rest = {key: value for key, value in field.items() if key not in only}
         return {"anyOf": [only, HAS_ITS_ID], **rest}

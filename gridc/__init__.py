@@ -7,7 +7,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.4.1"
+__version__ = "0.4.2"
 
 _HOMES = {
     "Diagnostic": "gridc.diagnostics.errors",

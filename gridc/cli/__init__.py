@@ -18,6 +18,7 @@ from click.exceptions import Exit
 
 from gridc import __version__
 from gridc.diagnostics.errors import GridcError
+from gridc.diagnostics.secrets import masked
 from gridc.study.failures import TRACEBACK, coded, crashed
 
 COMMANDS = (
@@ -100,7 +101,10 @@ class Commands(click.Group):
         except BrokenPipeError:
             sys.stderr.close()  # whoever read the output has seen enough
             raise SystemExit(0) from None
-        except (click.ClickException, click.Abort, Exit):
+        except click.ClickException as error:
+            vars(error)["message"] = masked(error.message)  # click prints it, and declares it final
+            raise
+        except (click.Abort, Exit):
             raise
         except BaseException as error:  # a panic of Rust is no `Exception`
             if os.environ.get(TRACEBACK):

@@ -73,7 +73,7 @@ def report(
         click.echo(line)
     for line in score_table(shown.scoreboard):
         click.echo(line)
-    for statement in (*shown.headline, *shown.foremost_limit):
+    for statement in (*shown.headline, *shown.foremost_limits):
         click.echo(terminal.bullet(statement))
     if shown.further_counts:
         click.echo(terminal.bullet(f"On the report page: {shown.further_counts}."))

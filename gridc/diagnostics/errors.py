@@ -29,6 +29,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from gridc.diagnostics.secrets import masked
+
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -83,7 +85,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what is wrong, where, and the way out. `line` is the text of the line it starts on."""
+    """One finding: what is wrong, where, and the way out. `line` is the text of the line it starts on. Keys
+    that stand in any of these are masked."""
 
     code: str
     message: str
@@ -95,6 +98,10 @@ class Diagnostic:
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise ValueError(f"{self.code} is not in the catalogue of codes")
+        for name in ("message", "file", "help", "line"):
+            text = getattr(self, name)
+            if text is not None:
+                object.__setattr__(self, name, masked(text))
 
     @property
     def place(self) -> str:

@@ -123,7 +123,7 @@ def _held_fixed(
     yield from held("routing", elsewhere or local)
     yield from held("API version", f"{model.source}, {elsewhere}" if elsewhere else local)
     yield from held("region", elsewhere or local)
-    yield HeldFixed(what="harness", at=f"gridc {findings.lock.gridc} alone")
+    yield HeldFixed(what="harness", at=f"gridc {findings.gridc} alone")
 
 
 def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
@@ -146,7 +146,7 @@ def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
 def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str]]:
     """What identifies the study's making: versions, seeds, digests, and the anchor as it was declared."""
     study, spec = findings.plan.study, findings.plan.study.spec
-    yield "harness", f"gridc {findings.lock.gridc}"
+    yield "harness", f"gridc {findings.gridc}"
     anchor = spec.analysis.anchor
     yield (
         "anchor",
@@ -283,7 +283,7 @@ def _conduct(deck: CardDeck) -> Iterator[str]:
             }
             for name in FAULTS
         }
-        yield from conduct_words(benchmark, counts, cards[0].items)
+        yield from conduct_words(benchmark, counts, cards[0].anchor_items or cards[0].items)
 
 
 def _movement(cards: Sequence[Card]) -> Iterator[str]:
@@ -337,7 +337,7 @@ def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
     return any(not (pair.row.certified or pair.row.supported) for pair in pairs)
 
 
-SCORING = ("cut_off", "endings", "scoring", "judging")
+SCORING = ("differing_items", "cut_off", "endings", "scoring", "judging")
 """The statements that a card has of what scores count."""
 
 
@@ -446,6 +446,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         model=model.id,
         model_note=model.note,
         benchmark_note=source.note,
+        anchor_items=len(findings.plan.items(anchor.cell)),
         lower_is_better=benchmark.direction.lower,
         target=benchmark.direction.target,
         axis_receipt=_receipt(findings, finding),

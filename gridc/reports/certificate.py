@@ -50,7 +50,6 @@ def certify(findings: Findings) -> Certificate:
         format=FORMAT,
         anchor=_anchor(findings),
         results_anchor=_results_anchor(findings),
-        gridc=findings.lock.gridc,
         models={model.id: model.note for model in spec.model},
         answered=findings.progress.answered,
         calls=findings.progress.total,

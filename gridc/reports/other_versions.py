@@ -163,6 +163,44 @@ CHANGED = (
         {"certificate.json": ("benchmarks * held",), "gridcard.json": ("cards * held",)},
         added=True,
     ),
+    ChangedMethod(
+        "0.4.2",
+        "how many items the anchor asks",
+        {"gridcard.json": ("cards * anchor_items",)},
+        added=True,
+    ),
+    ChangedMethod(
+        "0.4.2",
+        "which version of gridc ran the study, where another one stamped it",
+        {
+            "certificate.json": ("gridc",),
+            "gridcard.json": ("cards * scope_statement made_with harness",),
+            "scorecard.json": ("gridc",),
+        },
+    ),
+    ChangedMethod(
+        "0.4.2",
+        "counts and intervals where levels of an axis ask different items",
+        {
+            "certificate.json": (
+                "benchmarks * items",
+                "benchmarks * units",
+                "benchmarks * envelope * scores * interval",
+                "benchmarks * intervals gaps",
+            ),
+            "estimates.json": (
+                *(f"estimates score/* {name}" for name in ("interval", "level")),
+                "estimates change/*",
+            ),
+            "gridcard.json": ("cards * items", "cards * units", "cards * point_score interval"),
+            "scorecard.json": (
+                "claims * cases",
+                "models * matrix * interval",
+                "models * matrix * change",
+                "integrity",
+            ),
+        },
+    ),
 )
 """A row for every number that a later version finds otherwise: what an earlier one wrote there cannot be
 found again, and is named as not covered."""

@@ -9,8 +9,10 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
+from gridc import __version__
 from gridc.compiler.frontend.unsupported import criteria_words
 from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import hundredths, number, p_value, percent
 from gridc.reports import figures, page_links
 from gridc.reports.estimates.labels import index_asked
@@ -112,6 +114,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         shown_rows=SHOWN_ROWS,
         shown_departures=SHOWN_DEPARTURES,
         certificate=certificate,
+        version=__version__,
         deck=deck,
         findings=findings,
         computed={finding.name: findings[finding] for finding in (*reported(), ATTRIBUTION)},
@@ -148,6 +151,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         pair_scores=pair_scores,
         units_words=units_words,
+        differing_words=differing_words,
         assumed=ASSUMED,
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gridc.compiler.grid.cells import anchored
 from gridc.compiler.instrument.score import chance, policies
 from gridc.compiler.lowering.plan import Plan
+from gridc.numbers import asked_items, count
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
 from gridc.reports.findings.scores import CellScore, by_benchmark, gather, unit_intervals
@@ -42,8 +43,8 @@ class ScoreboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
-    """One benchmark, asked `items` of the `held` ones that its files hold; where some of them ask the same,
-    they are `distinct` questions. `levels` is the anchor's
+    """One benchmark, asked `items` of the `held` ones that its files hold, `anchor_items` of them under the
+    anchor; where some of them ask the same, they are `distinct` questions. `levels` is the anchor's
     configuration, `configurations` how many the envelope has, and `chance` the score of one who picks options
     at random there (None where answers are no options). `policies` are the scores of models that always
     `comply` and always `refuse`, where that is what is read."""
@@ -51,6 +52,7 @@ class Scoreboard:
     benchmark: str
     levels: Mapping[str, str]
     items: int
+    anchor_items: int
     held: int
     distinct: int
     unit: UnitLevel
@@ -60,6 +62,12 @@ class Scoreboard:
     chance: Fraction | None
     policies: Mapping[str, Fraction]
     models: tuple[ScoreboardRow, ...]
+
+    @property
+    def asked(self) -> str:
+        """`42 of 60 items, 6 of them under the anchor`."""
+        own = f", {count(self.anchor_items)} of them under the anchor" * (self.anchor_items < self.items)
+        return f"{asked_items(self.items, self.held, self.distinct)}{own}"
 
 
 def best_first(board: Scoreboard) -> list[ScoreboardRow]:
@@ -116,17 +124,19 @@ def _scoreboard(
     rates: Sequence[RateFinding],
 ) -> Scoreboard:
     study, spec, items = plan.study, plan.study.spec, plan.study.items[benchmark]
+    asked = plan.asked(benchmark)
     anchors = _anchors(spec, scores)
     stated = next(row for row in spec.benchmark if row.id == benchmark)
     cell, outcomes = anchors[0].cell, [outcome.id for outcome in spec.outcomes]
     return Scoreboard(
         benchmark,
         cell.levels,
-        len(items.sampled),
+        len(asked.items),
+        len(plan.items(cell)),
         items.held,
-        items.distinct,
+        asked.distinct,
         items.unit,
-        len(set(items.units.values())),
+        asked.units,
         Direction.of(stated.direction),
         len({score.cell.configuration for score in scores}),
         None if benchmark in study.absent else chance(cell.setting, plan.items(cell)),

@@ -19,7 +19,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import TextTable, in_configurations, markdown, render, table_markdown
 from gridc.reports.scorecard.document import HELD, STATED
 from gridc.reports.scorecard.methodology import since_when, stamped_first
-from gridc.reports.scorecard.validity import claims, places_of
+from gridc.reports.scorecard.validity import cells_about, claims
 from gridc.reports.words import PLURAL
 from gridc.schema.scorecard import (
     STUDIES_FORMAT,
@@ -90,7 +90,7 @@ def _study(one: _Named) -> ReportedStudy:
 def _samples(one: _Named) -> Iterator[StudySample]:
     findings = one.findings
     stated = findings.plan.study.spec.hypothesis
-    selected = {claim.id: {place[1] for place in places_of(findings, claim)} for claim in stated}
+    selected = {claim.id: {cell.benchmark for cell in cells_about(findings, claim)} for claim in stated}
     for row in findings.benchmarks:
         yield StudySample.of(
             row,

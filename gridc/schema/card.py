@@ -179,6 +179,13 @@ class Card(Part):
     items: Count
     held: ItemsHeld = 0
     distinct: DistinctQuestions = 0
+    anchor_items: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="How many of the items the anchor asks; 0 where an older gridc did not say it.",
+        ),
+    ] = 0
     unit: Annotated[UnitLevel, Field(description="Which groups of items are taken as independent.")]
     units: Count
     lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]

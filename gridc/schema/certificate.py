@@ -621,7 +621,7 @@ class Certificate(Part):
     results_anchor: Annotated[
         ResultsAnchorRow | None, Field(description="Of the results; null where nothing ties them.")
     ]
-    gridc: str
+    gridc: Annotated[str, Field(description="The versions of gridc that ran the study.")]
     models: dict[str, str | None]
     complete: bool
     answered: Count

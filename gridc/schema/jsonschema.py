@@ -1,12 +1,12 @@
 """The published JSON Schemas (draft 2020-12), generated from the typed models, and their reference.
 
-`gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
-`deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
-what a study gives; `policy` says what a run may lose against another one, `comparison` what it lost, `logs`
-what logs of other packages certify, and `studies` is one report over several.
+`gridcard` is the language, shorthand included, and `extension` the same for a spec that says only in what it
+differs from another; `deviations` is the log beside it. `certificate`, `estimates`, `card`, `scorecard` and
+`deviation-report` are what a study gives; `policy` says what a run may lose against another one, `comparison`
+what it lost, `logs` what logs of other packages certify, and `studies` is one report over several.
 
 The reference is Markdown: each table with its keys, what they take and the defaults. It is generated too, so
-it cannot say something else than the schema that validates a spec.
+it cannot say something else than the schema that editors check a spec by.
 """
 
 import json
@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gridc.files import write_atomic
+from gridc.schema.shorthand import keys_in_short, written
 
 NAMES = (
     "gridcard", "extension", "deviations",
@@ -53,9 +54,14 @@ def file_name(name: str) -> str:
 
 
 def generate(name: str = "gridcard") -> dict[str, Any]:
-    """The schema as the models define it now."""
+    """The schema that is published, as the models and the shorthand of the language define it now."""
     if name == "extension":
-        return _extension(generate())
+        return written(_extension(of_models("gridcard")))
+    return written(of_models(name)) if name == "gridcard" else of_models(name)
+
+
+def of_models(name: str) -> dict[str, Any]:
+    """The schema as the models define it: a spec without shorthand."""
     # The models of the documents are imported here, because validating a spec needs none of them.
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
@@ -209,7 +215,7 @@ class Section:
 
 def reference(name: str = "gridcard") -> str:
     """The reference of the schema of this name, as it is committed and printed."""
-    schema = generate(name)
+    schema = keys_in_short(of_models(name)) if name == "gridcard" else generate(name)
     tables: Mapping[str, Node] = schema["$defs"]
     sections = list(_sections(schema))
     links = {section.name: section.link for section in sections}

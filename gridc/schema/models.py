@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gridc.diagnostics.secrets import looks_like_key
 from gridc.schema.base import PLUGIN, Contradiction, Id, Table, Text, named
 from gridc.schema.effects import EXACT, ModelEffects, Thinking
 
@@ -96,6 +97,16 @@ Parameter = Literal[
 ]
 
 
+def _names_a_variable(value: str | None) -> str | None:
+    if value is not None and looks_like_key(value):
+        raise Contradiction(
+            "this looks like a key, where the name of an environment variable is meant",
+            'put the key into a variable, and its name here: key_env = "OPENAI_API_KEY"; replace the key at '
+            "the provider, because it has stood in a file",
+        )
+    return value
+
+
 class Price(Table):
     """What a model costs, in US dollars for a million tokens."""
 
@@ -166,6 +177,7 @@ class Endpoint(Table):
             "else the provider's usual one.",
             examples=["OPENAI_API_KEY"],
         ),
+        AfterValidator(_names_a_variable),
     ] = None
     price: Annotated[
         Price | None,

@@ -225,7 +225,7 @@ class Scorecard(Part):
     study: Id
     title: str
     answer: Annotated[str, Field(description="What came of the study, in a sentence or two.")]
-    gridc: str
+    gridc: Annotated[str, Field(description="The versions of gridc that ran the study.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     registered: Annotated[Digest, Field(description="The lock's stamp.")]
     results: Digest

@@ -32,6 +32,7 @@ from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
 from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
 from gridc.reports.statements.answer import answer, beside
+from gridc.reports.statements.conduct import moved_floors
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
 from gridc.reports.verification import MOST_JSON, figures_in
 from gridc.runtime.run import conclude
@@ -106,14 +107,17 @@ class FindingsReport:
         return tuple(statement.brief for statement in urgent(self.findings))
 
     @property
-    def foremost_limit(self) -> tuple[str, ...]:
-        """The most important of what else limits them, in short, where something does."""
-        return tuple(text for text in brief(self.findings, "limits") if text not in self.urgent)[:1]
+    def foremost_limits(self) -> tuple[str, ...]:
+        """The most important of what else limits them, in short, where something does, and every noise floor
+        above 0."""
+        first = [text for text in brief(self.findings, "limits") if text not in self.urgent][:1]
+        noise = [said.brief for row, said in choose(self.findings, "limits") if row.say is moved_floors]
+        return tuple(dict.fromkeys((*first, *noise)))
 
     @property
     def further_counts(self) -> str:
-        """How many sentences there are beside the headline and the first of what limits it."""
-        shown = {*self.urgent, *self.headline, *self.foremost_limit}
+        """How many sentences there are beside the headline and the foremost of what limits it."""
+        shown = {*self.urgent, *self.headline, *self.foremost_limits}
         limits = sum(text not in shown for text in brief(self.findings, "limits"))
         texts = [
             *brief(self.findings, "leading"),

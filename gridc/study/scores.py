@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from gridc import numbers
-from gridc.numbers import ABSENT, asked_items, between, hundredths
+from gridc.numbers import ABSENT, between, hundredths
 from gridc.reports.findings.conduct import count_endings, cut_off
 from gridc.reports.findings.run_record import RunRecord
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
@@ -53,7 +53,7 @@ class ScoreboardReport:
     def sizes(self) -> tuple[str, ...]:
         """`80 of 120 items, in 11 templates`, of each benchmark."""
         return tuple(
-            asked_items(board.items, board.held, board.distinct)
+            board.asked
             + ("" if board.unit in ("item", "question") else f", in {units_words(board.unit, board.units)}")
             for board in self.benchmarks
         )

@@ -116,7 +116,7 @@ def study_page(view: View) -> dict[str, Any]:
         sections.append(
             {
                 "benchmark": benchmark,
-                "items": len(view.items.of(benchmark)),
+                "items": view.items.asked(benchmark),
                 "totals": [total(study, benchmark, a, b) for a, b in roster[:100]],
                 "more": len(roster) - 100,
                 "models": models,

@@ -501,9 +501,15 @@ class StoredItems:
     def item(self, benchmark: str, item: str) -> StoredItem | None:
         return self._by_id(benchmark).get(item)
 
-    def families(self, benchmark: str) -> int:
-        """How many families there are."""
-        return len({item.family for item in self.of(benchmark)})
+    def asked(self, benchmark: str) -> int:
+        """How many of them some cell asks."""
+        ((count,),) = self._moment.rows(
+            """SELECT COUNT(*) FROM item WHERE stamp = ? AND benchmark = ? AND EXISTS (
+                 SELECT 1 FROM cell JOIN sample ON sample.cell = cell.id AND sample.item = item.item
+                 WHERE cell.stamp = item.stamp AND cell.benchmark = item.benchmark)""",
+            [self._stamp, benchmark],
+        )
+        return int(count)
 
     def categories(self, benchmarks: list[str]) -> list[str]:
         """Every category of these benchmarks."""

@@ -44,6 +44,15 @@ def test_a_run_stops_before_its_cap_and_goes_on_when_it_is_raised(folder: Path) 
     assert read("deviations", cwd=folder)["observed"][0] == observed[0], "what happened stays in the store"
 
 
+def test_a_cap_that_is_reached_again_is_said_once(tmp_path: Path) -> None:
+    spec = make_study(tmp_path, items=4)
+    spec.write_text(spec.read_text() + "\n[budget]\ncalls = 1\n")
+    assert [gridc("run", cwd=tmp_path).returncode for _ in range(2)] == [8, 8]
+    observed = read("deviations", cwd=tmp_path)["observed"]
+    assert len(observed) == 1
+    assert observed[0].startswith("[budget] calls = 1 was reached after 0 of ")
+
+
 def test_a_departure_that_is_explained_runs_and_is_reported(folder: Path) -> None:
     edited(folder, 'title = "', 'title = "Again: ')
     refused = gridc("run", cwd=folder)

@@ -36,6 +36,8 @@ def attempt(path: Path, data: bytes) -> tuple[Diagnostic, ...]:
         json.dumps([each.as_json() for each in error.diagnostics])
         json.dumps(sarif.sarif(error.diagnostics, path.parent)["runs"][0]["results"])
         return error.diagnostics
+    written = tomllib.loads(data.decode())
+    require_valid("extension" if "extends" in written else "gridcard", written)
     plan = Plan(compiled.study)
     assert plan.study_digest == Plan(compile_spec(path).study).study_digest
     again = typed(parse(toml(dict(compiled.source.values)), path))
@@ -73,10 +75,21 @@ def require_that_the_schema_takes_what_the_model_takes(data: bytes) -> None:
         Spec.model_validate_json(text, strict=True)
     except (ValueError, TypeError, RecursionError, ValidationError):
         return
-    errors = [f"{error.json_path}: {error.message}" for error in _validator().iter_errors(values)]
-    assert not errors, f"the model takes what the schema refuses: {errors[:3]}"
+    errors = [f"{error.json_path}: {error.message}" for error in _models().iter_errors(values)]
+    assert not errors, f"the model takes what its schema refuses: {errors[:3]}"
+
+
+def require_valid(name: str, written: object) -> None:
+    """What gridc accepts passes the published schema as it is written."""
+    errors = [f"{error.json_path}: {error.message}" for error in _published(name).iter_errors(written)]
+    assert not errors, f"gridc accepts what the published schema refuses: {errors[:3]}"
 
 
 @cache
-def _validator() -> Any:
-    return Draft202012Validator(jsonschema.load())
+def _models() -> Any:
+    return Draft202012Validator(jsonschema.of_models("gridcard"))
+
+
+@cache
+def _published(name: str) -> Any:
+    return Draft202012Validator(jsonschema.generate(name))

@@ -125,8 +125,6 @@ def _resolved(schema: Any, rng: Random) -> dict[str, Any]:
             found = SCHEMA["$defs"][found["$ref"].rpartition("/")[2]]
         elif "anyOf" in found or "oneOf" in found:
             found = rng.choice(found.get("anyOf") or found["oneOf"])
-        elif "allOf" in found:
-            found = found["allOf"][0]
         else:
             return found
 

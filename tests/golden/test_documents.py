@@ -11,6 +11,7 @@ from gridc import __version__
 from gridc.reports import verification
 from gridc.reports.files import file_texts as write
 from gridc.study import open as open_study
+from tests.e2e.printed import repeated
 
 BEFORE = Path(__file__).with_name("before")
 RECORD = Path(__file__).with_name("documents.json")
@@ -26,6 +27,8 @@ def documents(folder: Path, patch: pytest.MonkeyPatch) -> dict[str, dict[str, st
 
         def noted(findings: object, name: str = name) -> dict[str, str]:
             texts = write(findings)  # type: ignore[arg-type]
+            twice = {file: said for file, text in texts.items() if (said := repeated(file, text))}
+            assert not twice, f"a list says a thing twice: {twice}"
             made[name] = {file: sha256(text.encode()).hexdigest() for file, text in sorted(texts.items())}
             return texts
 

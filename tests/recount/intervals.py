@@ -1,6 +1,6 @@
 """Intervals of scores and gaps, resample by resample: docs/statistics.md, "score and gap intervals"."""
 
-from collections import defaultdict
+from collections.abc import Collection
 from itertools import combinations
 from math import sqrt
 from typing import Any
@@ -45,25 +45,33 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
     unit = STATED.get(stated.get("unit", ""), benchmark.unit)
     resamples, seed = stated.get("resamples", DEFAULT), stated.get("seed", study.seed)
     groups = study.units(benchmark.name, benchmark.items, unit)
-    unit_of, count = dict(zip(benchmark.items, groups, strict=True)), len(set(groups))
-    drawn = np.random.default_rng(seed).integers(0, count, size=(resamples, count))
+    named, every = dict(zip(benchmark.items, groups, strict=True)), len(set(groups))
+
+    def resampled(items: Collection[str]) -> tuple[dict[str, int], Any]:
+        """The units of some items, numbered as they come, and the draws of them."""
+        numbers: dict[Any, int] = {}
+        units = {item: numbers.setdefault(named[item], len(numbers)) for item in sorted(items)}
+        return units, np.random.default_rng(seed).integers(0, len(numbers), size=(resamples, len(numbers)))
+
+    whole = resampled(benchmark.items)
     means: dict[tuple[str, str], Any] = {}
+    together: dict[tuple[str, str], Any] = {}
     exact: dict[tuple[str, str], Any] = {}
+    counts: dict[str, int] = {}
     for key, cell in benchmark.at.items():
         if any(score is None for *_, score in cell["samples"]):
             continue
-        right: dict[int, int] = defaultdict(int)
-        trials: dict[int, int] = defaultdict(int)
-        for item, _, _, score in cell["samples"]:
-            right[unit_of[item]] += score
-            trials[unit_of[item]] += benchmark.scales[key]
-        sums, sizes = (np.array([each[u] for u in range(count)], dtype=float) for each in (right, trials))
-        asked, exact[key] = sizes[drawn].sum(axis=1), at_bound(sums, sizes)
-        with np.errstate(invalid="ignore"):
-            means[key] = sums[drawn].sum(axis=1) / asked
-
-    def ends(values: Any) -> list[float] | None:
-        return percentiles(values, count)
+        own = resampled({item for item, *_ in cell["samples"]})
+        counts[key[1]] = own[1].shape[1]
+        for (unit_of, drawn), into in ((own, means), (whole, together)):
+            sums, sizes = np.zeros((2, drawn.shape[1]))
+            for item, _, _, score in cell["samples"]:
+                sums[unit_of[item]] += score
+                sizes[unit_of[item]] += benchmark.scales[key]
+            if into is means:
+                exact[key] = at_bound(sums, sizes)
+            with np.errstate(invalid="ignore"):
+                into[key] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
 
     gaps = []
     for a, b in combinations(study.models, 2):
@@ -72,21 +80,26 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
             continue
         points = {c: float(benchmark.score(a, c) - benchmark.score(b, c)) for c in both}  # type: ignore[operator]
         moved = {c: np.round(means[a, c] - means[b, c], 14) for c in both}
-        average = np.mean([moved[c] for c in both], axis=0)
+        average = np.mean([np.round(together[a, c] - together[b, c], 14) for c in both], axis=0)
         gaps.append(
             {
                 "a": a,
                 "b": b,
-                "mean": {"value": float(np.mean(list(points.values()))), "interval": ends(average)},
-                "by_configuration": {c: {"value": points[c], "interval": ends(moved[c])} for c in both},
+                "mean": {
+                    "value": float(np.mean(list(points.values()))),
+                    "interval": percentiles(average, every),
+                },
+                "by_configuration": {
+                    c: {"value": points[c], "interval": percentiles(moved[c], counts[c])} for c in both
+                },
             }
         )
     row = {
         "level": LEVEL,
         "unit": unit,
-        "units": count,
+        "units": every,
         "resamples": resamples,
         "seed": seed,
         "gaps": gaps,
     }
-    return row, {key: ends(values) or exact[key] for key, values in means.items()}
+    return row, {key: percentiles(values, counts[key[1]]) or exact[key] for key, values in means.items()}

@@ -13,6 +13,7 @@ from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
 from gridc.reports.words import LIMITS
 from gridc.schema.certificate import Floor
+from gridc.study.reporting import FindingsReport
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
 STILL, LOUD = floor_of(100, 0, 20, 0, 0.01, 100), floor_of(100, 5, 20, 1, 0.1, 100)
@@ -82,6 +83,19 @@ def told(findings: Findings) -> tuple[str, str, str]:
     certificate, deck = certify(findings), make_cards(findings, "0" * 64)
     page = as_html(findings, certificate, deck)
     return "\n".join(certificate.statements), page, as_markdown(deck)
+
+
+def test_a_noise_floor_above_0_is_said_on_the_terminal() -> None:
+    spec = spec_of(MODELS, harness={"prompt": "{{ question }}", "method": "extract", "precision": "bf16"})
+
+    def limits(changed: int) -> tuple[str, ...]:
+        found = findings_of(spec, reverses, changed={"bf16": changed})
+        return FindingsReport(found, certify(found), make_cards(found, "0" * 64)).foremost_limits
+
+    floors = [text for text in limits(5) if text.startswith("Noise floor of ")]
+    assert len(floors) == len(MODELS)
+    assert all(": in another batch shape 5 of " in text for text in floors)
+    assert len(set(limits(5))) == len(limits(5))
 
 
 def test_a_verdict_within_noise_is_marked_everywhere() -> None:

@@ -52,7 +52,7 @@ def _finding(
     first = {each.cell.model: each for each in reversed(cells)}
     return BenchmarkFinding(
         name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), False, 0,
-        (), Direction(),
+        (), (), Direction(),
         intervals=UnitIntervals("item", SIZES[name], 2000, 0, LEVEL, {}, ()),
         cells=tuple(cells),
         scopes=(),

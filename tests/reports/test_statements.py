@@ -14,6 +14,7 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
+from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.judging import Guess
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
@@ -305,6 +306,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
             ),
         },
     ),
+    "differing_items": (
+        lambda: benchmark(pair(), differing=(DifferingLevels("frame", {"plain": 6, "exam": 40}, 4),)),
+        {"every level asks the same": pair},
+    ),
     "left_out": (lambda: left_out(2), {"every row is an item": lambda: left_out(0)}),
     "unreadable": (
         lambda: reading(0.95, 18),
@@ -343,7 +348,14 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         {"no judge": pair, "no response was shown to a judge": lambda: judged(judges=())},
     ),
     "superseded": (lambda: superseded(1), {"the first stamp": lambda: superseded(0)}),
-    "noise_floor": (lambda: noisy(1), {"no model was run": lambda: replace(pair(), noise=())}),
+    "noise_floor": (
+        lambda: noisy(1),
+        {"nothing changed": lambda: noisy(0), "no model was run": lambda: replace(pair(), noise=())},
+    ),
+    "quiet_floor": (
+        lambda: noisy(0),
+        {"an outcome changed": lambda: noisy(1), "no model was run": lambda: replace(pair(), noise=())},
+    ),
     "spread_of_draws": (
         lambda: replace(pair(), noise=(ModelNoise("ant", "as served", None, SPREAD),)),
         {"what is drawn is drawn again by its seed": pair},

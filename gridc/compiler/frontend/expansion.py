@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -40,8 +40,8 @@ from gridc.files import csv_records, is_there, read_regular
 from gridc.schema.base import ID
 from gridc.schema.canonical import canonical, digest_bytes
 from gridc.schema.effects import Effects
+from gridc.schema.shorthand import ITS_ID, KIND_BY_ID, OF_AXIS, SEVERAL
 from gridc.schema.spec import TIERS, LevelFile
-from gridc.schema.statistics import StatisticKind
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,7 @@ def text_at(entry: PlacedValue, key: str) -> str | None:
     return node.value if node is not None and isinstance(node.value, str) else None
 
 
-SHARED = ("tier", "provenance")
-"""Keys of an axis that its `values` have, and rows of a file that has no column for them."""
-STATED = {"values", "levels", *SHARED}
+STATED = {"values", "levels", *OF_AXIS}
 PARTED = ("prompt", "system", "vars")
 """Keys whose value is a table of parts, none of them a list: as in `vars = { length = [4, 8] }`."""
 LONGEST = 40
@@ -168,7 +166,7 @@ def states_levels(values: Mapping[str, Any]) -> bool:
 def states_several(values: Mapping[str, Any]) -> bool:
     """Whether a table of a document stands for several, or a statistic says its kind by its id."""
     several = any(isinstance(row.get("id"), list) for table in SEVERAL for row in _tables(values, table))
-    return several or any("kind" not in row for row in _tables(values, "statistic"))
+    return several or any("kind" not in row for row in _tables(values, KIND_BY_ID[0]))
 
 
 def _tables(values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -176,9 +174,7 @@ def _tables(values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
-SEVERAL = ("model", "benchmark", "outcome", "statistic", "judge")
-"""Tables that may have several ids."""
-_ITS_ID = re.compile(r"(?<!\{)\{id\}(?!\})")
+_ITS_ID = re.compile(rf"(?<!\{{){re.escape(ITS_ID)}(?!\}})")
 
 
 def one_each(tree: PlacedValue) -> PlacedValue:
@@ -198,7 +194,7 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
         yield row
         return
     if not isinstance(ids.value, list) or not ids.value:
-        yield row if table != "statistic" else _with_value(row, {**_its_kind(ids), **row.value})
+        yield row if table != KIND_BY_ID[0] else _with_value(row, {**_its_kind(ids), **row.value})
         return
     own = {key: node for key, node in row.value.items() if key != "id"}
     length = len(json.dumps(_with_value(row, own).plain(), default=str))
@@ -206,13 +202,13 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
         message = f"written out, this table would be {len(ids.value):,} tables of {length:,} characters"
         raise SpecError([row.source.diagnose("GC104", ids.path, message, "name fewer ids in one table")])
     for name in ids.value:
-        kind = _its_kind(name) if table == "statistic" else {}
+        kind = _its_kind(name) if table == KIND_BY_ID[0] else {}
         yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
 
 
 def _its_kind(name: PlacedValue) -> dict[str, PlacedValue]:
     """A statistic that says no kind is of the kind of its id."""
-    return {"kind": name} if name.value in get_args(StatisticKind) else {}
+    return {"kind": name} if name.value in KIND_BY_ID[1] else {}
 
 
 def _named(node: PlacedValue, name: Any) -> PlacedValue:
@@ -261,7 +257,7 @@ def _written(
     values, file = axis.value.get("values"), axis.value.get("levels")
     if not isinstance(listed.value, list):
         return axis
-    shared = {key: axis.value[key] for key in SHARED if key in axis.value}
+    shared = {key: axis.value[key] for key in OF_AXIS if key in axis.value}
     made: list[PlacedValue] = [
         _with_value(level, {**shared, **level.value}) if isinstance(level.value, dict) else level
         for level in listed.value
@@ -286,12 +282,12 @@ def _written(
 
 def _shared(axis: PlacedValue, stated: set[str]) -> dict[str, PlacedValue]:
     """What levels have of the axis: tier and provenance, where they state none."""
-    lacking = [key for key in SHARED if key not in stated and key not in axis.value]
+    lacking = [key for key in OF_AXIS if key not in stated and key not in axis.value]
     if lacking:
         message = f"levels of {_called(axis)} lack {' and '.join(f'`{key}`' for key in lacking)}"
         help = f"write {' and '.join(_EXAMPLES[key] for key in lacking)} in the axis"
         raise _Refused(axis.source.diagnose("GC103", axis.path, message, help, at_key=True))
-    return {key: axis.value[key] for key in SHARED if key not in stated}
+    return {key: axis.value[key] for key in OF_AXIS if key not in stated}
 
 
 _EXAMPLES = {"tier": 'tier = "core"', "provenance": 'provenance = "where the choice comes from"'}
@@ -386,7 +382,7 @@ def _of_file(
     rows = list(_rows(name, text, file))
     columns = {column for _, row in rows for column in row}
     of_columns, fixed = _columns(file, columns, _tiers(tree), name)
-    shared = {**_shared(axis, {*of_columns, *fixed} & set(SHARED)), **fixed}
+    shared = {**_shared(axis, {*of_columns, *fixed} & set(OF_AXIS)), **fixed}
     tied: dict[str, list[str]] = {}
     levels = []
     for number, row in rows:
@@ -487,7 +483,7 @@ def _columns(
             if column.value not in columns:
                 message = f"`{name}` has no column `{column.value}`"
                 help = did_you_mean(column.value, [*sorted(columns), *(tiers if key == "tier" else ())])
-                if key in SHARED and help.startswith("known"):
+                if key in OF_AXIS and help.startswith("known"):
                     help += f"; or leave it out here and write {_EXAMPLES[key]} in the axis"
                 wrong.append(column.source.diagnose("GC202", column.path, message, help))
     if wrong:

@@ -117,7 +117,7 @@ def _validator(schema: str) -> "Draft202012Validator":
 
     from gridc.schema import jsonschema as published
 
-    return Draft202012Validator(published.load(schema))
+    return Draft202012Validator(published.of_models(schema))
 
 
 def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ count.
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -154,7 +154,7 @@ class Survey:
     `exclude` counts places of the whole grid, `slice` configurations that are run, once a benchmark;
     `hypothesis` has the primary configurations that each hypothesis selects; `primary` counts the cells that
     tests are made on. `asked` and `tested` count runs, all and the primary ones, by (benchmark, the subset
-    of its items that they ask).
+    of its items that they ask), and `levels` has the levels of these runs by axis.
     """
 
     envelopes: tuple[Envelope, ...]
@@ -164,6 +164,7 @@ class Survey:
     primary: int
     asked: Mapping[BenchmarkSample, int]
     tested: Mapping[BenchmarkSample, int]
+    levels: Mapping[BenchmarkSample, Mapping[str, Collection[str]]]
 
     @property
     def cells(self) -> int:
@@ -184,6 +185,7 @@ def survey(spec: Spec) -> Survey:
     primary = 0
     runs_of_all: Counter[BenchmarkSample] = Counter()
     tested: Counter[BenchmarkSample] = Counter()
+    levels_of: dict[BenchmarkSample, dict[str, dict[str, None]]] = {}
     envelopes = []
     for benchmark in spec.benchmark:
         cells = runs = size = 0
@@ -211,9 +213,11 @@ def survey(spec: Spec) -> Survey:
                     tested[on] += replicates
             cells += kept
             runs += kept * replicates
-            runs_of_all[on] += kept * replicates
             if not kept:
                 continue
+            runs_of_all[on] += kept * replicates
+            for axis, level in configuration.levels.items():
+                levels_of.setdefault(on, {}).setdefault(axis, {})[level] = None
             primary += len(principal)
             where = grid.grid_place(configuration.levels, configuration.tier, benchmark.id)
             for number, stated in enumerate(spec.hypothesis if principal else ()):
@@ -229,7 +233,14 @@ def survey(spec: Spec) -> Survey:
                     held[part.id] += 1
         envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
     return Survey(
-        tuple(envelopes), tuple(exclude), tuple(slices), tuple(hypothesis), primary, runs_of_all, tested
+        tuple(envelopes),
+        tuple(exclude),
+        tuple(slices),
+        tuple(hypothesis),
+        primary,
+        runs_of_all,
+        tested,
+        levels_of,
     )
 
 

@@ -13,6 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
 from gridc.compiler.lock.lock import stamp_of
+from gridc.compiler.lowering.asked import AskedByCells, asked_by_cells
 from gridc.compiler.lowering.calls import Extent
 from gridc.compiler.lowering.estimate import CallCounts, Estimate, ModelCounts, count, estimate
 from gridc.compiler.lowering.judging import benches
@@ -109,13 +110,20 @@ class Plan(Asker):
         """A benchmark's part of the grid."""
         return next(envelope for envelope in self.survey.envelopes if envelope.benchmark == benchmark)
 
-    def asked(self, benchmark: str, subset: Subset | None = None) -> int | None:
-        """How many items a benchmark asks, or a subset of it: see `asked_of`."""
-        return asked_of(self.study, benchmark, subset)
+    def asked(self, benchmark: str) -> AskedByCells:
+        """The items of a benchmark that its cells ask."""
+        if benchmark not in self._asked_by_cells:
+            here = asked_by_cells(self.survey, benchmark, self.study.items[benchmark])
+            self._asked_by_cells[benchmark] = here
+        return self._asked_by_cells[benchmark]
+
+    @cached_property
+    def _asked_by_cells(self) -> dict[str, AskedByCells]:
+        return {}
 
     def observations(self, runs: Mapping[BenchmarkSample, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
-        item_counts = {run: self.asked(*run) for run in runs}
+        item_counts = {run: asked_of(self.study, *run) for run in runs}
         if None in item_counts.values():
             return None
         return sum(runs[run] * (items or 0) for run, items in item_counts.items())
@@ -179,15 +187,24 @@ class Plan(Asker):
         held = self.study.items.get(envelope.benchmark)
         return AskedEnvelope(
             **counted,
-            items=self.asked(envelope.benchmark),
-            distinct=0 if held is None else held.distinct,
+            items=self._asked_count(envelope.benchmark),
+            distinct=0 if held is None else self.asked(envelope.benchmark).distinct,
             observations=self.observations(here),
         )
 
+    def _asked_count(self, benchmark: str) -> int | None:
+        """How many items a benchmark asks; None where they are absent and the spec does not say."""
+        if benchmark in self.study.items:
+            return len(self.asked(benchmark).items)
+        parts = [part for name, part in self.survey.asked if name == benchmark]
+        if len(parts) > 1 and None not in parts:
+            return None
+        return asked_of(self.study, benchmark, None if None in parts else parts[0]) if parts else 0
+
 
 def asked_of(study: Study, benchmark: str, subset: Subset | None = None) -> int | None:
-    """How many items a benchmark asks, or a subset of it: as drawn here, or, while its items are absent, as
-    the spec says; None where it does not."""
+    """How many items a benchmark's sample has, or a subset of it: as drawn here, or, while its items are
+    absent, as the spec says; None where it does not."""
     items = study.items.get(benchmark)
     if items is not None:
         return len(items.asked(None, subset))

@@ -30,7 +30,7 @@ from gridc.schema.comparison import (
     ReleaseVerdict,
     StateCounts,
 )
-from gridc.statistics.arrays import Floats
+from gridc.statistics.arrays import Flags, Floats
 from gridc.statistics.exact_tests import holm, mcnemar_two_sided
 from gridc.statistics.paired_runs import (
     PairedUnits,
@@ -219,10 +219,25 @@ class ItemScores:
 
 
 def item_scores(pair: PairedBenchmark) -> ItemScores:
-    """Every configuration counts alike, and in it every replicate; of several baselines every one."""
-    ends = _ends(pair.cells)
-    first, second = ends[:, :-1].mean(axis=(0, 1)), ends[:, -1].mean(axis=0)
-    return ItemScores(_units(pair), np.round(first, DIGITS), np.round(second, DIGITS))
+    """Every configuration that asks an item counts alike, and in it every replicate; of several baselines
+    every one."""
+    return _over_configurations(pair, pair.asked)
+
+
+def _over_configurations(pair: PairedBenchmark, counted: Flags) -> ItemScores:
+    """The mean of each item over the configurations in which it is `counted`, (configurations, items); of the
+    items for which there is one."""
+    kept = counted.any(axis=0)
+    means = _mean_ends(pair, counted)[:, kept]
+    first, second = means[:-1].mean(axis=0), means[-1]
+    return ItemScores(_units(pair)[kept], np.round(first, DIGITS), np.round(second, DIGITS))
+
+
+def _mean_ends(pair: PairedBenchmark, counted: Flags) -> Floats:
+    """(runs, items, 2); 0 where no configuration counts."""
+    ends = _ends(pair.cells) * counted[:, None, :, None]
+    means: Floats = ends.sum(axis=0) / np.maximum(counted.sum(axis=0), 1)[:, None]
+    return means
 
 
 def _units(pair: PairedBenchmark) -> Floats:
@@ -314,28 +329,24 @@ def readable(pair: PairedBenchmark, sign: int, alpha: float) -> ChangeEstimate |
     """The change where all answers to an item in a configuration were read in every run; None where that is
     everywhere."""
     read = np.array([np.logical_and.reduce([cell.all_read for cell in runs]) for runs in pair.cells])
-    kept = read.any(axis=0)
-    if read.all() or not kept.any():
+    if (read | ~pair.asked).all() or not read.any():
         return None
-    ends = _ends(pair.cells) * read[:, None, :, None]
-    means = ends.sum(axis=0)[:, kept] / read.sum(axis=0)[kept, None]
-    first, second = means[:-1].mean(axis=0), means[-1]
-    return change(
-        ItemScores(_units(pair)[kept], np.round(first, DIGITS), np.round(second, DIGITS)), sign, alpha
-    )
+    return change(_over_configurations(pair, read), sign, alpha)
 
 
 def states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
     """How the answers to matched items ended, in all baselines together and in the candidate."""
-    first = [cell for runs in pair.cells for cell in runs[:-1]]
-    return _states(first), _states([runs[-1] for runs in pair.cells])
+    cells = list(zip(pair.cells, pair.asked, strict=True))
+    first = [(cell, asked) for runs, asked in cells for cell in runs[:-1]]
+    return _states(first), _states([(runs[-1], asked) for runs, asked in cells])
 
 
-def _states(cells: Sequence[CellOutcomes]) -> StateCounts:
+def _states(cells: Sequence[tuple[CellOutcomes, Flags]]) -> StateCounts:
     counts = sum(
-        (cell.states.sum(axis=0) for cell in cells if cell.states is not None), np.zeros(len(STATES))
+        (cell.states[asked].sum(axis=0) for cell, asked in cells if cell.states is not None),
+        np.zeros(len(STATES)),
     )
-    absent = sum(int((cell.trials == 0).sum()) + cell.lost for cell in cells)
+    absent = sum(int((cell.trials[asked] == 0).sum()) + cell.lost for cell, asked in cells)
     named = zip(STATES, np.asarray(counts, np.int64).tolist(), strict=True)
     return StateCounts(**dict(named), absent=absent)
 
@@ -344,9 +355,9 @@ def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
     """In how many configurations the score, what is missing being wrong, is the worse one in the candidate,
     and in how many the better one; under a target of the items that are complete in it."""
     worse = better = 0
-    for ends in _ends(pair.cells):
+    for ends, asked in zip(_ends(pair.cells), pair.asked, strict=True):
         first, second = ends[:-1].mean(axis=0), ends[-1]
-        counted = sign != 0 or ((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1]))
+        counted = asked & (sign != 0 or ((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1])))
         change = (second[:, _wrong_end(sign)] - first[:, _wrong_end(sign)]) * (sign or 1)
         moved = round(float(np.where(counted, change, 0.0).sum()), DIGITS - 3)
         worse, better = worse + (moved < 0), better + (moved > 0)
@@ -360,7 +371,9 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
         return ()
     if not pair.cells or not pair.count:
         return (0.0,) * len(pair.firsts)
-    return tuple(_points(ends)[_wrong_end(sign)] for ends in _ends(pair.cells).mean(axis=0)[:-1])
+    kept = pair.asked.any(axis=0)
+    means = _mean_ends(pair, pair.asked)[:-1, kept]
+    return tuple(_points(ends)[_wrong_end(sign)] for ends in means)
 
 
 def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:

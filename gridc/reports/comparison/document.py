@@ -4,6 +4,8 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from gridc import __version__
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import DECEIVING, Diagnostic
@@ -137,7 +139,7 @@ class _GatedBenchmark:
             family=gate.family or None,
             unit=pair.unit,
             units=0 if self._units is None else len(self._units.items),
-            items=pair.count,
+            items=pair.count if scores is None else len(scores.units),
             matched=pair.matched,
             only_a=pair.only_first,
             only_b=pair.only_second,
@@ -209,9 +211,10 @@ class _GatedBenchmark:
     def _flips(
         self, lost: list[int], won: list[int], firsts: Sequence[ComparedRun], second: ComparedRun
     ) -> Iterable[FlippedItem]:
+        scored = np.flatnonzero(self._pair.asked.any(axis=0)).tolist()
         for moved, places in (("lost", lost[:SHOWN]), ("won", won[:SHOWN])):
             for place in places:
-                yield self._flip("lost" if moved == "lost" else "won", place, firsts[0], second)
+                yield self._flip("lost" if moved == "lost" else "won", scored[place], firsts[0], second)
 
     def _flip(self, moved: str, place: int, first: ComparedRun, second: ComparedRun) -> FlippedItem:
         pair = self._pair

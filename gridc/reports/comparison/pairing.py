@@ -17,7 +17,7 @@ from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItems
 from gridc.reports.comparison.words import name_of
 from gridc.reports.words import DIGEST, level_names
 from gridc.schema.comparison import Aspect, InstrumentDifference, InstrumentRow, Policy
-from gridc.statistics.arrays import Whole
+from gridc.statistics.arrays import Flags, Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,21 @@ class PairedBenchmark:
             )
             for configuration in self.configurations
         )
+
+    @cached_property
+    def asked(self) -> Flags:
+        """Which items are compared in each configuration, (configurations, items): not those that a study
+        plans no answer to there, because levels of an axis draw their own."""
+        asked: Flags = np.array(
+            [
+                np.logical_and.reduce(
+                    [cell.trials > 0 for run, cell in zip(self.runs, cells, strict=True) if run.planned]
+                    or [np.ones(self.count, np.bool_)]
+                )
+                for cells in self.cells
+            ]
+        )
+        return asked
 
 
 def paired(firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy) -> list[PairedBenchmark]:

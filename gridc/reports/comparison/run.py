@@ -21,6 +21,7 @@ from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_diges
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
+from gridc.reports.findings.conduct import ran_by
 from gridc.reports.recorded.cells import asked_times, recorded_benchmarks, settings_of
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
@@ -169,7 +170,7 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
         started = store.bodies_of(RunStarted, chosen)
         return ComparedRun(
             name,
-            f"gridc {started[-1].gridc if started else __version__}",
+            f"gridc {', '.join(ran_by(started)) or __version__}",
             store.progress(chosen).complete,
             _benchmarks(store, path, chosen, spec, groups),
             _stored_facts(store, chosen, content),

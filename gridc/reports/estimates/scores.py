@@ -128,14 +128,14 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
                     n=score.parsed,
                 )
         for change in benchmark.changes:
-            score, reference = (
-                cells[change.model, name] for name in (change.configuration, change.reference)
-            )
+            score = cells[change.model, change.configuration]
             about = (
                 f"score of {change.model} on {benchmark.benchmark} under {change.configuration} less that "
                 f"under {change.reference}, in points of the better direction"
             )
-            name, n = f"change/{score.cell.key}", score.scored + reference.scored
+            if change.common is not None:
+                about += f", on the {counted(change.common, 'item')} that both ask"
+            name, n = f"change/{score.cell.key}", change.n
             yield _change_row(name, about, change.itt, assumed, change.rows, n)
             yield from needed_rows(name, f"from the {about}", change.itt.number_needed(), change.rows, n)
             if change.pp is not None:

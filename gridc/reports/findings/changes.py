@@ -4,16 +4,16 @@ A change is the difference from the reference, and the number of answers until o
 needed to harm).
 
 The reference is the configuration that the spec's anchor selects, the first of the envelope where it selects
-none. Both cells hold the same items, and their units are drawn together, so that a difference is one of
-pairs. Differences point upwards where the change is for the better, whatever the benchmark's direction; where
-it is a target there are none.
+none. Cells are compared on the items that both ask, whose units are drawn together, so that a difference is
+one of pairs. Differences point upwards where the change is for the better, whatever the benchmark's
+direction; where it is a target there are none.
 
 How sensitive each model is to the configuration is summed up over all benchmarks (Safety Under Scaffolding,
 table 40).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
@@ -31,7 +31,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import SensitivityRow
 from gridc.schema.spec import Axis, Spec
-from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import paired
 from gridc.statistics.envelope import LEVEL, Direction
 from gridc.statistics.reproducibility import decimals
@@ -66,7 +66,8 @@ class ScoreDifference:
 class ScoreChange:
     """One model's score under `configuration` against that under `reference`, which differ in `levels`,
     by axis. `itt` counts every answer; `pp` the items with a readable answer under both, None where
-    nothing is read from text or no item has one. `n` samples are in the rows of both."""
+    nothing is read from text or no item has one. `n` samples are compared; `common` is how many items both
+    ask, None where they ask the same."""
 
     model: str
     configuration: str
@@ -76,6 +77,7 @@ class ScoreChange:
     pp: ScoreDifference | None
     rows: str
     n: int
+    common: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +99,51 @@ class RescoredChange:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
     """The points of a cell and how many they are of, by unit, (2, units), and `drawn` in every resample of
-    the units, (2, resamples); of readable answers by item, (2, items)."""
+    the units, (2, resamples); by item the same, and those of readable answers, (4, items)."""
 
     score: CellScore
     by_unit: Whole
     drawn: Floats
-    readable: Whole
+    by_item: Whole
+
+    @property
+    def asked(self) -> Flags:
+        """The items that the cell asks, (items,)."""
+        asked: Flags = self.by_item[1] > 0
+        return asked
+
+    @property
+    def readable(self) -> Whole:
+        return self.by_item[2:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedCells:
     """The complete shared cells of one benchmark, ready to be compared: each model's sums by
-    configuration. `unit` numbers the unit of each item, and `weights` says how often each is drawn."""
+    configuration. `unit` numbers the unit of each item, and `weights` says how often each is drawn, with
+    `seed`."""
 
     sums: Mapping[tuple[str, str], _Sums]
     references: Mapping[str, str]
     unit: Whole
     weights: Counts
+    seed: int
     sign: int
+
+    def in_common(self, cells: Sequence[_Sums]) -> "tuple[SharedCells, tuple[_Sums, ...], int | None] | None":
+        """What compares these cells on the items that all of them ask, the cells there, and how many items
+        that are, None where it is every item of each; None where they share no item."""
+        asked = np.stack([held.asked for held in cells])
+        every = asked.all(axis=0)
+        if (asked == every).all():
+            return self, tuple(cells), None
+        if not every.any():
+            return None
+        _, first, place = np.unique(self.unit[every], return_index=True, return_inverse=True)
+        unit = np.argsort(np.argsort(first))[place]  # numbered as they come
+        weights = draw_weights(int(unit.max()) + 1, len(self.weights), self.seed)
+        some = tuple(_sums(held.score, held.by_item[:, every], unit, weights) for held in cells)
+        return replace(self, sums={}, unit=unit, weights=weights), some, int(every.sum())
 
     def between(self, first: _Sums, second: _Sums) -> ScoreDifference:
         """The second cell's score less the first one's."""
@@ -192,7 +221,7 @@ def compare(
     of_all = resampled_sums(np.concatenate(own), weights).T if rows else np.zeros((0, 0))
     sums = {
         (cell_score.cell.model, cell_score.cell.configuration): _Sums(
-            cell_score, own[at], of_all[2 * at : 2 * at + 2], rows[at][2:]
+            cell_score, own[at], of_all[2 * at : 2 * at + 2], rows[at]
         )
         for at, cell_score in enumerate(complete)
     }
@@ -200,27 +229,38 @@ def compare(
     for score in shared:
         if anchored(spec, score.cell):
             references.setdefault(score.cell.model, score.cell.configuration)
-    return SharedCells(sums, references, unit, weights, direction.sign)
+    return SharedCells(sums, references, unit, weights, drawn.seed, direction.sign)
+
+
+def _sums(score: CellScore, by_item: Whole, unit: Whole, weights: Counts) -> _Sums:
+    by_unit = np.stack([_by_unit(column, unit) for column in by_item[:2]])
+    return _Sums(score, by_unit, resampled_sums(by_unit, weights).T, by_item)
 
 
 def changes(shared: SharedCells) -> tuple[ScoreChange, ...]:
-    """Every configuration of every model against its reference, as far as both are measured."""
+    """Every configuration of every model against its reference, as far as both are measured and ask items in
+    common."""
     rows = []
     for (model, configuration), here in shared.sums.items():
         reference = shared.sums.get((model, shared.references.get(model, "")))
         if reference is None or reference is here:
             continue
         read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
+        together = shared.in_common((reference, here))
+        if together is None:
+            continue
+        some, (reference, here), common = together
         rows.append(
             ScoreChange(
                 model,
                 configuration,
                 reference.score.cell.configuration,
                 _differs(reference.score, here.score),
-                shared.between(reference, here),
-                shared.readable(reference, here) if read else None,
+                some.between(reference, here),
+                some.readable(reference, here) if read else None,
                 digest([reference.score.rows, here.score.rows]),
-                reference.score.scored + here.score.scored,
+                _samples(reference) + _samples(here),
+                common,
             )
         )
     return tuple(rows)
@@ -264,15 +304,25 @@ def _reread(
             continue
         if not (_same_answers(before_left, before_right) and _same_answers(after_left, after_right)):
             continue
-        by_left, by_right = shared.between(before_left, after_left), shared.between(before_right, after_right)
         used = (before_left, after_left, before_right, after_right)
+        together = shared.in_common(used)
+        if together is None:
+            continue
+        some, (before_left, after_left, before_right, after_right), _ = together
+        by_left, by_right = some.between(before_left, after_left), some.between(before_right, after_right)
         rows.append(
             RescoredChange(
                 model, axis, left, right, moved_to, by_left, by_right,
-                digest([sums.score.rows for sums in used]), sum(sums.score.scored for sums in used),
+                digest([sums.score.rows for sums in used]),
+                sum(map(_samples, (before_left, after_left, before_right, after_right))),
             )
         )  # fmt: skip
     return rows
+
+
+def _samples(held: _Sums) -> int:
+    """How many samples of a complete cell are compared."""
+    return int(held.by_item[1].sum()) // held.score.scale
 
 
 def _same_answers(one: _Sums, other: _Sums) -> bool:

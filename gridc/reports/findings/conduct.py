@@ -12,6 +12,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.store.events import (
+    Body,
     Event,
     InterimLook,
     Locked,
@@ -55,18 +56,24 @@ class Judging:
 @dataclass(frozen=True, slots=True)
 class Conduct:
     """`stamped` and `started` are the numbers of the events that recorded the lock and the first run;
-    None where there is none. `looks` are the interim looks: reports of an unfinished run. `observed` are
-    the departures from the plan that the run saw, a sentence each; `judging` is None where nobody was
-    asked to judge."""
+    None where there is none. `versions` are those of gridc that ran the study, in order. `looks` are the
+    interim looks: reports of an unfinished run. `observed` are the departures from the plan that the run saw,
+    a sentence each; `judging` is None where nobody was asked to judge."""
 
     stamped: int | None = None
     started: int | None = None
     looks: tuple[int, ...] = ()
     observed: tuple[str, ...] = ()
     judging: Judging | None = None
+    versions: tuple[str, ...] = ()
 
 
 UNKNOWN = Conduct()
+
+
+def ran_by(bodies: Iterable[Body]) -> tuple[str, ...]:
+    """The versions of gridc that ran a study, in order, each once, from the events of its stamp."""
+    return tuple(dict.fromkeys(body.gridc for body in bodies if isinstance(body, RunStarted)))
 
 
 def conduct(store: Store, plan: Plan) -> Conduct:
@@ -76,6 +83,7 @@ def conduct(store: Store, plan: Plan) -> Conduct:
     return Conduct(
         stamped=_first(mine, Stamped),
         started=_first(mine, RunStarted),
+        versions=ran_by(event.body for event in mine),
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
         observed=tuple(store.observed(stamp)),
         judging=_judging(store, plan, mine),

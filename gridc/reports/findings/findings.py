@@ -15,12 +15,13 @@ from gridc.compiler.instrument.propagation import StepShares
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
-from gridc.reports.findings.conduct import count_endings
+from gridc.reports.findings.conduct import CONDUCT, count_endings
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
@@ -147,7 +148,7 @@ class BenchmarkFinding:
     `units` groups of items, at the level `unit`, are taken as independent of each other, and worth
     `effective` ones of one size; `coarser` are the levels above it that the data document and the spec passes
     over. Of the items `distinct` ask something of their own; `grouped` says whether a unit has several of
-    them, each in calls of its own.
+    them, each in calls of its own. `differing` are the axes whose levels do not all ask the same items.
     """
 
     benchmark: str
@@ -159,6 +160,7 @@ class BenchmarkFinding:
     grouped: bool
     distinct: int
     coarser: tuple[UnitLevel, ...]
+    differing: tuple[DifferingLevels, ...]
     direction: Direction
     intervals: UnitIntervals
     cells: tuple[CellScore, ...]
@@ -247,6 +249,11 @@ class Findings:
     def complete(self) -> bool:
         return self.progress.complete
 
+    @property
+    def gridc(self) -> str:
+        """The versions of gridc that ran the study; of one that never ran, the version that stamped it."""
+        return ", ".join(self[CONDUCT].versions) or self.lock.gridc
+
 
 def unused_generation(ran: dict[str, Any]) -> str:
     """What the generation config of a model that was run asks for, beside the tokens that end an answer:
@@ -318,20 +325,21 @@ def _benchmark(
     shared = [cell for cell in cells if cell.cell.shared]
     by_model = {model: [score for score in shared if score.cell.model == model] for model in models}
     thresholds = [threshold.at for threshold in spec.analysis.marks(name)]
-    items = plan.study.items[name]
+    items, asked = plan.study.items[name], plan.asked(name)
     stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
     direction = Direction.of(stated.direction)
     compared = compare(spec, items, cells, stored, direction)
     return BenchmarkFinding(
         benchmark=name,
-        items=len(items.sampled),
+        items=len(asked.items),
         held=items.held,
         unit=items.unit,
-        units=len(set(items.units.values())),
+        units=asked.units,
         effective=outcomes.effective_units,
         grouped=not outcomes.unit_is_item,
-        distinct=items.distinct,
+        distinct=asked.distinct,
         coarser=items.coarser,
+        differing=asked.differing,
         direction=direction,
         intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),

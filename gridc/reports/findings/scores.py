@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, compress, groupby
+from itertools import combinations, compress, groupby, product
 from math import lcm, sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -23,11 +23,11 @@ from gridc.schema.canonical import canonical_row, digest_bytes
 from gridc.schema.certificate import GapRow, PairGapsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.arrays import Flags, Whole
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.clustered_logit import effective_number
 from gridc.statistics.envelope import LEVEL, RESAMPLES
 from gridc.statistics.reproducibility import digits
-from gridc.statistics.unit_intervals import Ends, at_bound, draw_weights, intervals, resampled_means
+from gridc.statistics.unit_intervals import Counts, Ends, at_bound, draw_weights, intervals, resampled_means
 
 
 def item_outcomes(cells: Iterable[Cell], store: Store, stamp: str) -> dict[str, CellOutcomes]:
@@ -427,48 +427,104 @@ def resampling_of(spec: Spec, items: Items) -> Resampling:
 
 
 def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
-    """The intervals of one benchmark."""
+    """The intervals of one benchmark. Those of a configuration resample the units that it asks, so that they
+    are the same whatever else is asked; the mean over configurations resamples all of them."""
     unit, resamples, seed = resampling_of(spec, items)
     names = {item.id: item.at(unit) for item in items.sampled}
-    groups = units_of(outcomes.items, names)
-    count = int(groups.max(initial=-1)) + 1
-    if not count:
+    whole = _Resampled.of(outcomes, np.ones(len(outcomes.items), np.bool_), names, resamples, seed)
+    if not whole.units:
         return UnitIntervals(unit, 0, resamples, seed, LEVEL, {}, ())
-    weights = draw_weights(count, resamples, seed)
-    sums = sum_units(outcomes.correct, groups)
-    most = outcomes.replicates[:, None] * outcomes.scale
-    sizes = sum_units(outcomes.asked.astype(np.int64), groups) * most
-    means = np.stack([resampled_means(rows, sizes, weights) for rows in sums])
-    points = sums.sum(axis=-1) / np.maximum(sizes.sum(axis=-1), 1)
-    measured = outcomes.measured
-    scores = {}
-    for number, model in enumerate(outcomes.models):
-        ends = intervals(means[number], count, LEVEL)
-        for place, name in enumerate(outcomes.configurations):
-            exact = at_bound(sums[number, place], sizes[place], LEVEL)
-            scores[model, name] = (ends[place] or exact) if measured[number, place] else None
-    gaps = []
-    for one, other in combinations(range(len(outcomes.models)), 2):
-        at = np.flatnonzero(measured[one] & measured[other])
-        if not len(at):
-            continue
-        # From the differences of the sums, which are whole: what is constant stays so to the last bit.
-        differences = resampled_means((sums[one] - sums[other])[at], sizes[at], weights)
-        own = (points[one] - points[other])[at]
-        ends = intervals(differences, count, LEVEL)
-        (overall,) = intervals(differences.mean(axis=1, keepdims=True), count, LEVEL)
-        gaps.append(
-            PairGapsRow(
-                a=outcomes.models[one],
-                b=outcomes.models[other],
-                mean=_gap(own.mean(), overall),
-                by_configuration={
-                    outcomes.configurations[place]: _gap(value, end)
-                    for place, value, end in zip(at, own, ends, strict=True)
-                },
+    scores: dict[tuple[str, str], Ends | None] = {}
+    gaps: dict[tuple[str, str], dict[str, GapRow]] = {}
+    for asked in np.unique(outcomes.asked, axis=0):
+        here = whole if asked.all() else _Resampled.of(outcomes, asked, names, resamples, seed)
+        places = np.flatnonzero((outcomes.asked == asked).all(axis=1))
+        scores |= here.scores(places)
+        for pair in combinations(outcomes.models, 2):
+            gaps.setdefault(pair, {}).update(here.gaps(*pair, places))
+    rows = []
+    for (one, other), by_configuration in gaps.items():
+        at = [place for place, name in enumerate(outcomes.configurations) if name in by_configuration]
+        if at:
+            ordered = {
+                outcomes.configurations[place]: by_configuration[outcomes.configurations[place]]
+                for place in at
+            }
+            rows.append(
+                PairGapsRow(a=one, b=other, mean=whole.mean_gap(one, other, at), by_configuration=ordered)
             )
+    scores = {key: scores[key] for key in product(outcomes.models, outcomes.configurations)}
+    return UnitIntervals(unit, whole.units, resamples, seed, LEVEL, scores, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Resampled:
+    """The units of some items, drawn with replacement: what each earned of how much, `sums` (models,
+    configurations, units) and `sizes` (configurations, units), and how often it is drawn, `weights`
+    (resamples, units)."""
+
+    outcomes: Outcomes
+    units: int
+    sums: Whole
+    sizes: Whole
+    weights: Counts
+
+    @classmethod
+    def of(
+        cls, outcomes: Outcomes, some: NDArray[np.bool_], names: Mapping[str, str], resamples: int, seed: int
+    ) -> "_Resampled":
+        groups = units_of(tuple(compress(outcomes.items, some.tolist())), names)
+        count = int(groups.max(initial=-1)) + 1
+        most = outcomes.replicates[:, None] * outcomes.scale
+        return cls(
+            outcomes,
+            count,
+            sum_units(outcomes.correct[..., some], groups),
+            sum_units(outcomes.asked[:, some].astype(np.int64), groups) * most,
+            draw_weights(count, resamples, seed) if count else np.zeros((0, 0), np.uint8),
         )
-    return UnitIntervals(unit, count, resamples, seed, LEVEL, scores, tuple(gaps))
+
+    def scores(self, places: Whole) -> dict[tuple[str, str], Ends | None]:
+        """Of every model under the configurations at these places."""
+        found = {}
+        for number, model in enumerate(self.outcomes.models):
+            means = resampled_means(self.sums[number, places], self.sizes[places], self.weights)
+            for place, ends in zip(places.tolist(), intervals(means, self.units, LEVEL), strict=True):
+                exact = at_bound(self.sums[number, place], self.sizes[place], LEVEL)
+                name = self.outcomes.configurations[place]
+                measured = self.outcomes.measured[number, place]
+                found[model, name] = (ends or exact) if measured else None
+        return found
+
+    def gaps(self, one: str, other: str, places: Whole) -> dict[str, GapRow]:
+        """Of two models under the configurations at these places that both are measured in."""
+        at = places[self.outcomes.both(one, other)[places]]
+        if not len(at):
+            return {}
+        ends = intervals(self._differences(one, other, at), self.units, LEVEL)
+        return {
+            self.outcomes.configurations[place]: _gap(value, end)
+            for place, value, end in zip(at.tolist(), self._points(one, other, at), ends, strict=True)
+        }
+
+    def mean_gap(self, one: str, other: str, at: Sequence[int]) -> GapRow:
+        """Over these configurations."""
+        drawn = self._differences(one, other, at).mean(axis=1, keepdims=True)
+        (ends,) = intervals(drawn, self.units, LEVEL)
+        return _gap(self._points(one, other, at).mean(), ends)
+
+    def _differences(self, one: str, other: str, at: Whole | Sequence[int]) -> Floats:
+        """From the differences of the sums, which are whole: what is constant stays so to the last bit."""
+        first, second = (self.sums[self.outcomes.models.index(name)][at] for name in (one, other))
+        return resampled_means(first - second, self.sizes[at], self.weights)
+
+    def _points(self, one: str, other: str, at: Whole | Sequence[int]) -> Floats:
+        trials = np.maximum(self.sizes[at].sum(axis=-1), 1)
+        first, second = (
+            self.sums[self.outcomes.models.index(name)][at].sum(axis=-1) / trials for name in (one, other)
+        )
+        difference: Floats = first - second
+        return difference
 
 
 def _gap(value: float, interval: Ends | None) -> GapRow:

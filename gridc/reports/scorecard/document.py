@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import exp, isfinite, isinf
 from typing import Any
 
+from gridc import __version__
 from gridc.numbers import between, figures, hundredths, p_value, percent, points
 from gridc.reports import quantities
 from gridc.reports.findings.changes import ScoreChange, sensitivities
@@ -325,7 +326,6 @@ def make_scorecard(findings: Findings) -> Scorecard:
         findings,
         format=FORMAT,
         answer=answer(findings).result,
-        gridc=findings.lock.gridc,
         level=LEVEL,
         lower_is_better={name: direction.lower for name, direction in directions.items()},
         targets={
@@ -444,6 +444,7 @@ def as_html(card: Scorecard) -> str:
     return render(
         "scorecard.html.jinja",
         card=card,
+        version=__version__,
         held=HELD,
         needed_note=NEEDED_NOTE,
         tables={name: shown[name] for name in FOLLOWING},

@@ -1,18 +1,20 @@
 """How far a scorecard can be relied on: integrity of the measurement, threats, a checklist, the scope of
 claims."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.scaffolds import built_in
+from gridc.compiler.lowering.asked import differing_words
 from gridc.diagnostics.errors import CODES
 from gridc.numbers import counted
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, ScoreDifference
 from gridc.reports.findings.conduct import CONDUCT
-from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, Scope
 from gridc.reports.findings.hypotheses import reach
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scorecard.methodology import (
@@ -75,6 +77,7 @@ def threats(findings: Findings) -> Iterator[ThreatRow]:
     """What could make the numbers mean something else, as far as the study shows it."""
     yield _unreadable(findings)
     yield _batches(findings)
+    yield from _other_items(findings)
     yield from _drift(findings)
     yield from _dependence(findings)
     for waiver in findings.plan.study.spec.waive:
@@ -131,6 +134,18 @@ def _batches(findings: Findings) -> ThreatRow:
         met = "No call was made twice."
     left = f"{changed} of {outcomes} repeated outcomes changed." if known else "Nothing is known of it here."
     return _threat("the same call need not give the same answer", met, left, counts)
+
+
+def _other_items(findings: Findings) -> Iterator[ThreatRow]:
+    """Levels that are compared and do not ask the same items."""
+    for row in findings.benchmarks:
+        if row.differing:
+            yield _threat(
+                differing_words(row.benchmark, row.differing),
+                "Changes from the reference, hypotheses and curves compare the items in common.",
+                "Scores, ranges and counts over configurations are of each configuration's own items.",
+                {axis.axis: axis.common for axis in row.differing},
+            )
 
 
 def _drift(findings: Findings) -> Iterator[ThreatRow]:
@@ -266,35 +281,40 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             )
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc":
-                yield _after_the_data(row, scope.scope.name, len(scope.scope.configurations))
+                yield _after_the_data(findings, row, scope.scope)
     answers = {finding.id: finding for finding in findings.hypotheses}
     stated = since_when(findings)
     for hypothesis in findings.plan.study.spec.hypothesis:
-        about = places_of(findings, hypothesis)
+        about = list(cells_about(findings, hypothesis))
+        on = {
+            cell.benchmark: [other for other in about if other.benchmark == cell.benchmark] for cell in about
+        }
         answer = answers.get(hypothesis.id)
         yield ClaimRow(
             id=hypothesis.id,
             claim=hypothesis.claim or hypothesis.kind,
             stated=stated[hypothesis.id],
             answer="not answered" if answer is None else answer.verdict,
-            cases=sum(_cases(findings, hypothesis, name) for name in {place[1] for place in about}),
-            models=len({model for model, _, _ in about}),
-            configurations=len({configuration for _, _, configuration in about}),
+            cases=sum(_cases(findings, hypothesis, name, cells) for name, cells in on.items()),
+            models=len({cell.model for cell in about}),
+            configurations=len({cell.configuration for cell in about}),
             reach="Not answered by this report." if answer is None else reach(answer),
         )
 
 
-def _cases(findings: Findings, hypothesis: Any, benchmark: str) -> int:
+def _cases(findings: Findings, hypothesis: Any, benchmark: str, cells: Sequence[Cell]) -> int:
     """The items of a benchmark that a hypothesis is about."""
-    sampled = findings.plan.study.items[benchmark].sampled
+    asked = findings.plan.asked(benchmark).of(cells)
     some = hypothesis.items
-    return len(sampled) if some is None else sum(some.matches(item.tags) for item in sampled)
+    if some is None:
+        return len(asked)
+    sampled = findings.plan.study.items[benchmark].sampled
+    return sum(item.id in asked and some.matches(item.tags) for item in sampled)
 
 
-def places_of(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
-    """The (model, benchmark, configuration) that a hypothesis is about."""
+def cells_about(findings: Findings, hypothesis: Any) -> Iterator[Cell]:
+    """The cells that a hypothesis is about."""
     spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
-    places = set()
     for row in findings.benchmarks:
         for score in row.cells:
             cell = score.cell
@@ -304,19 +324,19 @@ def places_of(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
                 and hypothesis.where.matches(place)
                 and spec.analysis.primary.matches(place)
             ):
-                places.add((cell.model, cell.benchmark, cell.configuration))
-    return places
+                yield cell
 
 
-def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:
+def _after_the_data(findings: Findings, row: BenchmarkFinding, scope: Scope) -> ClaimRow:
+    inside = [score.cell for score in row.cells if score.cell.configuration in scope.configurations]
     return ClaimRow(
-        id=f"scope/{row.benchmark}/{name}",
-        claim=f"the same in {name} on {row.benchmark}",
+        id=f"scope/{row.benchmark}/{scope.name}",
+        claim=f"the same in {scope.name} on {row.benchmark}",
         stated="post_hoc",
         answer="named after the data were seen",
-        cases=row.items,
+        cases=len(findings.plan.asked(row.benchmark).of(inside)),
         models=len(row.models),
-        configurations=size,
+        configurations=len(scope.configurations),
         reach="Descriptive, but for what is certified in every one of its configurations over the whole "
         "envelope.",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gridc.numbers import asked_items, between, counted, hundredths, number, p_in_text, percent, points
+from gridc.numbers import asked_items, between, count, counted, hundredths, number, p_in_text, percent, points
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.labels import AUDITS, JUDGING
@@ -67,7 +67,7 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     sentences = list(_predicted(findings))
     behaved = [board for board in boards if _fault_counts(board)]
     for board in behaved[:FEW]:
-        sentences += conduct_words(board.benchmark, _fault_counts(board), board.items)
+        sentences += conduct_words(board.benchmark, _fault_counts(board), board.anchor_items)
         lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
         if lost:
             sentences.append(f"Answers that could not be read, and count as neither: {listed(lost)}.")
@@ -181,7 +181,7 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
     for board in boards[:FEW]:
         benchmark = next(each for each in findings.benchmarks if each.benchmark == board.benchmark)
         if _fault_counts(board):
-            yield from _safer(board, benchmark)
+            yield from _safer(board, benchmark, f" on {board.benchmark}" if len(boards) > 1 else "")
         else:
             yield _leader(board, benchmark)
     if len(boards) > FEW:
@@ -244,11 +244,12 @@ def _score_gap(
     return apart, None
 
 
-def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
-    """Of each fault who has the least, and by how much less than the next; what the score is worth."""
+def _safer(board: Scoreboard, benchmark: BenchmarkFinding, where: str) -> Iterator[str]:
+    """Of each fault who has the least, and by how much less than the next; what the score is worth. `where`
+    names the benchmark, where there are several."""
     for name, counts in _fault_counts(board).items():
         shares = {model: Fraction(hits, of) for model, (hits, of) in counts.items() if of}
-        what = name.replace("_", " ")
+        what = f"{name.replace('_', ' ')}{where}"
         if len(shares) < 2:
             continue
         (best, least), (second, next_one), *_ = shares.items()
@@ -268,7 +269,7 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding) -> Iterator[str]:
         scored = (f"always {always[do]} would score {percent(score)}" for do, score in board.policies.items())
         least, most = min(scores), max(scores)
         shown = percent(least) if least == most else between((least, most), percent)
-        yield f"The score, {shown}, counts both kinds together: {listed(list(scored))}."
+        yield f"The score{where}, {shown}, counts both kinds together: {listed(list(scored))}."
 
 
 def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:
@@ -296,7 +297,12 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         rest = len(pairs) - len(shown)
         left = f" For the other {counted(rest, 'pair')} nothing is established." if rest else ""
         return f"For new items of the same kind this is established: {said}{more}.{left}"
-    told = [words for board in boards[:FEW] if (words := _bounds(board))]
+    several = len(boards) > 1
+    told = [
+        words
+        for board in boards[:FEW]
+        if (words := _bounds(board, f" on {board.benchmark}" if several else ""))
+    ]
     if told and all(map(_fault_counts, boards)):
         return f"For new prompts of the same kind {'; '.join(told)} (95 % intervals)."
     few = [
@@ -356,14 +362,14 @@ def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     return f"on {benchmark.benchmark}, {what} ({how}, {p_in_text(row.adjusted)})"
 
 
-def _bounds(board: Scoreboard) -> str:
+def _bounds(board: Scoreboard, where: str) -> str:
     """How far the worst fault could be from what was counted, of each model."""
     for name in _fault_counts(board):
         spans = {row.model: row.rates[name].interval for row in board.models if name in row.rates}
         known = {model: between(ends, percent) for model, ends in spans.items() if ends is not None}
         if not known:
             return ""
-        what = name.replace("_", " ")
+        what = f"{name.replace('_', ' ')}{where}"
         if len(set(known.values())) == 1:
             each = "" if len(known) == 1 else " for each model"
             return f"{what} lies within {next(iter(known.values()))}{each}"
@@ -387,7 +393,9 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     sizes = []
     for board in boards[:FEW]:
         every = "all " if board.held == board.items > 1 else ""
-        sizes.append(f"{every}{asked_items(board.items, board.held, board.distinct)} of {board.benchmark}")
+        own = "" if board.anchor_items == board.items else f" ({count(board.anchor_items)} under the anchor)"
+        shown = asked_items(board.items, board.held, board.distinct)
+        sizes.append(f"{every}{shown} of {board.benchmark}{own}")
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
     yield f"Asked: {listed(sizes)}."

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gridc.compiler.grid.configurations import drawn_words
+from gridc.compiler.lowering.asked import differing_words
 from gridc.compiler.lowering.estimate import shared_words
 from gridc.reports.findings.conduct import MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
@@ -53,6 +54,21 @@ def exploratory(findings: Findings) -> Iterator[Statement]:
     if findings.plan.study.spec.study.purpose == "exploratory" and findings.hypotheses:
         yield Statement(
             "The study is exploratory: its verdicts say what to predict next, and confirm nothing.", "limit"
+        )
+
+
+@of_benchmark("differing_items", "limits", 65, urgent=True)
+def differing_items(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Says of which axes not all levels ask the same items, and what is compared of them."""
+    if benchmark.differing:
+        words = differing_words(benchmark.benchmark, benchmark.differing)
+        yield Statement(
+            f"{words}. A score is of the items of its own configuration, so scores of these levels also "
+            "differ by their items. Changes from the anchor, hypotheses and curves compare the items in "
+            "common.",
+            "limit",
+            (benchmark.benchmark,),
+            f"{words}. So scores of these levels also differ by their items.",
         )
 
 
@@ -200,16 +216,20 @@ def spreads(findings: Findings) -> Iterator[Statement]:
             yield Statement(text, "limit", (model.model,))
 
 
-@of_study("noise_floor", "limits", 170)
-def floors(findings: Findings) -> Iterator[Statement]:
-    """The noise floor of each model and precision, in one sentence each; those in which nothing changed, as
-    expected, share a sentence."""
+@of_study("noise_floor", "limits", 165)
+def moved_floors(findings: Findings) -> Iterator[Statement]:
+    """The noise floor of each model and precision at which something changed, or was expected to."""
     for model in findings.noise:
         if model.floor is not None and not (model.floor.still and model.precision in QUIET):
             named = model_at(model.model, model.precision)
             how = QUIET.get(model.precision, QUIET[EXACT])
             text = f"Noise floor of {named}: {how} {noise_floor_line(model.floor)}."
             yield Statement(text, "limit", (model.model,))
+
+
+@of_study("quiet_floor", "limits", 170)
+def quiet(findings: Findings) -> Iterator[Statement]:
+    """The models and precisions at which nothing changed, as expected, and those without a noise floor."""
     for precision, how in QUIET.items():
         still = [
             (model, model.floor)

@@ -23,9 +23,14 @@ from gridc.schema.scores import ByExpected, EvenScores, Scores
 @of_study("bits_per_byte", "rates", 20)
 def of_models(findings: Findings) -> Iterator[Statement]:
     """Bits per byte of all models, in each configuration."""
-    sizes = {row.benchmark: row.items for row in findings.benchmarks}
+    every = {row.benchmark: row.items for row in findings.benchmarks}
+    sizes = {
+        (row.benchmark, score.cell.configuration): len(findings.plan.items(score.cell))
+        for row in findings.benchmarks
+        for score in row.cells
+    }
     for found in findings[TEXT_LIKELIHOODS]:
-        size = sizes[found.benchmark]
+        size = sizes.get((found.benchmark, found.configuration), every[found.benchmark])
         listed = "; ".join(
             f"{model.model} {number(model.value.value, 4)}"
             + (f" {bracketed(model.value.interval, number, 4)}" if model.value.interval else "")

@@ -327,10 +327,12 @@ class ProgressReader(Reader):
         return attempts_made(self._db, *self._calls_of(stamp))
 
     def observed(self, stamp: str) -> list[str]:
-        """What happened in the run and departs from the plan: a sentence each, the same on every reading."""
+        """What happened in the run and departs from the plan: a sentence each, the same on every reading. A
+        cap that several runs reached alike is said once."""
         where, values = self._calls_of(stamp)
         recorded = [event.detail for event in self.bodies_of(Observed, stamp)]
-        return recorded + provider_observations(self._db, where, values, self.bodies_of(ModelLoaded, stamp))
+        found = provider_observations(self._db, where, values, self.bodies_of(ModelLoaded, stamp))
+        return list(dict.fromkeys((*recorded, *found)))
 
     def near_ties(self, stamp: str) -> int:
         """Choices of a token or of a candidate that a change of a logit by 1e-4 would alter."""

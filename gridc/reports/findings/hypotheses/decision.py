@@ -65,6 +65,15 @@ def beyond_words(finding: HypothesisFinding, needs: str) -> str:
     )
 
 
+def _left_out_words(samples: int) -> str:
+    """What a comparison does not read."""
+    verb = "is" if samples == 1 else "are"
+    return (
+        f"{counted(samples, 'answer')} {verb} not compared: the item is not asked under every level that is "
+        "compared, all else the same"
+    )
+
+
 T = TypeVar("T", bound=AboutAnEffect)
 
 
@@ -96,6 +105,8 @@ class EffectDecision(Decision[T]):
         sentences = [self._verdict_words(finding, effect, complete)]
         if shown:
             sentences.append(f"{'; '.join(shown)}.")
+        if effect.left_out and shown:
+            sentences.append(f"{_left_out_words(effect.left_out)}.")
         sentences += readable_words(effect)
         sentences += self.further(finding, effect)
         if finding.depends:

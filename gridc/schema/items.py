@@ -26,6 +26,8 @@ DrawUnit = Annotated[
 both spellings are one study."""
 
 TaskKind = Literal["respond", "classify"]
+OptionLabels = Literal["remove", "keep"]
+"""What becomes of labels in the texts of options."""
 Gold = Literal[
     "matching",
     "not_matching",
@@ -391,6 +393,14 @@ class Loading(Table):
             "with the reason, and every report counts them. Default: error."
         ),
     ] = "error"
+    labels: Annotated[
+        OptionLabels | None,
+        Field(
+            description="rows: what becomes of labels in the texts of options (`A) iron`). remove: they are "
+            "taken off where all options of a row have one; keep: they are shown. If it is not stated they "
+            "are removed where every row has them, said by validate and plan, and recorded in the lock."
+        ),
+    ] = None
     fields: Annotated[Fields | None, Field(description="rows: the field map.")] = None
 
     @property
@@ -420,6 +430,11 @@ class Loading(Table):
                 'fields = { query = "COLUMN", ... } says which column is what'
                 if kind.mapped
                 else f"leave `loading.fields` out, as `{loader}` knows its columns; or take {mapped}",
+            )
+        if self.labels is not None and not kind.mapped:
+            raise Contradiction(
+                f"`{loader}` takes no labels = {self.labels!r}",
+                "leave `loading.labels` out: its format has none",
             )
         if kind.chooses_gold and self.gold is None:
             raise Contradiction(

@@ -28,12 +28,13 @@ from gridc.compiler.inputs.rates import (
 )
 from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import own_letters
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.procedures import wording_digest
 from gridc.compiler.instrument.setting import DEFAULTS
 from gridc.diagnostics.errors import Collector, KeyPath, SpecError
-from gridc.numbers import asked_items
+from gridc.numbers import asked_items, counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
 from gridc.schema.spec import Spec
@@ -210,6 +211,11 @@ class Study:
                 yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
             yield from (f"{name}: {remark}" for remark in here.source.said)
+            lettered = [item for item in here.sampled if own_letters(item) is not None]
+            if lettered:
+                which = f"{counted(len(lettered), 'item')} are nothing but labels"
+                shown = ", ".join(lettered[0].options)
+                yield f"{name}: the options of {which} ({shown}); they keep their order, under no others"
             if len(here.sampled) < here.held:
                 drawn = next(benchmark.sample for benchmark in self.spec.benchmark if benchmark.id == name)
                 yield f"{name}: {asked_items(len(here.sampled), here.held)} are asked (sample: {drawn})"

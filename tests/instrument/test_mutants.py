@@ -44,7 +44,7 @@ def traced(part: str) -> str:
     for remembering in (
         options.labels, phrases._Finder.of, score._remembered, sanitise._lettered,
         sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
-        matching._answer_pattern,
+        matching._answer_pattern, options.carried_labels, options._own_letters,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -276,7 +276,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("match:number", matching.WrittenNumber.equals, "<= within", "< within"),
         mutant("match:number", matching._value, "-value if negative", "value if negative"),
         mutant("match:number", score._right_choices, "(RIGHT,)", "(1 - RIGHT,)"),
-        mutant("match:text", matching.normalised, ".casefold()", ""),
+        mutant("match:text", matching.caseless, ".casefold()", ""),
         mutant("match:text", matching._is_mark, '"PS"', '"P"'),
         mutant("match:text", matching.read_answer, "reversed(read)", "read"),
         mutant("match:contains", matching.read_answer, "not reading.right and", ""),

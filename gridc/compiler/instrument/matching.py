@@ -452,7 +452,7 @@ def _answer_span(text: str, answers: Sequence[str]) -> TextSpan | None:
 @lru_cache(maxsize=2**12)
 def _answer_pattern(answer: str) -> re.Pattern[str]:
     words = (r"(?:[^\w\s]|_)*?".join(map(re.escape, word)) for word in normalised(answer).split())
-    return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)\s++)?".join(words))
+    return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)(?:\W|_)+?)*".join(words))
 
 
 def _go_on(left: str, right: str) -> bool:

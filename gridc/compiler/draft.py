@@ -490,7 +490,8 @@ def _own_rows(
         formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
         return Diagnostic("GC000", f"`{source}`: {fields.problem}", help="; ".join((*ways, fields.help)))
-    answers = [str(at(row, name)) for _, row in table.rows for name in fields.references]
+    columns = fields.references if isinstance(fields.references, tuple) else ()
+    answers = [str(at(row, name)) for _, row in table.rows for name in columns]
     worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
     behind = WORKING_ENDS if worked else None
     lettered = are_lettered(table, fields)

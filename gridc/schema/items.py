@@ -223,6 +223,13 @@ class FieldValue(Table):
         return self
 
 
+class SplitColumn(Table):
+    """Several texts in one cell, with a mark between them: `Paris|City of Light`."""
+
+    column: Annotated[Text, Field(description="The column that holds the texts.")]
+    split: Annotated[Text, Field(description="What stands between two texts.", examples=["|"])]
+
+
 class OptionList(Table):
     """The answer options of every row, where no column holds them."""
 
@@ -306,7 +313,12 @@ class Fields(Table):
         ),
     ] = None
     references: Annotated[
-        tuple[Text, ...], Field(description="Right answers in free text: columns, or a key with their list.")
+        tuple[Text, ...] | SplitColumn,
+        Field(
+            description="Right answers in free text: columns, or a key with their list; or { column, split "
+            "}, a column of texts that hold several with a mark between them.",
+            examples=[["answer"], {"column": "answers", "split": "|"}],
+        ),
     ] = ()
     open: Annotated[Text | None, Field(description="The query as it is asked without options.")] = None
     id: Annotated[Text | None, Field(description="Default: the file's name and the row.")] = None
@@ -361,7 +373,7 @@ class Fields(Table):
                 named[key,] = value
             elif isinstance(value, tuple):
                 named |= {(key, number): name for number, name in enumerate(value)}
-            elif isinstance(value, FieldValue) and value.column is not None:
+            elif isinstance(value, FieldValue | SplitColumn) and value.column is not None:
                 named[key, "column"] = value.column
         return named
 

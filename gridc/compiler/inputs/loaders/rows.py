@@ -40,7 +40,7 @@ from gridc.compiler.instrument.options import CarriedLabels, carried_labels, own
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.numbers import counted
 from gridc.schema.effects import Tool
-from gridc.schema.items import Fields, FieldValue, Loading, OptionList
+from gridc.schema.items import Fields, FieldValue, Loading, OptionList, SplitColumn
 from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")
@@ -67,7 +67,7 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
-    said += [*_judged(read, fields), *_reversed(fields)]
+    said += [*_judged(read, fields), *_reversed(fields), *_unsplit(read, fields)]
     said += [
         f"`{rival.column}` is not read, and names another option than `{fields.gold}` in "
         f"{counted(rival.differ, 'row')}"
@@ -597,7 +597,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         unknown=named(fields.unknown),
         matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
-        references=_listed(row, fields.references),
+        references=_references(row, fields.references),
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
@@ -734,11 +734,11 @@ def _json_value(column: str, value: Any) -> Any:
         ) from None
 
 
-def _raw(row: Any, field: str | FieldValue) -> Any:
+def _raw(row: Any, field: str | FieldValue | SplitColumn) -> Any:
     """What stands in the row for a field, before a map puts it into other words."""
     if isinstance(field, FieldValue):
         return field.constant if field.column is None else at(row, field.column)
-    return at(row, field)
+    return at(row, field if isinstance(field, str) else field.column)
 
 
 def _meaning(field: str | FieldValue, value: Any) -> Any:
@@ -781,6 +781,37 @@ def _text(row: Row, field: str | FieldValue) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"`{name}` is not a text")
     return str(value)
+
+
+def _references(row: Row, named: tuple[str, ...] | SplitColumn) -> tuple[str, ...]:
+    """The right answers of a row in free text."""
+    if isinstance(named, tuple):
+        return _listed(row, named)
+    if isinstance(at(row, named.column), list):
+        help = f'references = ["{named.column}"] reads a list'
+        raise BadField(f"`{named.column}` holds a list, and no text to split", help)
+    return tuple(part.strip() for part in _text(row, named.column).split(named.split) if part.strip())
+
+
+MARKS = ("|", ";")
+"""What may stand between several right answers in one text."""
+OFTEN = 5
+"""Of so many rows one at least has the mark, where it is no accident."""
+
+
+def _unsplit(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """That the texts of right answers may hold several. A mark may also be part of an answer, so that none is
+    split unless the spec says so."""
+    for name in fields.references if isinstance(fields.references, tuple) else ():
+        cells = [at(row, name) for each in read.values() for _, row in each.rows if isinstance(row, dict)]
+        texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
+        for mark in MARKS:
+            having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)
+            if having > 1 and having * OFTEN >= len(cells):
+                way = f'references = {{ column = "{name}", split = "{mark}" }} reads several'
+                rows = counted(having, "row")
+                yield f"`{name}` has {mark!r} in {rows}, each read as one right answer: {way}"
+                break
 
 
 def _named_option(

@@ -225,7 +225,8 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class KeyEffect:
     """What a key of a call changes first: the prompt, the request beside the prompt, or only how answers
-    count. `idle` says under which settings it changes nothing."""
+    count. That exemplars answer in the form of what is ranked is no change of its own. `idle` says under
+    which settings it changes nothing."""
 
     changes: Literal["prompt", "request", "score"]
     idle: Callable[[Setting], bool] = lambda setting: False

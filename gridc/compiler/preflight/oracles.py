@@ -50,7 +50,8 @@ class Oracle:
     """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
     candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods.
     Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`, and
-    the way out, where that is not in the prompt that it saw but in the key that it `blames`."""
+    the way out, where that is not in the prompt that it saw but in the key that it `blames`. Of one that
+    tells `news`, a failure counts only where no earlier responder fails by the same words."""
 
     name: str
     code: str
@@ -60,6 +61,7 @@ class Oracle:
     expected: Callable[[Setting], Expected | None]
     way_out: str | None = None
     blames: str = "reader"
+    news: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +334,7 @@ ORACLES = (
         _by_label,
         _ONE_LABEL,
         "option_order",
+        news=True,
     ),
     Oracle("worst", "GC517", "scores", _says_wrong, _prefers(False), lambda setting: "no point"),
     Oracle(
@@ -404,14 +407,16 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
     """
     if METHODS[setting.method].judged or METHODS[setting.method].weighs:
         return
+    told = set[tuple[int, str | None]]()
     for oracle in ORACLES:
         expected = oracle.expected(setting)
         if expected is None:
             continue
         failures, first = 0, None
-        for sample in samples:
+        for number, sample in enumerate(samples):
             failure = _fails(oracle, expected, setting, sample)
-            if failure is not None:
+            if failure is not None and not (oracle.news and (number, failure.said) in told):
+                told.add((number, failure.said))
                 failures += 1
                 first = first or failure
         yield Trial(oracle, len(samples), failures, first)

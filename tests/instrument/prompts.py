@@ -30,7 +30,7 @@ LETTERS = (
 
 def _style(style: OptionStyle) -> list[str]:
     asked = ((CHOICE, EXEMPLARS), (OPINION, ()), (PAIR, ()), (QUESTION, (QUESTION,)))
-    lettered = ((item, LETTERS) for item in LETTERS)
+    lettered = tuple((item, LETTERS) for item in LETTERS)
     ranked: tuple[Candidates, ...] = ("option_text", "letter")
     return [
         *(

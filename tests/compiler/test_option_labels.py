@@ -158,6 +158,9 @@ def test_letters_of_the_question_keep_their_order_and_get_no_second_ones() -> No
         assert render_prompt(template, LISTED, style=style) == f"{LISTED.query}||"
         assert Setting("p", "extract", options=style).labels_of(LISTED) == ("A", "B", "C")
         assert reference_answer(LISTED, style) == "B"
+    small = Item("s", "Which melts? (a) iron (b) gallium", ("A", "B"), gold=1)
+    assert render_prompt("{{ question }}", small) == small.query
+    assert spoken_options(small) == ("iron", "gallium")
     assert spoken_options(LISTED) == ("iron", "gallium", "tin")
     assert render_prompt("{{ question }}", PROSE) == PROSE.query
     assert render_prompt("{{ question }}", VITAMIN) == f"{VITAMIN.query}\nA\nB\nC\nD"

@@ -191,20 +191,18 @@ def own_letters(item: Item) -> OwnLetters | None:
     Numbers are also what many questions ask for, so that 1, 2, 3 are labels only where the question lists
     something under them.
     """
-    return _own_letters(item.options, item.stem)
+    carried = carried_labels(item.options)
+    if carried is None or not carried.alone or list(carried.places) != sorted(carried.places):
+        return None
+    return _own_letters(carried.labels, item.stem)
 
 
 @lru_cache(maxsize=4096)
-def _own_letters(options: tuple[str, ...], stem: str) -> OwnLetters | None:
-    carried = carried_labels(options)
-    if carried is None or not carried.alone or list(carried.places) != sorted(carried.places):
-        return None
-    found = _listed(stem, carried.labels)
+def _own_letters(names: tuple[str, ...], stem: str) -> OwnLetters | None:
+    found = _listed(stem, names)
     if found is not None:
-        return OwnLetters(carried.labels, *found, named=True)
-    if not are_letters(carried.labels):
-        return None
-    return OwnLetters(carried.labels, (), "", names_each(stem, carried.labels))
+        return OwnLetters(names, *found, named=True)
+    return OwnLetters(names, (), "", names_each(stem, names)) if are_letters(names) else None
 
 
 def spoken_options(item: Item) -> tuple[str, ...]:
@@ -215,8 +213,10 @@ def spoken_options(item: Item) -> tuple[str, ...]:
 
 
 def names_each(text: str, names: Sequence[str]) -> bool:
-    """Whether a text has each of these labels as a word of its own."""
-    return all(re.search(rf"(?<![^\W_]){name}(?![^\W_]|'\w)", text) for name in names)
+    """Whether a text has each of these labels as a word of its own, all in one case or all in the other."""
+    either = names, [name.swapcase() for name in names]
+    word = r"(?<![^\W_]){}(?![^\W_]|'\w)"
+    return any(all(re.search(word.format(name), text) for name in form) for form in either)
 
 
 _IN_LINES = re.compile(rf"^[ \t>*_-]*[(\[]?({_LABEL})[.):\]][*_]*[ \t]*(?=\S)", re.MULTILINE)

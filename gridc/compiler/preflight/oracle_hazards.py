@@ -289,7 +289,7 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Itera
             fixed = any(own_letters(item) is not None for item in having)
             help = 'option_order = "shuffled:42" spreads the right ones over the letters'
             if fixed:
-                help = "the questions list their options themselves: ask others, whose right ones are spread"
+                help = "options that are letters keep their order: ask items whose right ones are spread"
             yield _hazard(plan, cell, "GC514", problem, help, "option_order")
             return
 

@@ -318,9 +318,9 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
 
 _BEHIND = '`method = "extract"` with `reader = "last_answer"` reads only what comes after a thought'
 _ONE_LABEL = (
-    'let each option have one label: labels inside the options go with loading.labels = "remove", a list of '
-    'options inside the questions agrees with option_order = "file", and options that are letters need '
-    "questions that say what each stands for"
+    'let each option have one label: labels inside the options go with loading.labels = "remove" (of '
+    '`rows`), a list of options inside the questions agrees with option_order = "file", and options that are '
+    "letters need questions that say what each stands for"
 )
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (

@@ -9,7 +9,17 @@ from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema.effects import MatchKind
-from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MATCHES, MODELS, TITLE, Beginning, FileStatements
+from gridc.schema.items import OptionLabels
+from gridc.study.beginning import (
+    BENCHMARKS,
+    GOLD_RULES,
+    MATCHES,
+    MODELS,
+    OPTION_LABELS,
+    TITLE,
+    Beginning,
+    FileStatements,
+)
 
 NEXT = {
     "show": "look at the first prompt",
@@ -73,6 +83,14 @@ NEXT = {
 @click.option(
     "--leave-out", is_flag=True, help="Leave out rows that do not follow the format, and count them."
 )
+@click.option(
+    "--option-labels",
+    type=click.Choice(OPTION_LABELS),
+    help=(
+        "What becomes of labels in the texts of options, such as `A) iron`. Default: removed where all rows "
+        "have them."
+    ),
+)
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
     "--out",
@@ -93,6 +111,7 @@ def init(
     match: MatchKind | None,
     judge: str | None,
     leave_out: bool,
+    option_labels: OptionLabels | None,
     title: str | None,
     out: Path,
     yes: bool,
@@ -111,7 +130,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        FileStatements(fields, constants, labels, gold, judge, match, leave_out),
+        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels),
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:

@@ -208,8 +208,9 @@ def _folded(steps: Sequence[str]) -> str:
 
 def _item(sample: "ShownSample") -> Iterator[str]:
     item = sample.item
-    for place, option in enumerate(item.options):
-        mark = f"{sample.labels[place]}. " if sample.labels else "- "
+    for place, option in enumerate(sample.options):
+        label = sample.labels[place] if sample.labels else None
+        mark = "" if label == option else "- " if label is None else f"{label}. "
         roles = ["right"] if place in item.right else []
         roles += [
             name for name, at in (("unknown", item.unknown), ("matching", item.matching)) if at == place

@@ -18,7 +18,7 @@ from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, names_gold_column
 from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed, Records, at, records
-from gridc.compiler.inputs.loaders.rows import GOLDS
+from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
@@ -26,7 +26,7 @@ from gridc.numbers import counted
 from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
 from gridc.schema.effects import MatchKind
-from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionList
+from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionLabels, OptionList
 from gridc.schema.models import FILES, engine_for, engine_kind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
@@ -104,7 +104,8 @@ class DraftBenchmark:
     """A benchmark, with the format of its file; of a file with columns of its own, which column is what, how
     the gold column names an option where that is stated, behind what the answer stands where right answers
     show their working, and how many rows there are. `recognised` says by which columns the format was known,
-    or why it was not taken."""
+    or why it was not taken. It is `lettered` where its options are nothing but letters; `labels` says what
+    becomes of those in the texts of options, where that is stated."""
 
     id: str
     loader: str
@@ -115,6 +116,8 @@ class DraftBenchmark:
     gold_after: str | None = None
     leaves_out: bool = False
     recognised: str | None = None
+    lettered: bool = False
+    labels: OptionLabels | None = None
 
     @property
     def kind(self) -> LoaderKind:
@@ -141,10 +144,11 @@ class DraftBenchmark:
         """What the loader has to know, as the spec writes it."""
         leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
         gold = f"gold = {_toml(self.gold)}, " if self.gold in self.kind.gold else ""
+        labels = f"labels = {_toml(self.labels)}, " if self.labels is not None else ""
         if self.fields is None:
             stated = (leaves + gold).removesuffix(", ")
             return f"{{ {stated} }}" if stated else None
-        return f"{{ {leaves}{gold}fields = {_toml(self._stated)} }}"
+        return f"{{ {leaves}{gold}{labels}fields = {_toml(self._stated)} }}"
 
     @property
     def said(self) -> str | None:
@@ -183,6 +187,11 @@ class Draft:
         return any(benchmark.prompts for benchmark in self.benchmarks)
 
     @property
+    def lists_options(self) -> bool:
+        """Whether the questions of a benchmark list their options themselves."""
+        return any(benchmark.lettered for benchmark in self.benchmarks)
+
+    @property
     def ranked(self) -> bool:
         """Whether likelihoods can be ranked: every model is run here, and every item has options."""
         return not self.free and all(not engine_kind(model.engine).provider for model in self.models)
@@ -212,14 +221,15 @@ def draft(
     judge: str | None = None,
     match: MatchKind | None = None,
     leaves_out: bool = False,
+    labels: OptionLabels | None = None,
 ) -> Draft:
     """The draft of a study in a folder, from the sources of its models and benchmarks.
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
     that one. `stated` says what the columns of files are, and `gold` how they name the right option. Free
     text is compared with right answers by the model `judge`, or by `match` as that. `leaves_out` leaves
-    malformed rows out. Raises `UsageError` where the format of a file is not known or a text is none, with
-    every one of them.
+    malformed rows out, and `labels` says what becomes of labels in the texts of options. Raises
+    `UsageError` where the format of a file is not known or a text is none, with every one of them.
     """
     models = [_relative_source(model, folder) for model in models]
     judge = None if judge is None else _relative_source(judge, folder)
@@ -269,7 +279,9 @@ def draft(
             for name, source in zip(_ids(models), models, strict=True)
         ),
         tuple(
-            replace(benchmark, id=name, leaves_out=leaves_out)
+            replace(
+                benchmark, id=name, leaves_out=leaves_out, labels=labels if benchmark.kind.mapped else None
+            )
             for name, benchmark in zip(ids, taken, strict=True)
         ),
         judge if free_text else None,
@@ -478,10 +490,12 @@ def _own_rows(
         formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
         return Diagnostic("GC000", f"`{source}`: {fields.problem}", help="; ".join((*ways, fields.help)))
-    answers = [str(at(row, name)) for _, row in table.rows for name in fields.references]
+    columns = fields.references if isinstance(fields.references, tuple) else ()
+    answers = [str(at(row, name)) for _, row in table.rows for name in columns]
     worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
     behind = WORKING_ENDS if worked else None
-    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold, behind)
+    lettered = are_lettered(table, fields)
+    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold, behind, lettered=lettered)
 
 
 def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:

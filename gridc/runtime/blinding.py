@@ -227,7 +227,7 @@ def about_sheet(number: int) -> str:
 def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
     """The labels that a response can get, by the number of the choice that each stands for."""
     names = METHODS[cell.setting.method].names(spec.verdicts(cell.setting.judge), cell.setting.scores)
-    return (cell.setting.labels(len(item.options)) or item.options) if names is None else tuple(names)
+    return (cell.setting.labels_of(item) or item.options) if names is None else tuple(names)
 
 
 def auditable(plan: Plan) -> Iterator[Cell]:

@@ -26,6 +26,8 @@ DrawUnit = Annotated[
 both spellings are one study."""
 
 TaskKind = Literal["respond", "classify"]
+OptionLabels = Literal["remove", "keep"]
+"""What becomes of labels in the texts of options."""
 Gold = Literal[
     "matching",
     "not_matching",
@@ -221,6 +223,13 @@ class FieldValue(Table):
         return self
 
 
+class SplitColumn(Table):
+    """Several texts in one cell, with a mark between them: `Paris|City of Light`."""
+
+    column: Annotated[Text, Field(description="The column that holds the texts.")]
+    split: Annotated[Text, Field(description="What stands between two texts.", examples=["|"])]
+
+
 class OptionList(Table):
     """The answer options of every row, where no column holds them."""
 
@@ -304,7 +313,12 @@ class Fields(Table):
         ),
     ] = None
     references: Annotated[
-        tuple[Text, ...], Field(description="Right answers in free text: columns, or a key with their list.")
+        tuple[Text, ...] | SplitColumn,
+        Field(
+            description="Right answers in free text: columns, or a key with their list; or { column, split "
+            "}, a column of texts that hold several with a mark between them.",
+            examples=[["answer"], {"column": "answers", "split": "|"}],
+        ),
     ] = ()
     open: Annotated[Text | None, Field(description="The query as it is asked without options.")] = None
     id: Annotated[Text | None, Field(description="Default: the file's name and the row.")] = None
@@ -359,7 +373,7 @@ class Fields(Table):
                 named[key,] = value
             elif isinstance(value, tuple):
                 named |= {(key, number): name for number, name in enumerate(value)}
-            elif isinstance(value, FieldValue) and value.column is not None:
+            elif isinstance(value, FieldValue | SplitColumn) and value.column is not None:
                 named[key, "column"] = value.column
         return named
 
@@ -391,6 +405,14 @@ class Loading(Table):
             "with the reason, and every report counts them. Default: error."
         ),
     ] = "error"
+    labels: Annotated[
+        OptionLabels | None,
+        Field(
+            description="rows: what becomes of labels in the texts of options (`A) iron`). remove: they are "
+            "taken off where all options of a row have one; keep: they are shown. If it is not stated they "
+            "are removed where every row has them, said by validate and plan, and recorded in the lock."
+        ),
+    ] = None
     fields: Annotated[Fields | None, Field(description="rows: the field map.")] = None
 
     @property
@@ -420,6 +442,11 @@ class Loading(Table):
                 'fields = { query = "COLUMN", ... } says which column is what'
                 if kind.mapped
                 else f"leave `loading.fields` out, as `{loader}` knows its columns; or take {mapped}",
+            )
+        if self.labels is not None and not kind.mapped:
+            raise Contradiction(
+                f"`{loader}` takes no labels = {self.labels!r}",
+                "leave `loading.labels` out: its format has none",
             )
         if kind.chooses_gold and self.gold is None:
             raise Contradiction(

@@ -20,7 +20,7 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageE
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
 from gridc.schema.effects import Match, MatchKind
-from gridc.schema.items import LOADER_KINDS
+from gridc.schema.items import LOADER_KINDS, OptionLabels
 from gridc.schema.models import engine_for, engine_kind
 from gridc.study.place import SPEC_NAME, place_of
 
@@ -73,6 +73,7 @@ class Beginning:
             statements.judge,
             statements.match,
             statements.leave_out,
+            statements.option_labels,
         )
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +99,7 @@ class Beginning:
 class FileStatements:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
     is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who or what
-    compares free text, and whether malformed rows are left out."""
+    compares free text, whether malformed rows are left out, and what becomes of labels in options."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ class FileStatements:
     judge: str | None = None
     match: MatchKind | None = None
     leave_out: bool = False
+    option_labels: OptionLabels | None = None
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
         """The statements. Raises `UsageError`."""
@@ -120,6 +122,7 @@ class FileStatements:
 
 GOLD_RULES = tuple(dict.fromkeys(rule for kind in LOADER_KINDS.values() for rule in kind.gold))
 """How a gold column may name an option, or which answer earns the point where none is called right."""
+OPTION_LABELS: tuple[OptionLabels, ...] = get_args(OptionLabels)
 MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
 """As what free text may be compared."""
 
@@ -230,6 +233,7 @@ SAYS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         r"""map "(.*?)" to "comply" or "refuse\"""",
         lambda at: f"--label {shlex.quote(at[1])}=comply or =refuse",
     ),
+    (r"""loading\.labels = "(remove|keep)\"""", lambda at: f"--option-labels {at[1]}"),
     (r"""`?loading\.malformed`? = "leave_out\"""", lambda at: "--leave-out"),
 )
 """How `gridc init` is given what a spec would state: where nothing is written there is no spec to

@@ -17,6 +17,7 @@ from gridc.compiler.grid.configurations import grid_place
 from gridc.compiler.inputs.scorers import failed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import spoken_options
 from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
@@ -247,6 +248,11 @@ class ShownSample:
     decides: str | None
     failure: tuple[Diagnostic, ...] = ()
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of the item, or what its question shows under the letters that they are."""
+        return spoken_options(self.item)
+
     def as_json(self) -> dict[str, Any]:
         shown = {name: getattr(self, name) for name in SAID}
         return {
@@ -453,7 +459,7 @@ class SampleDisplay:
         failure: tuple[Diagnostic, ...] = (),
     ) -> ShownSample:
         setting = cell.setting
-        labels = setting.labels(len(item.options))
+        labels = setting.labels_of(item)
         names = METHODS[setting.method].names(self._plan.study.spec.verdicts(setting.judge), setting.scores)
         return ShownSample(
             cell.key,

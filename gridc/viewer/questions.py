@@ -6,10 +6,10 @@ apart), it is what stands before the options, in the last paragraph of the promp
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gridc.compiler.inputs.questions import question, text_digest
-from gridc.compiler.instrument.options import labels
+from gridc.compiler.instrument.options import labels, last_run
 from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.viewer.lists import loaded
 from gridc.viewer.store import Moment, StoredCell, StoredStudy
@@ -149,19 +149,8 @@ def _options(prompt: str, count: int) -> tuple[tuple[str, str], ...]:
     text; none where it does not show so many."""
     found = _labelled(prompt)
     for token in "AaIi1":
-        if run := _last_run(found, labels(token, count)):
+        if run := last_run(found, labels(token, count)):
             ends = [*(one.start() for one in run[1:]), (prompt + "\n").index("\n", run[-1].end())]
             texts = (prompt[one.end() : end] for one, end in zip(run, ends, strict=True))
             return tuple((one[1], " ".join(text.split())) for one, text in zip(run, texts, strict=True))
     return ()
-
-
-def _last_run(found: Sequence[re.Match[str]], names: Sequence[str]) -> list[re.Match[str]]:
-    """The last places that bear these names one after the other; none where they do not."""
-    run: list[re.Match[str]] = []
-    rest = list(names)
-    for one in reversed(found):
-        if rest and one[1] == rest[-1]:
-            run.append(one)
-            rest.pop()
-    return [] if rest else run[::-1]

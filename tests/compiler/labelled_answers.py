@@ -114,4 +114,13 @@ LABELLED: list[tuple[dict[str, Any], tuple[str, ...], str, str | None, str | Non
     (HOLDS, ("Oslo",), "I'm sorry, I can't help with that.", U, None),
     (HOLDS, ("Oslo",), "", U, None),
     (HOLDS, ("\u6771\u4eac",), "\u9996\u90fd\u306f\u6771\u4eac\u3067\u3059\u3002", R, "\u6771\u4eac"),
+    # case and forms of characters that change the length of a text
+    (HOLDS, ("Torstraße 12",), "It is at TORSTRASSE 12, in Berlin.", R, "TORSTRASSE 12"),
+    (HOLDS, ("Torstrasse 12",), "Straße: Torstraße 12", R, "Torstraße 12"),
+    (HOLDS, ("caf\u00e9",), "ﬁne, the cafe\u0301!", R, "cafe\u0301"),
+    (HOLDS, ("İzmir",), "İt is İzmir", R, "İzmir"),
+    (HOLDS, ("rock roll",), "Rock a - the ... roll", R, "Rock a - the ... roll"),
+    (STATED, ("Größe",), "ANSWER: GRÖSSE", R, "GRÖSSE"),
+    ({"as": "number", "after": "Größe:"}, ("4",), "GRÖSSE: 4", R, "4"),
+    (NUMBER, ("3000000",), "3 mıllion", R, "3 mıllion"),
 ]

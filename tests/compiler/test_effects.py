@@ -206,7 +206,12 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
 @pytest.mark.parametrize("key", EFFECTS)
 def test_a_key_changes_what_its_row_says(key: str, bench: Bench) -> None:
     changed: set[str] = set()
-    for base, value in product(bases()[:25], values(key)):
+    ranked = key in (
+        "method",
+        "candidates",
+    )  # the answers that exemplars show are in the form of what is ranked
+    tried = [base for base in bases() if not (ranked and base.shots)][:25]
+    for base, value in product(tried, values(key)):
         before, after = bench.of(base), bench.of(replace(base, **{key: value}))
         if before is not None and after is not None:
             parts = zip(("prompt", "request", "score"), before, after, strict=True)

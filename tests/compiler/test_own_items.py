@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import random
+import tomllib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -369,3 +370,37 @@ def test_columns_that_name_options_in_two_ways_are_told_apart() -> None:
     assert (caught.value.code, caught.value.path) == ("GC334", ("fields", "matching"))
     assert caught.value.problem.startswith("`gold` names each option by its letter and `matching` names each")
     assert "by its text" in caught.value.problem
+
+
+ALIASES = [
+    {"question": "Capital of France?", "answer": "Paris | City of Light|"},
+    {"question": "Capital of Norway?", "answer": "Oslo|Christiania"},
+    {"question": "Capital of Peru?", "answer": "Lima"},
+]
+
+
+def test_several_right_answers_in_one_text_are_split_where_the_spec_says_so() -> None:
+    fields = {"query": "question", "references": ("answer",)}
+    items, said, _ = read("aliases.csv", as_csv(ALIASES), Loading(fields=Fields.model_validate(fields)))
+    assert [item.references for item in items] == [(row["answer"],) for row in ALIASES]
+    (remark,) = said
+    assert "`answer` has '|' in 2 rows" in remark
+    stated = tomllib.loads(remark.partition("right answer: ")[2].removesuffix(" reads several"))
+    split, said, _ = read(
+        "aliases.csv", as_csv(ALIASES), Loading(fields=Fields.model_validate({**fields, **stated}))
+    )
+    assert [item.references for item in split] == [
+        ("Paris", "City of Light"), ("Oslo", "Christiania"), ("Lima",),
+    ]  # fmt: skip
+    assert said == ()
+
+
+@pytest.mark.parametrize(
+    "texts", [["AC|DC", *["ABBA"] * 9], ["a; b", *["c"] * 9], ["x", "y"], ["one|", "two|"]]
+)
+def test_a_mark_that_few_answers_have_is_part_of_them(texts: Sequence[str]) -> None:
+    told = Loading(fields=Fields.model_validate({"query": "question", "references": ("answer",)}))
+    table = [{"question": f"{number}?", "answer": text} for number, text in enumerate(texts)]
+    items, said, _ = read("bands.csv", as_csv(table), told)
+    assert [item.references for item in items] == [(text,) for text in texts]
+    assert said == ()

@@ -55,7 +55,9 @@ def test_the_counts_of_the_repositorys_card_follow_from_its_values(card: Path) -
         for row in kept
     ]
     ranked = [row["scoring"]["id"] == "logprob" for row in kept]
-    prompts = {(row["template"]["id"], row["few_shot"]["id"]) for row in kept}
+    shown = [(row["template"]["id"], row["few_shot"]["id"]) for row in kept]
+    # Exemplars answer with a letter, and with a text where texts are ranked.
+    prompts = {(*each, is_ranked and each[1] != "0") for each, is_ranked in zip(shown, ranked, strict=True)}
     items = sum(each["sample"]["n"] for each in values["benchmark"])
 
     compiled = compile_spec(card)
@@ -119,7 +121,8 @@ def cells(compiled: Compiled) -> list[Cell]:
 
 
 def test_the_small_spec_by_hand(compiled: Compile) -> None:
-    """2 templates x (greedy read, greedy rank, warm read with 2 replicates) for 2 models on 4 items."""
+    """2 templates x (greedy read, greedy rank, warm read with 2 replicates) for 2 models on 4 items.
+    Exemplars answer with a letter, and with a text where texts are ranked."""
     found = Plan(compiled().study).manifest().as_json()
     assert (found["cells"], found["runs"]) == (12, 16)
     assert list(found["counts"].pop("models")) == ["left", "right"]
@@ -129,7 +132,7 @@ def test_the_small_spec_by_hand(compiled: Compile) -> None:
         "samples": 64,
         "calls": 64,
         "unique": 64,
-        "prompts": 16,
+        "prompts": 32,
         "by_kind": {"generate": 48, "loglikelihood": 16},
         "shared_draws": {},
     }

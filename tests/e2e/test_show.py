@@ -88,8 +88,9 @@ def test_an_item_is_named_by_its_id_or_by_its_number(opened: OpenStudy) -> None:
 def test_the_cells_that_match_and_their_prompts(opened: OpenStudy) -> None:
     found = opened.show(item="2", where=["few_shot=3"])
     assert found.matching == 12
-    assert found.others == ("template=T4",)
-    every = opened.show(item="2", where=["few_shot=3"], every=True)
+    # Before a ranking of texts the exemplars answer with texts.
+    assert found.others == ("scoring=logprob", "template=T4", "template=T4,scoring=logprob")
+    every = opened.show(item="2", where=["few_shot=3", "scoring=free_form"], every=True)
     assert [sample.levels["template"] for sample in every.samples] == ["T1", "T4"]
     with pytest.raises(UsageError, match="no planned cell"):
         opened.show(where=["scoring=logprob,decoding=sampled"])

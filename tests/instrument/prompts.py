@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from gridc.compiler.instrument import options, render
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
-from gridc.schema.effects import Casing
+from gridc.schema.effects import Candidates, Casing
 from tests.instrument.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
 
 _TEMPLATES = (
@@ -19,12 +20,30 @@ _VARS = (("count", 3), ("tone", "brief"))
 _LOOKS = (PromptLayout(vars=_VARS), PromptLayout("(A)", "as_written", ": ", ", ", " -> ", "\n---\n", _VARS))
 
 
+LETTERS = (
+    Item("listed", "Which melts?\n(a) iron\n(b) ice\nAnswer:", ("(a)", "(b)"), gold=1),
+    Item("named", "Is answer A or answer B better?", ("A", "B"), gold=0),
+    Item("vitamin", "Which vitamin does the skin make?", ("A", "B", "C", "D"), gold=3),
+)
+"""Items whose options are nothing but letters."""
+
+
 def _style(style: OptionStyle) -> list[str]:
+    asked = ((CHOICE, EXEMPLARS), (OPINION, ()), (PAIR, ()), (QUESTION, (QUESTION,)))
+    lettered = tuple((item, LETTERS) for item in LETTERS)
+    ranked: tuple[Candidates, ...] = ("option_text", "letter")
     return [
-        render.render_prompt(template, item, exemplars, style, look)
-        for template in _TEMPLATES
-        for item, exemplars in ((CHOICE, EXEMPLARS), (OPINION, ()), (PAIR, ()), (QUESTION, (QUESTION,)))
-        for look in _LOOKS
+        *(
+            render.render_prompt(template, item, exemplars, style, look)
+            for template in _TEMPLATES
+            for item, exemplars in (*asked, *lettered)
+            for look in _LOOKS
+        ),
+        *(
+            block
+            for kind in ranked
+            for block in render.exemplar_blocks(_TEMPLATES[0], EXEMPLARS, style, _LOOKS[1], kind)
+        ),
     ]
 
 

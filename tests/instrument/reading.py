@@ -15,6 +15,7 @@ from gridc.schema.judging import PLACES, ClaimCount
 from gridc.schema.scores import PREFERENCES, Scores, evenly
 from tests.instrument.corpus import as_read
 from tests.instrument.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
+from tests.instrument.prompts import LETTERS
 
 _STOPPED = "B\n\nQ: next? A", "Q: B", "no", "It is A. END it is B", "A END\n\nQ: B END"
 _FAILED: Mapping[str, Any] = {"error": {"kind": "refused by the provider"}}
@@ -161,7 +162,7 @@ def _ranked(**given: Any) -> list[object]:
 
 def _candidates(kind: str) -> list[object]:
     candidates: list[object] = []
-    for item in (CHOICE, OPINION, PAIR, QUESTION):
+    for item in (CHOICE, OPINION, PAIR, QUESTION, *(LETTERS if kind == "letter" else ())):
         try:
             made = ranked.candidates(kind, item, "(a)")  # type: ignore[arg-type]
             candidates.append([[candidate.text, candidate.option] for candidate in made])

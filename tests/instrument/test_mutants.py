@@ -44,7 +44,7 @@ def traced(part: str) -> str:
     for remembering in (
         options.labels, phrases._Finder.of, score._remembered, sanitise._lettered,
         sanitise._names_of, render._compile, matching._words, matching._number, matching.normalised,
-        matching._answer_pattern,
+        matching._answer_pattern, options.carried_labels, options._own_letters,
     ):  # fmt: skip
         remembering.cache_clear()
     try:
@@ -239,8 +239,12 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("tool:text_search", procedures.text_search, "most]", "max(most - 1, 1)]"),
         mutant("tool:text_search", procedures.text_search, ".casefold()", ""),
         mutant("tool:scratchpad", procedures.Toolbox.use, '"\\n".join', '"\\n\\n".join'),
-        mutant("options:lettered", render.reference_answer, "names[item.gold] if names else", ""),
+        mutant("options:lettered", render.reference_answer, "names[item.gold] if names and by_label else",
+               ""),
         mutant("options:lettered", render.lettered, '"\\n" if', '"\\n\\n" if'),
+        mutant("options:lettered", render.reference_answer, 'candidates == "letter"', "True"),
+        mutant("options:lettered", render._block, "own is not None and own.named", "False"),
+        mutant("options:lettered", options._listed, "last_run(", "str("),
         mutant("options:listed", render.shown_options, '" or "', '", "'),
         mutant("options:none", render._block, "query=item.open", "query=item.query"),
         mutant("options:lettered", render.render_behind, "*blocks, _block", "*blocks[::-1], _block"),
@@ -276,7 +280,7 @@ def mutant(part: str, function: Any, old: str, new: str) -> Any:
         mutant("match:number", matching.WrittenNumber.equals, "<= within", "< within"),
         mutant("match:number", matching._value, "-value if negative", "value if negative"),
         mutant("match:number", score._right_choices, "(RIGHT,)", "(1 - RIGHT,)"),
-        mutant("match:text", matching.normalised, ".casefold()", ""),
+        mutant("match:text", matching.caseless, ".casefold()", ""),
         mutant("match:text", matching._is_mark, '"PS"', '"P"'),
         mutant("match:text", matching.read_answer, "reversed(read)", "read"),
         mutant("match:contains", matching.read_answer, "not reading.right and", ""),

@@ -13,7 +13,7 @@ from gridc.compiler.frontend.foreign_words import key_meant, value_meant
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import ID
-from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList
+from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList, SplitColumn
 from gridc.schema.jsonschema import toml_value
 from gridc.schema.models import ENGINES, EngineKind
 from gridc.schema.spec import Spec
@@ -245,7 +245,7 @@ def _other_name(given: str, known: Iterable[str]) -> str | None:
     return next((f"did you mean `{name}`?" for name in meant), None)
 
 
-TABLES_OF_FIELDS = frozenset(f"#/$defs/{table.__name__}" for table in (FieldValue, OptionList))
+TABLES_OF_FIELDS = frozenset(f"#/$defs/{table.__name__}" for table in (FieldValue, OptionList, SplitColumn))
 """What may stand in place of a column's name."""
 
 

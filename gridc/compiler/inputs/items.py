@@ -27,7 +27,7 @@ from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import BadRow, File, Malformed, Misread
 from gridc.compiler.inputs.questions import plain
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import arranged
+from gridc.compiler.instrument.options import arranged, own_letters
 from gridc.compiler.instrument.render import EXTRA, extra_columns, template_variables
 from gridc.diagnostics.errors import Collector, KeyPath
 from gridc.schema.canonical import digest, digest_bytes
@@ -501,11 +501,22 @@ class ItemLoader:
         """Whether every cell of the benchmark has items and a way to show them."""
         before = len(self._wrong.diagnostics)
         name = self._spec.benchmark[number].id
-        if None in items.orders and any(item.options and item.stem for item in items.sampled):
+        lettered = [item for item in items.sampled if own_letters(item) is not None]
+        orderly = [item for item in items.sampled if own_letters(item) is None]
+        if None in items.orders and any(item.options and item.stem for item in orderly):
             message = f"`option_order` is not set for the calls of `{name}`"
             help = 'option_order = "shuffled:42" here or in [harness], or in every level of an axis'
             where: KeyPath = ("benchmark", number)
             self._wrong.add(self._source.diagnose("GC302", where, message, help, at_key=True))
+        if lettered and not orderly and len(items.orders) > 1:
+            where = _stated_at(self._spec, name, "option_order", items.orders[-1])
+            shown = ", ".join(lettered[0].options)
+            message = f"no order changes what is asked of `{name}`: its options are labels ({shown})"
+            help = (
+                'state option_order = "file" once, for all calls; or name the columns that hold the texts of '
+                "the options"
+            )
+            self._wrong.add(self._source.diagnose("GC331", where, message, help))
         for order, subset in sorted(renderings, key=str):
             try:
                 chosen = items.sampled if subset is None else draw_sample(items.sampled, subset)
@@ -518,7 +529,7 @@ class ItemLoader:
                     arranged(item, order)
             except DrawError as error:
                 where = _stated_at(self._spec, name, "option_order", order)
-                self._wrong.add(self._source.diagnose("GC331", where, str(error)))
+                self._wrong.add(self._source.diagnose("GC331", where, str(error), error.help))
         return len(self._wrong.diagnostics) == before
 
 

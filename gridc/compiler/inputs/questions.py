@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.options import carried_labels
 
 DIGEST_BYTES = 16
 """Of SHA-256, by which contents, questions and prompts are matched."""
@@ -32,7 +33,7 @@ TARGETS = ("target", "answer", "label", "gold", "answerKey", "answer_key", "expe
 
 _SPACE = re.compile(r"\s+")
 _CLOSING = re.compile(r"[\s.?:;,\u2026\u3002\uff1f]+$|(?<=[^\W\d_]{2})!+$")  # but 3! and n! are numbers
-_LABELLED = re.compile(r"\s*\(?([A-Za-z]|\d{1,2}|[ivxIVX]{1,5})[.):]\)?\s+(?=\S)")
+_LABELLED = re.compile(r"\s*\(?(?:[A-Za-z]|\d{1,2}|[ivxIVX]{1,5})[.):]\)?\s+\S")
 
 
 def plain(text: str) -> str:
@@ -72,8 +73,8 @@ def asked(item: Item, columns: Collection[str] | None = None) -> str:
 
 
 def _without_labels(options: Sequence[str]) -> list[str]:
-    labelled = all(_LABELLED.match(option) for option in options)
-    return [plain(_LABELLED.sub("", option, count=1) if labelled else option) for option in options]
+    carried = carried_labels(tuple(options))
+    return [plain(option) for option in (options if carried is None else carried.texts)]
 
 
 class QuestionDigests(NamedTuple):

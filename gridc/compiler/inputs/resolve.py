@@ -29,6 +29,7 @@ from gridc.compiler.inputs.rates import (
 )
 from gridc.compiler.inputs.scorers import Scorers
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import own_letters
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.procedures import wording_digest
@@ -227,6 +228,11 @@ class Study:
                 yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
             yield from (f"{name}: {remark}" for remark in here.source.said)
+            lettered = [item for item in here.sampled if own_letters(item) is not None]
+            if lettered:
+                which = f"{counted(len(lettered), 'item')} are nothing but labels"
+                shown = ", ".join(lettered[0].options)
+                yield f"{name}: the options of {which} ({shown}); they keep their order, under no others"
             if len(here.sampled) < here.held:
                 drawn = next(benchmark.sample for benchmark in self.spec.benchmark if benchmark.id == name)
                 shown = asked_items(len(here.sampled), here.held, here.distinct)

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
 
 from gridc.compiler.instrument.extract import Confidence, Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.plain_text import fold, lowered
 from gridc.compiler.instrument.readers import refuses
 from gridc.compiler.instrument.thoughts import answer_begins
 from gridc.schema.effects import Match, MatchKind
@@ -101,7 +102,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
     except ZeroDivisionError:
         return None
     value *= Fraction(10) ** int(match["power"] or match["exponent"] or 0)
-    value *= _MAGNITUDES[(match["magnitude"] or "").lower()]
+    value *= _MAGNITUDES[lowered(match["magnitude"] or "")]
     negative = match["sign"] is not None and match["sign"].strip()[0] not in "+"
     return -value if negative else value
 
@@ -243,15 +244,17 @@ def _places(match: Match, response: str, begin: int) -> Iterator[TextSpan]:
     if match.after is None:
         yield begin, len(response)
         return
-    for found in _words(match.after).finditer(response, begin):
-        line = _LINE.match(response, found.end())
+    plain = caseless(response)
+    for found in _words(match.after).finditer(plain.text):
+        first, last = plain.original(*found.span())
+        line = _LINE.match(response, last) if first >= begin else None
         if line is not None:
             yield line.span(1)
 
 
 @lru_cache(maxsize=256)
 def _words(words: str) -> re.Pattern[str]:
-    return re.compile(r"\s++".join(map(re.escape, words.split())), re.IGNORECASE)
+    return re.compile(r"\s++".join(map(re.escape, caseless(words).text.split())))
 
 
 _LINE = re.compile(r"[*_`]*+[\s:=]*+([^\n]*+)")
@@ -360,16 +363,48 @@ def _reads_whole(text: str, answers: tuple[str, ...], form: Callable[[str], str]
 def normalised(text: str) -> str:
     """A text without case, punctuation, articles of English and white space between words, as SQuAD compares
     answers (Rajpurkar et al. 2016, section 6.1): there ASCII punctuation goes, here that of every script."""
-    folded = unicodedata.normalize("NFKC", fold(text)).casefold()
-    words = "".join(character for character in folded if not _is_mark(character))
+    words = "".join(character for character in caseless(fold(text)).text if not _is_mark(character))
     return " ".join(_ARTICLES.sub(" ", words).split())
+
+
+@dataclass(frozen=True, slots=True)
+class CaselessText:
+    """A text without case and forms of characters, and the span of the original that each character of it was
+    made of: `ß` is two, and a letter with its accents may be one."""
+
+    text: str
+    spans: Sequence[TextSpan]
+
+    def original(self, start: int, end: int) -> TextSpan:
+        """The span of the original for one of the text that is not empty."""
+        return self.spans[start][0], self.spans[end - 1][1]
+
+
+def caseless(text: str) -> CaselessText:
+    """A text in the form in which texts are compared, but for punctuation, articles and white space."""
+    if text.isascii():
+        return CaselessText(text.lower(), [(place, place + 1) for place in range(len(text))])
+    starts = [place for place, character in enumerate(text) if not place or not _goes_with_last(character)]
+    made, spans = list[str](), list[TextSpan]()
+    for start, end in pairwise([*starts, len(text)]):
+        plain = unicodedata.normalize("NFKC", text[start:end]).casefold()
+        made.append(plain)
+        spans += [(start, end)] * len(plain)
+    return CaselessText("".join(made), spans)
+
+
+def _goes_with_last(character: str) -> bool:
+    """Whether a character may become one with those before it: accents and vowel signs, the later letters of
+    a Korean syllable, and half-width Japanese voicing marks."""
+    code = ord(character)
+    return unicodedata.category(character)[0] == "M" or 0x1160 <= code <= 0x11FF or code in (0xFF9E, 0xFF9F)
 
 
 def _is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
 
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLES = re.compile(r"(?<!\S)(?:a|an|the)(?!\S)")
 
 
 def _text_problem(answer: str) -> str | None:
@@ -403,20 +438,21 @@ def _reads_within(match: Match, text: str, answers: tuple[str, ...]) -> AnswerRe
 
 def _answer_span(text: str, answers: Sequence[str]) -> TextSpan | None:
     """The first place of an answer in a text, as words of it: whatever its case, punctuation and articles."""
-    folded = fold(text)
+    plain = caseless(fold(text))
+    folded = plain.text
     for answer in answers:
         for found in _answer_pattern(answer).finditer(folded):
             start, end = found.span()
             begun = _go_on(folded[start - 1 : start], folded[start])
             if not begun and not _go_on(folded[end - 1], folded[end : end + 1]):
-                return start, end
+                return plain.original(start, end)
     return None
 
 
 @lru_cache(maxsize=2**12)
 def _answer_pattern(answer: str) -> re.Pattern[str]:
     words = (r"(?:[^\w\s]|_)*?".join(map(re.escape, word)) for word in normalised(answer).split())
-    return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)\s++)?".join(words), re.IGNORECASE)
+    return re.compile(r"(?:\W|_)+?(?:(?:a|an|the)(?:\W|_)+?)*".join(words))
 
 
 def _go_on(left: str, right: str) -> bool:
@@ -444,9 +480,9 @@ COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
 }
 """By the `as` of `match` in the language."""
 VERSIONS = {
-    "match:number": 2,
-    "match:text": 2,
-    "match:exact": 2,
-    "match:contains": 2,
+    "match:number": 3,
+    "match:text": 3,
+    "match:exact": 3,
+    "match:contains": 3,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

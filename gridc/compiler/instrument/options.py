@@ -2,12 +2,17 @@
 
 Options are marked as `A.`, `(b)`, `1)`, `iv.` or `-`. Letters, numbers and Roman numerals can be given as the
 answer. Bullets label nothing, so that an answer can only name an option's text.
+
+Files bring labels of their own too: in the texts of options (`A) iron`), or in place of them, where a
+question lists the options itself and these are `A`, `B`, `C`. Such letters already stand for something. So
+they keep their order, and are shown under no others.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from gridc.compiler.instrument.item import LETTERS, Item
@@ -20,11 +25,12 @@ def arranged(item: Item, order: str | None) -> Item:
     """The item with its options in an order of the language (`option_order`).
 
     `file`, `reversed`, `shuffled:SEED` (drawn item by item), `rotated:K` (the first K options go last, as
-    often as there are options), `gold_at:LETTER` (the right option there, the others in file order).
-    Raises `DrawError` where the item has no such order.
+    often as there are options), `gold_at:LETTER` (the right option there, the others in file order). Letters
+    that stand for what the question lists are in file order whatever is asked. Raises `DrawError` where the
+    item has no such order.
     """
     kind, _, value = (order or "file").partition(":")
-    if kind == "file":
+    if kind == "file" or (kind != "gold_at" and own_letters(item) is not None):
         return item
     places = list(range(len(item.options)))
     match kind:
@@ -60,6 +66,10 @@ def _gold_at(item: Item, letter: str) -> list[int]:
         raise DrawError(f"item `{item.id}` has no right option to put at {letter}")
     if letter not in item.letters:
         raise DrawError(f"item `{item.id}` has {len(item.options)} options and no {letter}")
+    if own_letters(item) is not None:
+        shown = ", ".join(item.options)
+        problem = f"the options of item `{item.id}` are labels ({shown}), which keep their order"
+        raise DrawError(problem, 'option_order = "file" is their order')
     others = [place for place in range(len(item.options)) if place != item.gold]
     target = item.letters.index(letter)
     return [*others[:target], item.gold, *others[target:]]
@@ -117,6 +127,127 @@ def _roman(number: int) -> str:
     return text
 
 
+_LABEL = r"(?:[A-Za-z]|\d{1,2}|[ivxIVX]{1,5})"
+_CARRIED = re.compile(
+    rf"\s*(?P<opens>[(\[（【]?)(?P<label>{_LABEL})(?:"
+    r"(?P<closes>[)\]）】][.:]?|[.:](?=\s)|[．：、])\s*(?P<text>\S.*?)|(?P<behind>[)\]）】.:．：、]*))\s*",
+    re.DOTALL,
+)
+"""A label, and the text of an option behind it, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLabels:
+    """The labels that options have in their own texts: of `c) nickel`, `a) gold`, `b) iron` the labels c, a,
+    b. `texts` are the options without them, empty where an option is nothing else, and `places` the place of
+    each label in the series: 2, 0, 1."""
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Whether the options are nothing but labels."""
+        return not any(self.texts)
+
+
+@lru_cache(maxsize=4096)  # the items of a benchmark are asked in turn, in one cell after another
+def carried_labels(options: tuple[str, ...]) -> CarriedLabels | None:
+    """The labels that options carry, where every one has its own, in one form, and they are a whole series
+    (A, B, C; 1, 2, 3; i, ii, iii) in whatever order. "I. Newton" beside "A. Einstein" are no series."""
+    matches: list[re.Match[str]] = []
+    for match in map(_CARRIED.fullmatch, options):
+        if match is None:
+            return None
+        matches.append(match)
+    forms = {(match["opens"], match["closes"], match["behind"]) for match in matches}
+    if len(options) < 2 or len(forms) > 1:
+        return None
+    names = tuple(match["label"] for match in matches)
+    for token in "AaiI1":
+        series = labels(token, len(names))
+        if set(names) == set(series):
+            texts = tuple(match["text"] or "" for match in matches)
+            return CarriedLabels(names, texts, tuple(map(series.index, names)))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLetters:
+    """The letters, or numbers, that an item's options are and nothing else. `texts` are what the question
+    shows under each, and `listing` the lines in which it does; both are empty where it shows no list. Where
+    they are `named`, it uses every one, in a list or not ("Is answer A or answer B better?")."""
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    listing: str
+    named: bool
+
+
+def own_letters(item: Item) -> OwnLetters | None:
+    """What an item's options are where they are nothing but A, B, C in order; None of any other options.
+
+    Numbers are also what many questions ask for, so that 1, 2, 3 are labels only where the question lists
+    something under them.
+    """
+    carried = carried_labels(item.options)
+    if carried is None or not carried.alone or list(carried.places) != sorted(carried.places):
+        return None
+    return _own_letters(carried.labels, item.stem)
+
+
+@lru_cache(maxsize=4096)
+def _own_letters(names: tuple[str, ...], stem: str) -> OwnLetters | None:
+    found = _listed(stem, names)
+    if found is not None:
+        return OwnLetters(names, *found, named=True)
+    return OwnLetters(names, (), "", names_each(stem, names)) if are_letters(names) else None
+
+
+def spoken_options(item: Item) -> tuple[str, ...]:
+    """The options as a response may say them: their texts, or of letters what the question shows under
+    each."""
+    own = own_letters(item)
+    return item.options if own is None else own.texts or own.labels
+
+
+def names_each(text: str, names: Sequence[str]) -> bool:
+    """Whether a text has each of these labels as a word of its own, all in one case or all in the other."""
+    either = names, [name.swapcase() for name in names]
+    word = r"(?<![^\W_]){}(?![^\W_]|'\w)"
+    return any(all(re.search(word.format(name), text) for name in form) for form in either)
+
+
+_IN_LINES = re.compile(rf"^[ \t>*_-]*[(\[]?({_LABEL})[.):\]][*_]*[ \t]*(?=\S)", re.MULTILINE)
+_IN_A_LINE = re.compile(rf"(?<![^\s,;])[(\[]?({_LABEL})[)\]][ \t]+(?=\S)")
+
+
+def _listed(text: str, names: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
+    """What a text shows last under each of these labels, a line each or within a line, and where it does."""
+    either = names, tuple(name.swapcase() for name in names)
+    for pattern, wanted in product((_IN_LINES, _IN_A_LINE), either):
+        run = last_run(list(pattern.finditer(text)), wanted)
+        if run:
+            end = text.find("\n", run[-1].end())
+            ends = [*(match.start() for match in run[1:]), len(text) if end < 0 else end]
+            texts = [text[match.end() : last].strip(" \t\n,;") for match, last in zip(run, ends, strict=True)]
+            if all(texts):
+                return tuple(texts), text[run[0].start() : ends[-1]].strip()
+    return None
+
+
+def last_run(found: Sequence[re.Match[str]], names: Sequence[str]) -> list[re.Match[str]]:
+    """The last places that bear these names one after the other; none where they do not."""
+    run: list[re.Match[str]] = []
+    rest = list(names)
+    for one in reversed(found):
+        if rest and one[1] == rest[-1]:
+            run.append(one)
+            rest.pop()
+    return [] if rest else run[::-1]
+
+
 UNKNOWN_PHRASINGS = (
     "Unknown",
     "Cannot answer",
@@ -132,7 +263,7 @@ UNKNOWN_PHRASINGS = (
 """The ten ways in which BBQ's items say that the answer is unknown (Parrish et al. 2022, app. A)."""
 CANDIDATE_VERSIONS = {
     "candidates:option_text": 1,
-    "candidates:letter": 1,
+    "candidates:letter": 2,
     "candidates:unknown_expanded": 1,
     "candidates:sentence_pair": 1,
 }
@@ -157,8 +288,9 @@ def candidates(
     """The candidates of an item, in the order that a tie rule counts them in.
 
     `unknown_expanded` puts the ten phrasings of unknown in the place of the item's own, behind the other
-    options, as lm-evaluation-harness and HELM do. Letters are the labels of the enumerator. `whole_text` is
-    the first right answer in free text, or without one what is asked. Raises `NoCandidates`.
+    options, as lm-evaluation-harness and HELM do. Letters are the labels of the enumerator, or those that
+    the options are. `whole_text` is the first right answer in free text, or without one what is asked.
+    Raises `NoCandidates`.
     """
     if kind == WHOLE_TEXT:
         return [Candidate(item.references[0] if item.references else item.query, 0)]
@@ -167,7 +299,8 @@ def candidates(
     if kind == "sentence_pair" and (len(item.options) != 2 or item.stem):
         raise NoCandidates(f"item {item.id} is not a pair of sentences")
     if kind == "letter":
-        names = labels(enumerator, len(item.options))
+        own = own_letters(item)
+        names = labels(enumerator, len(item.options)) if own is None else own.labels
         if not names:
             raise NoCandidates(f"item {item.id} has its options marked with bullets, and no label to rank")
         return [Candidate(name, option) for option, name in enumerate(names)]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from gridc.compiler.instrument.options import are_letters
-from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.plain_text import fold, lowered
 
 GLUED = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 """A character that makes one word with a letter beside it. Chinese, Japanese and Korean need no space."""
@@ -100,7 +100,7 @@ class _Finder:
         for match in _ORDINAL.finditer(text):
             if match["number"] is not None and not self._letters:
                 continue
-            word = next(word for word in match.groups()[::-1] if word is not None).lower()
+            word = lowered(next(word for word in match.groups()[::-1] if word is not None))
             if word in _OF_TWO and len(self._places) != 2:
                 continue
             option = len(self._places) - 1 if word in _LAST else _COUNTS[word]

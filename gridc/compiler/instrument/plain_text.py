@@ -30,6 +30,15 @@ class _Plain(dict[int, str]):
 
 _PLAIN = _Plain({ord(key): value for key, value in (_QUOTES | _BRACKETS | _POINTS).items()})
 
+_DOTTED = str.maketrans("ıİ", "iI")
+
+
+def lowered(text: str) -> str:
+    """A text in small letters, as words are written in a pattern that ignores case. To such a pattern the
+    letter i is the same with a dot and without, in Turkish too."""
+    return text.translate(_DOTTED).lower()
+
+
 _ESCAPES = re.compile(r"\x1b\[[0-?]*+[ -/]*+[@-~]")
 _ATTRIBUTES = r"(?:\s++[\w-]++=(?:\"[^\"\n]*+\"|'[^'\n]*+'|[^\s<>]++))*+"
 _TAGS = re.compile(

@@ -14,8 +14,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import DEFAULT, labels, marks
-from gridc.schema.effects import Casing, Var
+from gridc.compiler.instrument.options import DEFAULT, labels, marks, own_letters
+from gridc.schema.effects import Candidates, Casing, Var
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -42,9 +42,9 @@ class PromptLayout:
 
 PLAIN = PromptLayout()
 VERSIONS = {
-    "options:lettered": 1,
-    "options:listed": 1,
-    "options:none": 1,
+    "options:lettered": 2,
+    "options:listed": 2,
+    "options:none": 2,
     "casing:upper": 1,
     "casing:lower": 1,
     "casing:title": 1,
@@ -197,25 +197,41 @@ def _loops_over_letters(source: str) -> list[TemplateProblem]:
 
 
 def lettered(item: Item, look: PromptLayout = PLAIN) -> str:
-    """The options, one a line: `A. first`, `B. second`, or marked and joined in another way."""
+    """The options, one a line: `A. first`, `B. second`, or marked and joined in another way. Letters that a
+    question uses itself are not shown again, and others under no second ones."""
     between = "\n" if look.options is None else look.options
+    own = own_letters(item)
+    if own is not None:
+        return "" if own.named else between.join(own.labels)
     shown = zip(marks(look.enumerator, len(item.options)), item.options, strict=True)
     return between.join(f"{mark}{look.label}{text}" for mark, text in shown)
 
 
 def shown_options(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
     """The options as `question` shows them; empty where it shows none."""
-    if style == "lettered":
+    if style == "lettered" or (style == "listed" and own_letters(item) is not None):
         return lettered(item, look)
     return (" or " if look.options is None else look.options).join(item.options) if style == "listed" else ""
 
 
-def reference_answer(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
-    """What an exemplar shows as its answer: a label where options are shown under one, else the text."""
+def options_apart(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
+    """The options for a call that the question does not reach: as `question` shows them, or as it lists them
+    itself."""
+    own = own_letters(item)
+    return shown_options(item, style, look) if own is None or not own.listing else own.listing
+
+
+def reference_answer(
+    item: Item, style: OptionStyle, look: PromptLayout = PLAIN, candidates: Candidates | None = None
+) -> str:
+    """What an exemplar shows as its answer: a label where options are shown under one, else the text. Before
+    a ranking it is in the form of the `candidates`."""
     if item.gold is None:
         return item.references[0]
-    names = labels(look.enumerator, len(item.options)) if style == "lettered" else ()
-    return names[item.gold] if names else item.options[item.gold]
+    own = own_letters(item)
+    names = labels(look.enumerator, len(item.options)) if own is None else own.labels
+    by_label = style == "lettered" or own is not None if candidates is None else candidates == "letter"
+    return names[item.gold] if names and by_label else item.options[item.gold]
 
 
 def render_prompt(
@@ -233,11 +249,15 @@ def render_prompt(
 
 
 def exemplar_blocks(
-    source: str, exemplars: Sequence[Item], style: OptionStyle = "lettered", look: PromptLayout = PLAIN
+    source: str,
+    exemplars: Sequence[Item],
+    style: OptionStyle = "lettered",
+    look: PromptLayout = PLAIN,
+    candidates: Candidates | None = None,
 ) -> list[str]:
     """Each exemplar with its answer, as every prompt that shows them has it. Raises `SandboxError`."""
     return [
-        _block(source, exemplar, style, reference_answer(exemplar, style, look), look)
+        _block(source, exemplar, style, reference_answer(exemplar, style, look, candidates), look)
         for exemplar in exemplars
     ]
 
@@ -290,9 +310,10 @@ def check_rubric(source: str) -> list[TemplateProblem]:
 
 def _block(source: str, item: Item, style: OptionStyle, answer: str, look: PromptLayout) -> str:
     options = shown_options(item, style, look)
-    count = len(item.options)
+    count, own = len(item.options), own_letters(item)
     names = labels(look.enumerator, count) or marks(look.enumerator, count)
-    choices = list(zip(names, item.options, strict=True)) if style != "none" else []
+    choices = list(zip(names if own is None else own.labels, item.options, strict=True))
+    choices = [] if style == "none" or (own is not None and own.named) else choices
     if style == "none" and item.open is not None:
         item = replace(item, query=item.open)
     question = f"{item.stem}{look.question}{options}" if options else item.stem

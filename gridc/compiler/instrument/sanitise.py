@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.options import spoken_options
 from gridc.compiler.instrument.readers import READERS, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.instrument.thoughts import THOUGHTS, ThoughtMarks
@@ -76,8 +77,8 @@ def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
     references are in it."""
     option = refusal = None
     if item.options:
-        labels = setting.labels(len(item.options))
-        option = READERS[setting.held("reader")](text, item.options, labels).option
+        labels = setting.labels_of(item)
+        option = READERS[setting.held("reader")](text, spoken_options(item), labels).option
     if item.expected is not None:
         refusal = refusal_keywords(text).option
     return (option, refusal, tuple(reference in text for reference in item.references))
@@ -88,7 +89,7 @@ def known_of(
 ) -> ResponseContext:
     """What is known of the responses to an item."""
     texts = (item.stem, item.open or "", *item.options, *item.references)
-    return ResponseContext(texts, tuple(shown), tuple(names), () if setting.labelled else item.options)
+    return ResponseContext(texts, tuple(shown), tuple(names), () if setting.labels_of(item) else item.options)
 
 
 def sanitise(

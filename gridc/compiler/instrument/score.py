@@ -15,7 +15,7 @@ from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.options import candidates
+from gridc.compiler.instrument.options import candidates, spoken_options
 from gridc.compiler.instrument.points import Replies, ScorerCall, call_no_scorer, points, reading, score_of
 from gridc.compiler.instrument.readers import READERS, RESPONSES, ResponseReader, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
@@ -215,7 +215,7 @@ MOST_REMEMBERED = 512
 
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
     read = _remembered if len(text) <= MOST_REMEMBERED else _read
-    return read(READERS[setting.held("reader")], text, item.options, setting.labels(len(item.options)))
+    return read(READERS[setting.held("reader")], text, spoken_options(item), setting.labels_of(item))
 
 
 def _read(reader: ResponseReader, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:

@@ -6,8 +6,9 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal
 
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import DEFAULT, labels
+from gridc.compiler.instrument.options import DEFAULT, labels, own_letters
 from gridc.compiler.instrument.points import Vote, attempt_scores, item_score
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
@@ -92,8 +93,11 @@ class Setting:
     @property
     def shown(self) -> "Setting":
         """The setting with every key at its default that does not shape the prompt: settings that are equal
-        in this form show the same prompts."""
-        return Setting(method="extract", **{key: getattr(self, key) for key in _SHAPING})
+        in this form show the same prompts. What is ranked shapes the answers that exemplars show."""
+        shaping = {key: getattr(self, key) for key in _SHAPING}
+        if not self.shots or not self.ranks:
+            return Setting(method="extract", **shaping)
+        return Setting(method=self.method, candidates=self.candidates, **shaping)
 
     @property
     def asked(self) -> "Setting":
@@ -115,6 +119,11 @@ class Setting:
     def ranks(self) -> bool:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
         return METHODS[self.method].ranks
+
+    @property
+    def ranked_candidates(self) -> Candidates | None:
+        """What a ranking compares; None where there is none."""
+        return self.held("candidates") if self.ranks else None
 
     @property
     def ranks_labels(self) -> bool:
@@ -139,6 +148,12 @@ class Setting:
         """What may be answered instead of the text of one of so many options; nothing where they are shown
         under no label."""
         return labels(self.enumerator, count) if self.options == "lettered" else ()
+
+    def labels_of(self, item: Item) -> tuple[str, ...]:
+        """The same of an item's options. Letters that stand for what its question lists are answered with
+        however options are shown."""
+        own = own_letters(item)
+        return self.labels(len(item.options)) if own is None else own.labels
 
     @property
     def labelled(self) -> bool:
@@ -210,7 +225,8 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class KeyEffect:
     """What a key of a call changes first: the prompt, the request beside the prompt, or only how answers
-    count. `idle` says under which settings it changes nothing."""
+    count. That exemplars answer in the form of what is ranked is no change of its own. `idle` says under
+    which settings it changes nothing."""
 
     changes: Literal["prompt", "request", "score"]
     idle: Callable[[Setting], bool] = lambda setting: False

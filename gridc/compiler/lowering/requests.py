@@ -16,9 +16,9 @@ from gridc.compiler.instrument.options import NoCandidates, candidates
 from gridc.compiler.instrument.render import (
     SandboxError,
     exemplar_blocks,
+    options_apart,
     render_behind,
     render_said,
-    shown_options,
     wrap,
 )
 from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, StepReply, ends_with
@@ -222,7 +222,7 @@ class Asker:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
             help = f'[[exclude]] these cells, or method = "extract" where `{scaffold.kind}` answers'
             raise SpecError([Diagnostic("GC105", message, help=help)])
-        options, system = shown_options(item, setting.options, setting.look), setting.system or None
+        options, system = options_apart(item, setting.options, setting.look), setting.system or None
         task = Task(
             cell.benchmark, prompt.messages[-1][1], options, system, setting.system_turn,
             item.messages, item.turns, _scripted(item),
@@ -330,7 +330,9 @@ class Asker:
 
     def _exemplar_blocks(self, benchmark: str, shown: Setting) -> list[str]:
         exemplars = self.study.items[benchmark].shown(shown.option_order, shown.variant)[: shown.shots]
-        return exemplar_blocks(self.study.prompts[shown.prompt], exemplars, shown.options, shown.look)
+        return exemplar_blocks(
+            self.study.prompts[shown.prompt], exemplars, shown.options, shown.look, shown.ranked_candidates
+        )
 
 
 def _rendered(cell: Cell) -> tuple[str, Setting]:

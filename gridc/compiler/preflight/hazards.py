@@ -491,7 +491,7 @@ def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[
                 yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
         for item in shown:
-            if stop in reference_answer(item, setting.options, setting.look):
+            if stop in reference_answer(item, setting.options, setting.look, setting.ranked_candidates):
                 problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
                 yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
@@ -501,7 +501,7 @@ def _what_is_read(setting: Setting, item: Item) -> Sequence[str]:
     """What a response is searched for."""
     if METHODS[setting.method].reads_answer and setting.match is not None:
         return right_answers(setting.match, item)
-    return setting.labels(len(item.options)) or item.options
+    return setting.labels_of(item) or item.options
 
 
 def options_asked_for(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:

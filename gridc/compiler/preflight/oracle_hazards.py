@@ -4,6 +4,7 @@ Functions that score are tried too: on answers that the function itself says are
 responses of which the spec says what they give.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.options import names_each, own_letters
 from gridc.compiler.instrument.points import SINGLE, Replies, best_options, points, reading
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import Setting
@@ -20,6 +22,7 @@ from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracles import FailedSample, Trial, indifferent, try_oracles
+from gridc.diagnostics.errors import KeyPath
 from gridc.schema.effects import Scorer
 from gridc.schema.scores import UNIT, Scores
 from gridc.statistics.exact_tests import poisson_binomial_tails
@@ -201,12 +204,15 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 text = _failure(trial, trial.first)
                 way_out = trial.oracle.way_out
                 blamed, help = (
-                    ("reader", way_out) if way_out else ("prompt", _prompt_words(plan, once, trial.first))
+                    (trial.oracle.blames, way_out)
+                    if way_out
+                    else ("prompt", _prompt_words(plan, once, trial.first))
                 )
                 hazard = _hazard(plan, once, trial.oracle.code, text, help, blamed)
                 yield replace(hazard, item=trial.first.sample.item.id)
         if options:
             yield from _constant(plan, once, samples)
+            yield from _unexplained(plan, once, samples)
         yield from _unsaid_words(plan, once, samples)
         yield from _tied(plan, once, samples)
 
@@ -280,9 +286,52 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Itera
         hits = sum(place in item.right for item in having)
         if min(poisson_binomial_tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
             problem = f"always answering {names[place]} is right on {hits} of {len(having)} items"
+            fixed = any(own_letters(item) is not None for item in having)
             help = 'option_order = "shuffled:42" spreads the right ones over the letters'
+            if fixed:
+                help = "options that are letters keep their order: ask items whose right ones are spread"
             yield _hazard(plan, cell, "GC514", problem, help, "option_order")
             return
+
+
+def _unexplained(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
+    """Options that are letters, in prompts that nowhere say what these stand for. Among options of other
+    kinds letters are themselves the answer, as in "Which vitamin?"."""
+    owns = [own_letters(sample.item) for sample in samples]
+    named = [own for own in owns if own is not None]
+    if METHODS[cell.setting.method].weighs or len(named) < len(owns):
+        return
+    prompts = ["\n".join(text for _, text in sample.requests[0].prompt.messages) for sample in samples]
+    without = [
+        (sample, own)
+        for sample, own, prompt in zip(samples, named, prompts, strict=True)
+        if not own.named and not names_each(_LABEL_ALONE.sub("", prompt), own.labels)
+    ]
+    if without:
+        sample, own = without[0]
+        problem = (
+            f"the options of {len(without):,} of {len(samples):,} items are letters "
+            f"({', '.join(own.labels)}), and their prompts do not say what each stands for"
+        )
+        help = (
+            "name the columns that hold the texts of the options (`fields.options` of `rows`), or ask "
+            "questions that list them"
+        )
+        hazard = _hazard(plan, cell, "GC547", problem, help)
+        yield replace(hazard, item=sample.item.id, path=_where_options_are_stated(plan, cell))
+
+
+def _where_options_are_stated(plan: Plan, cell: Cell) -> KeyPath:
+    """The field map of a cell's benchmark; without one, its source."""
+    benchmarks = {benchmark.id: number for number, benchmark in enumerate(plan.study.spec.benchmark)}
+    number = benchmarks[cell.benchmark]
+    mapped = plan.study.spec.benchmark[number].loading.fields is not None
+    return (
+        ("benchmark", number, "loading", "fields", "options") if mapped else ("benchmark", number, "source")
+    )
+
+
+_LABEL_ALONE = re.compile(r"^\W*\w{1,5}\W*$", re.MULTILINE)
 
 
 def _unsaid_words(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:

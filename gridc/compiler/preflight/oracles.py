@@ -4,6 +4,10 @@ Each sees what a model would see, the prompt, and knows the right answer by its 
 through the functions that score a model's answers. So an option that never reaches the prompt, a letter
 that stands for another text, an inverted sign and an extractor that reads the wrong thing all show as a
 score that cannot be.
+
+All but one know the item as gridc has it, and so the label that gridc shows an option under. The prompt
+reader goes by the prompt alone, as a model does: of two labels before a text it takes the one beside the
+text, and of two lists the first.
 """
 
 import re
@@ -14,7 +18,14 @@ from typing import Any, Literal
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import UNKNOWN_PHRASINGS, labels
+from gridc.compiler.instrument.options import (
+    UNKNOWN_PHRASINGS,
+    are_letters,
+    carried_labels,
+    labels,
+    names_each,
+    own_letters,
+)
 from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
@@ -39,7 +50,8 @@ class Oracle:
     """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
     candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods.
     Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`, and
-    the way out, where that is not in the prompt that it saw."""
+    the way out, where that is not in the prompt that it saw but in the key that it `blames`. Of one that
+    tells `news`, a failure counts only where no earlier responder fails by the same words."""
 
     name: str
     code: str
@@ -48,6 +60,8 @@ class Oracle:
     prefers: Callable[["OracleView", Sequence[bool | None]], int | Literal["none"] | None]
     expected: Callable[[Setting], Expected | None]
     way_out: str | None = None
+    blames: str = "reader"
+    news: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +75,44 @@ class OracleView:
     def name(self, option: int) -> str | None:
         """What an option is called where it is shown: its label in the prompt, else its text. None where a
         label is asked for and the prompt does not show the option under one."""
-        if not self.setting.labelled:
+        names = self.setting.labels_of(self.item)
+        if not names:
             return self.item.options[option]
-        names = self.setting.labels(len(self.item.options))
+        if own_letters(self.item) is not None:
+            return names[option]
         options = self.item.options
         return shown_label(self.prompt, options[option], names, self.setting.look, options)
+
+    def printed(self) -> str | None:
+        """The label that the prompt prints before the right option's text, whatever gridc calls the option:
+        one that the text itself begins with, and that of the first list which has the text. Of options that
+        are letters it is the letter, where the prompt uses every one."""
+        right = _first_right(self.item)
+        names = self.setting.labels_of(self.item) or self._ranked
+        if right is None or not names:
+            return None
+        own, carried = own_letters(self.item), carried_labels(self.item.options)
+        if own is not None or (carried and carried.alone and are_letters(sorted(carried.labels))):
+            letters = carried.labels if own is None and carried is not None else names
+            return letters[right] if names_each(self.prompt, letters) else None
+        texts = self.item.options if carried is None or carried.alone else carried.texts
+        asked = self.prompt[max(self.prompt.rfind(self.item.query), 0) :]
+        return _listed_label(asked, texts[right], names) or shown_label(
+            self.prompt, texts[right], names, self.setting.look, texts
+        )
+
+    @property
+    def _ranked(self) -> tuple[str, ...]:
+        """The labels that are ranked, whether or not options are shown under them."""
+        names = labels(self.setting.enumerator, len(self.item.options))
+        return names if self.setting.ranks_labels else ()
+
+    def read_off(self) -> str | None:
+        """The label that the prompt prints before the right option, in the form that is asked for."""
+        if not self.setting.labels_of(self.item):
+            return self.answer(right=True)
+        name = self.printed()
+        return None if name is None else form_of(self.setting).line.format(name)
 
     def called(self, right: bool) -> str | None:
         """What a right or a wrong answer is called: an option's name, or a free answer."""
@@ -153,6 +200,21 @@ def shown_label(
     return None
 
 
+def _listed_label(text: str, option: str, names: Sequence[str]) -> str | None:
+    """The first of these labels, in either case, under which a list in a text has an option: at the head of a
+    line or in brackets, with nothing behind the option but the next one."""
+    known = {name.upper() for name in names}
+    for found in re.finditer(rf"{re.escape(option)}(?=[ .;,]*(?:\n|\Z|\s[(\[]))", text):
+        label = _LISTED.search(text[max(0, found.start() - 24) : found.start()])
+        if label is not None and label[1].upper() in known:
+            return label[1]
+    return None
+
+
+_LISTED = re.compile(
+    r"(?:(?:^|\n)[ \t>*-]*(?:[(\[]?\w{1,5}[.):\]]\s+)?[(\[]?|(?<=\s)[(\[])"
+    r"([A-Z]|[a-z]|\d{1,2}|[ivx]{1,6}|[IVX]{1,6})[.):\]]+\s*$"
+)
 _LABEL = re.compile(r"(?<![^\W_])([A-Z]|[a-z]|\d{1,2}|[ivx]{1,6}|[IVX]{1,6})[^\w]+$")
 
 
@@ -181,6 +243,19 @@ def _prefers(wanted: bool) -> Callable[[OracleView, Sequence[bool | None]], int 
         return next((number for number, rightness in enumerate(right) if rightness is wanted), "none")
 
     return place
+
+
+def _prefers_printed(sight: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
+    """The candidate that is the label which the prompt prints before the right option."""
+    name = sight.printed()
+    names = own.labels if (own := own_letters(sight.item)) is not None else sight._ranked
+    known = [known.upper() for known in names]
+    return "none" if name is None or name.upper() not in known else known.index(name.upper())
+
+
+def _by_label(setting: Setting) -> Expected | None:
+    """Where a label is the answer, the one that the prompt prints has to be right."""
+    return "right" if setting.ranks_labels or METHODS[setting.method].reads_option else None
 
 
 def form_of(setting: Setting) -> AnswerForm:
@@ -242,9 +317,25 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
 
 
 _BEHIND = '`method = "extract"` with `reader = "last_answer"` reads only what comes after a thought'
+_ONE_LABEL = (
+    'let each option have one label: labels inside the options go with loading.labels = "remove" (of '
+    '`rows`), a list of options inside the questions agrees with option_order = "file", and options that are '
+    "letters need questions that say what each stands for"
+)
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (
     Oracle("perfect", "GC511", "does not score 1", _says_right, _prefers(True), lambda setting: "right"),
+    Oracle(
+        "prompt-reading",
+        "GC547",
+        "is read as another option",
+        OracleView.read_off,
+        _prefers_printed,
+        _by_label,
+        _ONE_LABEL,
+        "option_order",
+        news=True,
+    ),
     Oracle("worst", "GC517", "scores", _says_wrong, _prefers(False), lambda setting: "no point"),
     Oracle(
         "empty",
@@ -316,14 +407,16 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
     """
     if METHODS[setting.method].judged or METHODS[setting.method].weighs:
         return
+    told = set[tuple[int, str | None]]()
     for oracle in ORACLES:
         expected = oracle.expected(setting)
         if expected is None:
             continue
         failures, first = 0, None
-        for sample in samples:
+        for number, sample in enumerate(samples):
             failure = _fails(oracle, expected, setting, sample)
-            if failure is not None:
+            if failure is not None and not (oracle.news and (number, failure.said) in told):
+                told.add((number, failure.said))
                 failures += 1
                 first = first or failure
         yield Trial(oracle, len(samples), failures, first)

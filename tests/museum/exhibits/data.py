@@ -1,17 +1,19 @@
 """What the data say: directions, labels, candidates."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.adapters.benchmarks import crows_pairs, toxigen
 from gridc.compiler.inputs.loaders import rows as rows_loader
-from gridc.compiler.instrument import item, options
+from gridc.compiler.instrument import item, options, render, setting
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.lowering import requests as asking
-from gridc.compiler.preflight import hazards
+from gridc.compiler.preflight import hazards, oracle_hazards, oracles
+from gridc.diagnostics.errors import HazardError
 from tests import studies
 from tests.museum.exhibit import (
     EARLIER,
@@ -19,8 +21,10 @@ from tests.museum.exhibit import (
     REPRO,
     exhibit,
     without,
+    without_oracles,
 )
-from tests.museum.studied import CHOICES, facts
+from tests.museum.studied import CHOICES, asked_number, facts
+from tests.studies import Messages
 
 
 @exhibit(
@@ -147,3 +151,79 @@ def gold_is_an_option(room: Any, patch: MonkeyPatch) -> set[str]:
     head = studies.head("exhibit", studies.pocket(pocket="llama"))
     room.file("gridcard.toml", head + CHOICES.replace('gold = "gold"', 'gold = "a"'))
     return set(room.codes())
+
+
+def prompt_reader(model: str, messages: Messages) -> str:
+    """The label that a prompt has before the text of the right answer, of which nothing else is known."""
+    number = asked_number(messages)
+    text = facts(number + 1)[number]["abc"[number % 3]]
+    labels = re.findall(rf"(\w)[.)] {text}\n", messages[-1]["content"])
+    return labels[0] if labels else "?"
+
+
+def of_a_prompt_reader(room: Any, spec: str, rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The mean score that the page prints of it, or the codes with which the study is refused."""
+    try:
+        done = room.asked(
+            spec.replace('option_order = "file"', 'option_order = "shuffled:1"'), rows, prompt_reader
+        )
+    except HazardError as error:
+        return {each.code for each in error.diagnostics}
+    found = re.search(r"said: [^<>]*?mean ([\d.]+ %)", (done.results / "report.html").read_text("utf-8"))
+    return {found[1]} if found else set()
+
+
+def lettered(row: Mapping[str, Any], form: str) -> dict[str, str]:
+    return {key: form.format(key.upper(), row[key]) for key in "abc"}
+
+
+OFF = "labels inside options are taken off as a file is read (`rows._find_labels`)"
+
+
+@exhibit(
+    "options `A) plane`, `B) chisel` are shuffled and shown as `A. B) chisel`",
+    f"{EARLIER}; tables of questions",
+    OFF,
+    without(rows_loader, "_find_labels", lambda *_: None),
+)
+def labels_under_letters(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = [{**row, **lettered(row, "{}) {}")} for row in facts(6)]
+    found = of_a_prompt_reader(room, CHOICES, rows)
+    return {OFF} if found == {"100.0 %"} else found
+
+
+KEPT = "options that are nothing but letters keep their order, without a second list (`options.own_letters`)"
+
+
+def no_own_letters(patch: MonkeyPatch) -> None:
+    for module in (options, render, setting, oracles, oracle_hazards):
+        patch.setattr(module, "own_letters", lambda _: None)
+
+
+@exhibit(
+    "the question lists its options, which are the letters A, B, C: shuffled, they are shown as `A. B`",
+    f'{EARLIER}; lm-evaluation-harness, documents with `choices: ["A", "B", "C"]`',
+    KEPT,
+    no_own_letters,
+)
+def letters_under_letters(room: Any, patch: MonkeyPatch) -> set[str]:
+    spec = CHOICES.replace('["a", "b", "c"]', '{ constant = ["A", "B", "C"] }').replace(
+        "\\n{{ options }}", ""
+    )
+    rows = [
+        {**row, "q": "\n".join([row["q"], *lettered(row, "{}. {}").values()]), "gold": "ABC"[row["gold"]]}
+        for row in facts(6)
+    ]
+    found = of_a_prompt_reader(room, spec, rows)
+    return {KEPT} if found == {"100.0 %"} else found
+
+
+@exhibit(
+    "the question lists its options in one order, and the prompt lists them again in another one",
+    f"{EARLIER}; responders who know the item, and not only its prompt",
+    "GC547",
+    without_oracles("GC547"),
+)
+def two_lists(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = [{**row, "q": "\n".join([row["q"], *lettered(row, "{}. {}").values()])} for row in facts(6)]
+    return of_a_prompt_reader(room, CHOICES, rows)

@@ -1,7 +1,8 @@
 """How a column names an option: by index from 0 or from 1, by letter or by text. Found out, never guessed.
 
-A rule is taken only where it reads every row that any rule reads, and where no other rule that does so gives
-another answer. Everything else is refused, with the answers that each rule would give.
+Labels that options carry in their own texts (`A) iron`) name them too: by letter or number, and as part of
+the text. A rule is taken only where it reads every row that any rule reads, and where no other rule that does
+so gives another answer. Everything else is refused, with the answers that each rule would give.
 """
 
 import json
@@ -14,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from gridc.compiler.instrument.item import LETTERS
+from gridc.compiler.instrument.options import CarriedLabels
 
 GoldRule = Literal["letter", "text", "index", "one_based", "marks", "row_label"]
 RULES: tuple[GoldRule, ...] = get_args(GoldRule)
@@ -37,9 +39,16 @@ def is_empty(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
-def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] = ()) -> int:
-    """The option that a value names; `labels` are those of the row's options, where it has some. Raises
-    `ValueError` where it names none, or several."""
+def place(
+    value: Any,
+    options: Sequence[str],
+    rule: str,
+    labels: Sequence[str] = (),
+    carried: CarriedLabels | None = None,
+) -> int:
+    """The option that a value names, of options as they stand in the row. `labels` are those of the row, and
+    `carried` those that its options have in their texts, where there are some. Raises `ValueError` where the
+    value names none, or several."""
     if is_empty(value):
         raise ValueError("it is empty")
     if rule == "row_label":
@@ -48,9 +57,9 @@ def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] =
         match = _LETTER.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None or match[1].upper() not in LETTERS[: len(options)]:
             raise ValueError(f"{spelled(value)} names none of the {len(options)} options")
-        return LETTERS.index(match[1].upper())
+        return _labelled(LETTERS.index(match[1].upper()), carried, numbers=False)
     if rule == "text":
-        return _by_text(value, options)
+        return _by_text(value, options) if carried is None else _by_either_text(value, options, carried)
     if rule == "marks":
         return _by_marks(value, options)
     number = _integer(value)
@@ -59,7 +68,23 @@ def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] =
     found = number - (rule == "one_based")
     if not 0 <= found < len(options):
         raise ValueError(f"{value!r} names none of the {len(options)} options")
-    return found
+    return found if rule == "index" else _labelled(found, carried, numbers=True)
+
+
+def _labelled(place: int, carried: CarriedLabels | None, numbers: bool) -> int:
+    """The option whose label has this place in its series, where options carry numbers, or letters; else the
+    option at the place."""
+    if carried is None or carried.labels[0].isdigit() is not numbers:
+        return place
+    return carried.places.index(place)
+
+
+def _by_either_text(value: Any, options: Sequence[str], carried: CarriedLabels) -> int:
+    """The option that is the text with its label, or else without."""
+    try:
+        return _by_text(value, options)
+    except ValueError:
+        return _by_text(value, carried.texts)
 
 
 def _by_label(value: Any, options: Sequence[str], labels: Sequence[str]) -> int:
@@ -138,27 +163,34 @@ def _integer(value: Any) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Case:
     """A value that has to name an option: its row as people count, and what the row asks. Where the row gives
-    its options `labels`, the value is one of these and nothing else."""
+    its options `labels`, the value is one of these and nothing else; `carried` are those in their texts."""
 
     row: str
     query: str
     options: tuple[str, ...]
     value: Any
     labels: tuple[str, ...] | None = None
+    carried: CarriedLabels | None = None
 
     def under(self, rule: GoldRule) -> int | None:
         """The option that the value names under a rule; None where it names none."""
         if (rule == "row_label") is (self.labels is None):
             return None
         try:
-            return place(self.value, self.options, rule, self.labels or ())
+            return place(self.value, self.options, rule, self.labels or (), self.carried)
         except ValueError:
             return None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the options may be called: as they stand, and without the labels in them."""
+        return self.options if self.carried is None else (*self.options, *self.carried.texts)
 
     def answered(self, rule: GoldRule) -> str:
         """`row 2 (What is it?) is answered by `salt``."""
         found = self.under(rule)
-        text = "nothing" if found is None else f"`{short(self.options[found])}`"
+        options = self.options if self.carried is None else self.carried.texts
+        text = "nothing" if found is None else f"`{short(options[found])}`"
         return f"{self.row} ({short(self.query)}) is answered by {text}"
 
 
@@ -239,7 +271,7 @@ class GoldSurvey:
                 else f"; letters are written as in {', '.join(f'`{form}`' for form in odd)}"
             )
         if rule == "text":
-            loose = sum(str(case.value) not in case.options for case in self.cases)
+            loose = sum(str(case.value) not in case.texts for case in self.cases)
             return f"; {loose:,} differ from the option in case or white space" if loose else ""
         return ""
 

@@ -36,10 +36,11 @@ from gridc.compiler.inputs.loaders.parsing import (
     records,
 )
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.options import CarriedLabels, carried_labels, own_letters
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.numbers import counted
 from gridc.schema.effects import Tool
-from gridc.schema.items import Fields, FieldValue, Loading, OptionList
+from gridc.schema.items import Fields, FieldValue, Loading, OptionList, SplitColumn
 from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")
@@ -66,7 +67,7 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
-    said += [*_judged(read, fields), *_reversed(fields)]
+    said += [*_judged(read, fields), *_reversed(fields), *_unsplit(read, fields)]
     said += [
         f"`{rival.column}` is not read, and names another option than `{fields.gold}` in "
         f"{counted(rival.differ, 'row')}"
@@ -76,14 +77,19 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     _require_choice(fields)
     if loading.malformed == "error":
         _require_meanings(read, fields)
-    survey = GoldSurvey(tuple(_cases(read, fields)))
+    found: dict[str, str] = {}
+    removal = _find_labels(read, loading, fields)
+    if removal is not None:
+        loading = loading.model_copy(update={"labels": "remove"})
+        found, said = {"labels": "remove"}, [*said, removal]
+    survey = GoldSurvey(tuple(_cases(read, fields, removes=loading.labels == "remove")))
     if survey.cases and not survey.complete:
-        _require_one_way(read, fields)
+        _require_one_way(read, fields, loading.labels == "remove")
     if not survey.cases:
-        return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
+        return CompletedLoading(loading, found, (*said, *_oddities(read, fields)))
     if loading.gold is not None:
         said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
-        return CompletedLoading(loading, {}, (*said, *_oddities(read, fields)))
+        return CompletedLoading(loading, found, (*said, *_oddities(read, fields)))
     path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
     rule = _find_rule(survey, path, fields)
     _require_order(fields, rule)
@@ -92,7 +98,7 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
     )
     completed = loading.model_copy(update={"gold": rule})
-    return CompletedLoading(completed, {"gold": rule}, (*said, *_oddities(read, fields)))
+    return CompletedLoading(completed, {**found, "gold": rule}, (*said, *_oddities(read, fields)))
 
 
 @LOADERS.add("rows")
@@ -279,7 +285,9 @@ def _files(read: Mapping[str, Records]) -> str:
     return " or ".join(f"`{name}`" for name in list(read)[:3]) + (" ..." if len(read) > 3 else "")
 
 
-def _cases(read: Mapping[str, Records], fields: Fields, keys: Sequence[str] = INDEXED) -> Iterator[Case]:
+def _cases(
+    read: Mapping[str, Records], fields: Fields, keys: Sequence[str] = INDEXED, removes: bool = False
+) -> Iterator[Case]:
     """Every value that has to name an option, where the row has options and the value is not empty."""
     several = len(read) > 1
     for key in keys:
@@ -294,14 +302,70 @@ def _cases(read: Mapping[str, Records], fields: Fields, keys: Sequence[str] = IN
                     continue  # `load` reports the row
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
-                    yield Case(where, _question_key(row, fields), options, value, labels)
+                    carried = _removed(options) if removes else None
+                    yield Case(where, _question_key(row, fields), options, value, labels, carried)
 
 
-def _require_one_way(read: Mapping[str, Records], fields: Fields) -> None:
+def are_lettered(read: Records, fields: Fields) -> bool:
+    """Whether the options of every row are nothing but letters, or numbers that its question lists."""
+    try:
+        asked = [(_text(row, fields.query or ""), _options(row, fields)) for _, row in read.rows]
+        return all(own_letters(Item("row", query, options)) is not None for query, options in asked)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False  # `load` reports the row
+
+
+FEW_LABELS = 4
+"""Labels of which fewer may be there by chance, as in "A. Lincoln" and "B. Obama"."""
+
+
+def _removed(options: tuple[str, ...]) -> CarriedLabels | None:
+    """The labels that are taken off options, where they carry some and are more than these."""
+    carried = carried_labels(options)
+    return None if carried is None or carried.alone else carried
+
+
+def _find_labels(read: Mapping[str, Records], loading: Loading, fields: Fields) -> str | None:
+    """What to say of labels in the texts of options that all rows have, and that are removed; None where none
+    are, or the spec says what becomes of them. Raises `Misread` where most rows have them and others not:
+    which of these are mistakes, only a person can tell."""
+    rows: dict[bool, list[tuple[str, tuple[str, ...]]]] = {True: [], False: []}
+    for name, each in read.items() if loading.labels is None else ():
+        for number, row in each.rows:
+            try:
+                options = _options(row, fields)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue  # `load` reports the row
+            if len(options) > 1:
+                where = f"row {number} of {name}" if len(read) > 1 else f"row {number}"
+                rows[_removed(options) is not None].append((where, options))
+    if not rows[True]:
+        return None
+    (first, options), count = rows[True][0], len(rows[True])
+    if not rows[False] and sum(len(each) for _, each in rows[True]) >= FEW_LABELS:
+        carried = _removed(options)
+        asked = "" if carried is None else f": in {first} {options[0]!r} is asked as {carried.texts[0]!r}"
+        return f"the options have labels of their own, which are removed{asked}"
+    if count < len(rows[False]) or not rows[False]:
+        return None
+    other, plain = rows[False][0]
+    lacking = f"{counted(len(rows[False]), 'row has', 'rows have')} none, or not one for each"
+    problem = (
+        f"{counted(count, 'row has', 'rows have')} labels in the texts of options ({first}: {options[0]!r}), "
+        f"and {lacking} ({other}: {plain[0]!r})"
+    )
+    help = (
+        'correct these rows; or loading.labels = "remove" takes labels off where all options of a row have '
+        'them, and loading.labels = "keep" shows every option as it stands'
+    )
+    raise Misread("GC334", ("fields", "options"), problem, help)
+
+
+def _require_one_way(read: Mapping[str, Records], fields: Fields, removes: bool) -> None:
     """Raises `Misread` where each column names options in one way, and they differ in it."""
     ways: dict[str, GoldRule] = {}
     for key in INDEXED:
-        survey = GoldSurvey(tuple(_cases(read, fields, (key,))))
+        survey = GoldSurvey(tuple(_cases(read, fields, (key,), removes)))
         if survey.complete:
             ways[key] = survey.complete[0]
         elif survey.cases:
@@ -487,9 +551,11 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     if not isinstance(row, dict):
         raise ValueError('a row must name its fields, as in {"question": ...}')
     options, labels = _options(row, fields), _labels(row, fields) or ()
+    carried = _removed(options) if loading.labels == "remove" else None
 
     def named(field: str | FieldValue | None) -> int | None:
-        return None if field is None else _named_option(row, field, options, labels, loading.gold or "index")
+        rule = loading.gold or "index"
+        return None if field is None else _named_option(row, field, options, labels, carried, rule)
 
     def word(field: str | FieldValue | None) -> str | None:
         return None if field is None else _text(row, field)
@@ -501,7 +567,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     return Item(
         id=name,
         query=query,
-        options=options,
+        options=options if carried is None else carried.texts,
         gold=named(fields.gold),
         family=word(fields.family or fields.cluster) or name,
         tags=tags,
@@ -509,7 +575,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         unknown=named(fields.unknown),
         matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
-        references=_listed(row, fields.references),
+        references=_references(row, fields.references),
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
@@ -646,11 +712,11 @@ def _json_value(column: str, value: Any) -> Any:
         ) from None
 
 
-def _raw(row: Any, field: str | FieldValue) -> Any:
+def _raw(row: Any, field: str | FieldValue | SplitColumn) -> Any:
     """What stands in the row for a field, before a map puts it into other words."""
     if isinstance(field, FieldValue):
         return field.constant if field.column is None else at(row, field.column)
-    return at(row, field)
+    return at(row, field if isinstance(field, str) else field.column)
 
 
 def _meaning(field: str | FieldValue, value: Any) -> Any:
@@ -695,11 +761,47 @@ def _text(row: Row, field: str | FieldValue) -> str:
     return str(value)
 
 
+def _references(row: Row, named: tuple[str, ...] | SplitColumn) -> tuple[str, ...]:
+    """The right answers of a row in free text."""
+    if isinstance(named, tuple):
+        return _listed(row, named)
+    if isinstance(at(row, named.column), list):
+        help = f'references = ["{named.column}"] reads a list'
+        raise BadField(f"`{named.column}` holds a list, and no text to split", help)
+    return tuple(part.strip() for part in _text(row, named.column).split(named.split) if part.strip())
+
+
+MARKS = ("|", ";")
+"""What may stand between several right answers in one text."""
+OFTEN = 5
+"""Of so many rows one at least has the mark, where it is no accident."""
+
+
+def _unsplit(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """That the texts of right answers may hold several. A mark may also be part of an answer, so that none is
+    split unless the spec says so."""
+    for name in fields.references if isinstance(fields.references, tuple) else ():
+        cells = [at(row, name) for each in read.values() for _, row in each.rows if isinstance(row, dict)]
+        texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
+        for mark in MARKS:
+            having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)
+            if having > 1 and having * OFTEN >= len(cells):
+                way = f'references = {{ column = "{name}", split = "{mark}" }} reads several'
+                rows = counted(having, "row")
+                yield f"`{name}` has {mark!r} in {rows}, each read as one right answer: {way}"
+                break
+
+
 def _named_option(
-    row: Row, field: str | FieldValue, options: tuple[str, ...], labels: tuple[str, ...], rule: str
+    row: Row,
+    field: str | FieldValue,
+    options: tuple[str, ...],
+    labels: tuple[str, ...],
+    carried: CarriedLabels | None,
+    rule: str,
 ) -> int:
     try:
-        return place(_value(row, field), options, rule, labels)
+        return place(_value(row, field), options, rule, labels, carried)
     except ValueError as error:
         raise ValueError(f"`{_called(field)}`: {error}") from None
 

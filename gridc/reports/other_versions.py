@@ -165,8 +165,11 @@ CHANGED = (
     ),
     ChangedMethod(
         "0.4.2",
-        "how many items the anchor asks",
-        {"gridcard.json": ("cards * anchor_items",)},
+        "how many items the anchor asks, and how many distinct questions they are",
+        {
+            "certificate.json": ("benchmarks * distinct",),
+            "gridcard.json": ("cards * anchor_items", "cards * distinct"),
+        },
         added=True,
     ),
     ChangedMethod(

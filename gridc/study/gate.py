@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import did_you_mean, typed_as
+from gridc.compiler.inputs.logs import require_matched
 from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
@@ -182,6 +183,9 @@ def compare(
     if source is not None:
         decision.check_columns(stated, source, selection.columns)
     selection.columns.check()
+    runs = (*firsts, second)
+    nowhere = [name for name in selection.counting if all(name in run.unmatched for run in runs if run.files)]
+    require_matched(nowhere, [path for run in runs for path in run.files])
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
         firsts = [

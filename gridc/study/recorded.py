@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridc import __version__
-from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs
+from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs, require_matched
 from gridc.compiler.inputs.logs.files import LogFile, TableColumns
 from gridc.compiler.inputs.logs.records import DESCRIPTION, MOST_ITEMS
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -188,6 +188,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
     require_countable([total])
     read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns, given.get("counting", ()))
     columns.check()
+    require_matched(read.unmatched, [file.path for file in read.files])
     known_axes = {axis for gathered in read.runs for axis in gathered.run.axes}
     readings = {name for gathered in read.runs for name in (*gathered.run.readings, *gathered.columns)}
     names = {gathered.run.benchmark for gathered in read.runs}

@@ -657,7 +657,7 @@ def test_of_several_runs_in_a_results_folder_the_newest_complete_one_counts(tmp_
     every = certify_one(tmp_path, "--run", "all")
     assert certified_score(every, tmp_path) == pytest.approx((43 + 25 + 20) / 180)
     unknown = certify_one(tmp_path, "--run", "never.jsonl")
-    assert unknown.returncode == 6 and "GC678" in unknown.stderr
+    assert unknown.returncode == 2 and "`never.jsonl`, which --run names" in unknown.stderr
 
 
 def test_an_evaluation_that_was_scored_twice_counts_as_its_author_says(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ class ComparedRun:
     of the whole run, or of a model, by (aspect, path); `unknown` says what it does not record. `finished`
     says whether every answer is there, None where nothing says so; `warnings` are said before any number.
     `texts(model, benchmark, configuration, item id)` reads one. `bare` names what the run has a score and no
-    items of, by (model, benchmark)."""
+    items of, by (model, benchmark). Of logs `files` are those that were read, and `unmatched` the names that
+    were to count and are of no run in them."""
 
     name: str
     made_by: str
@@ -105,6 +106,8 @@ class ComparedRun:
     warnings: tuple[str, ...] = ()
     package: str = "gridc"
     bare: tuple[tuple[str, str], ...] = ()
+    files: tuple[Path, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -370,6 +373,8 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
         (*logs.notes, *warnings),
         ", ".join(sorted({run.package for run in runs})),
         tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
+        tuple(file.path for file in logs.files),
+        tuple(logs.unmatched),
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gridc.compiler.inputs.logs.files import LogFile, TableColumns, column_name, log_error, suffix_of
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
-from gridc.diagnostics.errors import FileError
+from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 
 AS_TABLE = "as a table with the columns model, item and score (docs/logs.md)"
 
@@ -111,13 +111,15 @@ class ReadFile:
 @dataclass(slots=True)
 class ReadLogs:
     """All that some logs say: runs with their answers, the items of each benchmark, the files, and what was
-    left out, or is not a log, in sentences. `described` are the folders beside them that describe a study."""
+    left out, or is not a log, in sentences. `described` are the folders beside them that describe a study,
+    and `unmatched` names that were to count and are of no run."""
 
     runs: list[GatheredRun] = field(default_factory=list)
     items: dict[str, LogItems] = field(default_factory=dict)
     files: list[ReadFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     described: list[Path] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
 
 
 def holds_logs(path: Path) -> bool:
@@ -365,30 +367,41 @@ def _share_items(logs: ReadLogs, one: str, other: str) -> bool:
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:
-    """One run that is there twice (a copy, or two formats of one log) counts once."""
-    kept: dict[object, GatheredRun] = {}
+    """One run that is there twice (a copy, or two formats of one log) counts once. One evaluation that was
+    scored twice is no copy: which scores count is for `_choose_runs`."""
+    kept: defaultdict[object, list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         run = gathered.run
-        axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
-        seeds = tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
-        same = run.id or gathered.texts or (None if run.samples is None else id(gathered))
-        # One evaluation that was scored twice is no copy: which scores count is for `_choose_runs`.
-        scores = _scores_digest(gathered, logs.items[run.benchmark]) if same else None
-        key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,), scores
-        first = kept.setdefault(key, gathered)
-        if first is not gathered:
+        same = run.id or gathered.texts or run.digest
+        there = kept[run.model, run.benchmark, run.readings, _instrument(gathered), same]
+        first = next((one for one in there if _scores_equal(one, gathered)), None)
+        if first is None:
+            there.append(gathered)
+        else:
             logs.notes.append(_duplicate_note(gathered, first))
-    logs.runs[:] = kept.values()
+    logs.runs[:] = [gathered for several in kept.values() for gathered in several]
 
 
-def _scores_digest(gathered: GatheredRun, items: LogItems) -> int:
-    """A hash, within this process, of what each answer of a run scored, whatever their order."""
-    keys, total = items.keys, 0
-    for reading, column in gathered.columns.items():
-        scores = np.nan_to_num(column.score, nan=-1.0)  # NaN equals nothing, itself neither
-        for number, epoch, score in zip(column.item, column.epoch, scores, strict=True):
-            total += hash((reading, keys[number], int(epoch), float(score)))
-    return total
+def _instrument(gathered: GatheredRun) -> tuple[object, ...]:
+    """What a run was made with, and its seeds."""
+    run = gathered.run
+    axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
+    return axes, tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
+
+
+def _scores_equal(one: GatheredRun, other: GatheredRun) -> bool:
+    """Whether two runs have the same scores of the same answers, whatever their order."""
+    if one.columns.keys() != other.columns.keys():
+        return False
+    for reading, a in one.columns.items():
+        b = other.columns[reading]
+        order, there = np.lexsort((a.epoch, a.item)), np.lexsort((b.epoch, b.item))
+        for name in ("item", "epoch", "score"):
+            if not np.array_equal(
+                getattr(a, name)[order], getattr(b, name)[there], equal_nan=name == "score"
+            ):
+                return False
+    return True
 
 
 def _duplicate_note(gathered: GatheredRun, first: GatheredRun) -> str:
@@ -463,14 +476,16 @@ def _choose_runs(logs: ReadLogs, counting: Sequence[str]) -> None:
     """Of several runs of one model on one benchmark in one configuration, with the same seeds, one counts: of
     those that ended and have the most items the one that began last, or those whose files `counting` names.
     Runs with seeds of their own are repetitions, and all count. Raises `FileError` (GC678) where nothing says
-    which one counts, or `counting` names a file that is no run here."""
-    _require_known(logs, counting)
+    which one counts."""
+    logs.unmatched = [
+        name
+        for name in counting
+        if name != EVERY_RUN and not any(_is_named(gathered, name) for gathered in logs.runs)
+    ]
     alike: defaultdict[object, list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         run = gathered.run
-        axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
-        seeds = tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
-        alike[run.package, run.model, run.benchmark, axes, seeds].append(gathered)
+        alike[run.package, run.model, run.benchmark, _instrument(gathered)].append(gathered)
     kept: set[int] = set()
     for several in alike.values():
         chosen = several if len(several) == 1 else _counting(several, counting)
@@ -480,12 +495,13 @@ def _choose_runs(logs: ReadLogs, counting: Sequence[str]) -> None:
     logs.runs[:] = [gathered for gathered in logs.runs if id(gathered) in kept]
 
 
-def _require_known(logs: ReadLogs, counting: Sequence[str]) -> None:
-    for name in counting:
-        if name != EVERY_RUN and not any(_is_named(gathered, name) for gathered in logs.runs):
-            names = list(dict.fromkeys(gathered.run.path.name for gathered in logs.runs))
-            help = f"runs are in {', '.join(names[:5])}" + (" ..." if len(names) > 5 else "")
-            raise log_error("GC678", f"`{name}` holds no run that is read", logs.runs[0].run.path, help=help)
+def require_matched(names: Sequence[str], runs: Sequence[Path]) -> None:
+    """Raise `UsageError` where names that were to count are of no run; `runs` are the files of those."""
+    if names:
+        known = list(dict.fromkeys(path.name for path in runs))
+        help = f"runs are in {', '.join(known[:5])}" + (" ..." if len(known) > 5 else "")
+        message = f"`{names[0]}`, which --run names, holds no run that is read"
+        raise UsageError([Diagnostic("GC000", message, help=help)])
 
 
 def _is_named(gathered: GatheredRun, name: str) -> bool:

@@ -19,7 +19,9 @@ def print_report(report: ReleaseReport) -> None:
     level = words.interval_level(comparison)
     names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
     absent = ((name, "absent", *[""] * 5, f"cannot tell: {words.NO_ITEMS}") for name in comparison.absent)
-    terminal.print_table(names, [*map(_cells, comparison.benchmarks), *absent], right=range(1, 7))
+    terminal.print_table(
+        names, [*(_cells(comparison, row) for row in comparison.benchmarks), *absent], right=range(1, 7)
+    )
     if words.has_bounds(comparison):
         click.echo(words.BOUNDS)
     for line in _tail(comparison):
@@ -52,7 +54,7 @@ def _head(comparison: RunComparison) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
-def _cells(row: ComparedBenchmark) -> Iterator[str]:
+def _cells(comparison: RunComparison, row: ComparedBenchmark) -> Iterator[str]:
     name = row.read_as if row.tier == "gate" else f"{row.read_as} (watched)"
     yield from (name, words.units(row, row.units))
     score = row.score
@@ -61,8 +63,7 @@ def _cells(row: ComparedBenchmark) -> Iterator[str]:
     else:
         yield from (words.score(score.a, score.a_bounds), words.score(score.b, score.b_bounds))
         yield from (words.change_words(score), words.interval(score))
-    margin = "" if row.margin is None else f"{row.margin:g} pp: "
-    yield from (f"{row.lost:,} / {row.won:,}", f"{margin}{words.answer(row)}")
+    yield from (f"{row.lost:,} / {row.won:,}", words.decided_words(comparison, row))
 
 
 def _tail(comparison: RunComparison) -> Iterator[str]:

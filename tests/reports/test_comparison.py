@@ -196,7 +196,7 @@ def test_what_the_candidate_lost_as_a_whole_is_no_go_ahead() -> None:
     models = replace(run("a", a), benchmarks={("m", "b"): a.table(), ("n", "b"): a.table()})
     one = replace(run("b", b), benchmarks={("m", "b"): b.table()})
     result = compared(models, one)
-    assert (result.verdict, result.reasons[0]) == ("INCONCLUSIVE", "not every run has items of n/b")
+    assert (result.verdict, result.reasons[0]) == ("INCONCLUSIVE", "b has no items of n/b")
     assert compared(models, one, common_only=True).verdict == "GO"
     both = {
         key: replace(held, answers={"t=x": held.answers[""], "t=y": held.answers[""]})
@@ -223,7 +223,7 @@ def test_scores_without_items_are_said_and_pass_no_gate() -> None:
         left, right_ = replace(run("a", a), bare=first), replace(run("b", b), bare=second)
         result = compared(left, right_)
         assert result.verdict == "INCONCLUSIVE"
-        assert "not every run has items of c" in result.reasons
+        assert any("no items of c" in reason for reason in result.reasons)
         said = [
             f"{name} has a score and no items of m/c" for name, one in (("a", first), ("b", second)) if one
         ]
@@ -452,7 +452,7 @@ def test_holm_is_over_the_gates_and_a_gate_that_one_run_lacks_is_no_go_ahead() -
     assert compared(firsts, seconds, benchmark=watch).verdict == "NO-GO"
     absent = compared(run("a", still[0], still[0]), run("b", still[1]))
     assert absent.verdict == "INCONCLUSIVE"
-    assert "not every run has items of c" in absent.reasons
+    assert "b has no items of c" in absent.reasons
 
 
 def test_the_levels_of_families_add_up_to_the_policy_s() -> None:

@@ -21,6 +21,7 @@ from gridc.reports.comparison.pairing import (
 )
 from gridc.reports.comparison.run import READING, ComparedRun
 from gridc.reports.rendering import render
+from gridc.reports.words import listed
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
@@ -275,9 +276,9 @@ def _absent_benchmarks(
     pairs: Sequence[PairedBenchmark],
     gates: dict[str, Gate],
     common_only: bool,
-) -> list[str]:
-    """What some run asked under a gate and another one did not: a benchmark, or one of a model. A model that
-    some run lacks is left out where common items alone are compared."""
+) -> dict[str, list[str]]:
+    """What some run asked under a gate and another one did not, with the names of those: a benchmark, or one
+    of a model. A model that some run lacks is left out where common items alone are compared."""
     runs = (*firsts, second)
     alone = all(len(run.models) == 1 for run in runs)
     places = dict.fromkeys(
@@ -287,14 +288,21 @@ def _absent_benchmarks(
     )
     compared = {(pair.model_b, pair.benchmark) for pair in pairs}
     both = {benchmark for _, benchmark in compared}
-    return list(
-        dict.fromkeys(
-            f"{model}/{benchmark}" if benchmark in both else benchmark
-            for model, benchmark in places
-            if gates[benchmark].decides and (model, benchmark) not in compared
-            if benchmark not in both or not common_only
-        )
-    )
+    absent: dict[str, list[str]] = {}
+    for model, benchmark in places:
+        if not gates[benchmark].decides or (model, benchmark) in compared:
+            continue
+        if benchmark in both and not common_only:
+            lacking = [run.name for run in runs if (model, benchmark) not in run.benchmarks]
+            absent[f"{model}/{benchmark}"] = lacking
+        elif benchmark not in both:
+            absent[benchmark] = [run.name for run in runs if benchmark not in _items_of(run)]
+    return {name: lacking or [second.name] for name, lacking in absent.items()}
+
+
+def _items_of(run: ComparedRun) -> set[str]:
+    """The benchmarks of which a run has items."""
+    return {benchmark for _, benchmark in run.benchmarks}
 
 
 def _bare(runs: Sequence[ComparedRun]) -> Iterable[str]:
@@ -316,7 +324,7 @@ def _incomparable(
         )
         more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
         named = ", ".join([*barred][:SHOWN])
-        reasons.append(f"the runs differ in more than what may differ ({named}{more})")
+        reasons.append(f"the runs were not asked alike: they differ in {named}{more}")
     for row in rows:
         if row.other_question:
             named = ", ".join(row.other_question[:3])
@@ -326,7 +334,7 @@ def _incomparable(
     return reasons
 
 
-def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[str]:
+def _reasons(rows: Sequence[ComparedBenchmark], absent: Mapping[str, Sequence[str]]) -> list[str]:
     reasons = [
         f"{row.name} is worse by more than {row.margin:g} pp"
         for row in rows
@@ -340,7 +348,10 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[s
     if undecided:
         reasons.append(f"undecided: {', '.join(undecided)}")
     if absent:
-        reasons.append(f"not every run has items of {', '.join(absent)}")
+        reasons += [
+            f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no items of {name}"
+            for name, lacking in absent.items()
+        ]
     if not any(row.tier == "gate" for row in rows) and not absent:
         reasons.append("no benchmark has a margin to hold: --margin 5pp or --policy FILE states one")
     if not reasons:
@@ -474,13 +485,15 @@ def _markdown(comparison: RunComparison, view: str | None) -> str:
         for name, value in vars(words).items()
         if callable(value) and value.__module__ == words.__name__
     }
-    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS}
+    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS, "NEXT": words.NEXT}
     said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
     text = render("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
 
 
-def _sign(row: ComparedBenchmark) -> str:
+def _sign(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    if comparison.verdict == "NOT COMPARABLE":
+        return MARKS["NOT COMPARABLE"]
     if row.tier == "watch" or row.regression is None:
         return "👁"
     return {"yes": "🔴", "no": "🟢", "cannot tell": "⚪"}[row.regression]

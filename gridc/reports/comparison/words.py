@@ -26,7 +26,9 @@ def method_words(comparison: RunComparison) -> list[str]:
 
 
 def headline(comparison: RunComparison) -> str:
-    """`1 worse, 0 better, 1 undecided of 2 benchmarks`."""
+    """`1 worse, 0 better, 1 undecided of 2 benchmarks`; nothing is decided of two instruments."""
+    if comparison.verdict == "NOT COMPARABLE":
+        return "nothing is decided"
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
     better = sum(row.improved for row in gates)
     watched = len(comparison.benchmarks) - len(gates)
@@ -39,7 +41,15 @@ def headline(comparison: RunComparison) -> str:
     )
 
 
-NO_ITEMS = "not every run has items of it"
+NO_ITEMS = "a run has no items of it"
+NEXT = {
+    "GO": "Every gate is shown to lose less than its margin.",
+    "NO-GO": "Do not merge. Read the items that were lost: the first are below, the command shows all.",
+    "INCONCLUSIVE": "Not decided. Finish what is missing, or ask more items, and compare again.",
+    "NOT COMPARABLE": "Nothing is decided. Ask both runs alike; or, where the difference is what you test, "
+    "name it with --may-differ.",
+}
+"""What to do next, by the verdict."""
 
 
 def missing_words(row: ComparedBenchmark) -> str:
@@ -56,9 +66,9 @@ def missing_words(row: ComparedBenchmark) -> str:
     return "; ".join(parts)
 
 
-def is_decided(row: ComparedBenchmark) -> bool:
+def is_decided(comparison: RunComparison, row: ComparedBenchmark) -> bool:
     """Whether something is shown of the change, so that it can be printed as a result."""
-    return row.regression in ("yes", "no") or row.improved
+    return comparison.verdict != "NOT COMPARABLE" and (row.regression in ("yes", "no") or row.improved)
 
 
 def has_bounds(comparison: RunComparison) -> bool:
@@ -66,7 +76,10 @@ def has_bounds(comparison: RunComparison) -> bool:
     return any(not row.complete for row in comparison.benchmarks)
 
 
-BOUNDS = "Behind a score with missing answers: what it can be. The score itself counts them as wrong."
+BOUNDS = (
+    "A score with brackets counts missing answers as wrong. The brackets are what it would be if all of them "
+    "were wrong, and if all were right."
+)
 
 
 def same_instrument(comparison: RunComparison) -> str:
@@ -169,13 +182,22 @@ def answer(row: ComparedBenchmark) -> str:
     if row.regression is None:
         return row.why or "no margin"
     if row.regression == "yes":
-        return f"yes ({p_in_text(row.p_worse_holm)}, Holm)"
+        return f"yes (shown, {p_in_text(row.p_worse_holm)}, Holm)"
     if row.regression == "no":
-        return f"no ({p_in_text(row.p_not_worse)})"
+        return f"no (shown, {p_in_text(row.p_not_worse)})"
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
-    return f"cannot tell{f'; needs about {units(row, needed)}' if needed and needed > row.units else ''}"
+    more = f": too few. If nothing changed, about {units(row, needed)} in all would show it" if needed else ""
+    return f"cannot tell{more if needed and needed > row.units else ''}"
+
+
+def decided_words(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    """The same with the margin; of two instruments that nothing is decided."""
+    if comparison.verdict == "NOT COMPARABLE":
+        return "not comparable"
+    margin = "" if row.margin is None else f"{stated(row.margin)} pp: "
+    return f"{margin}{answer(row)}"
 
 
 def sight(row: ComparedBenchmark, changing: float) -> str | None:

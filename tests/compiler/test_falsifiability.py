@@ -15,12 +15,13 @@ from gridc.compiler.hypotheses.kind import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
+from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, parts_of, prospects
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.schema.inference import RankingHypothesis
 from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum
+from tests import studies
 from tests.compiler.conftest import make_model, questions
 from tests.statistics.test_expected_power import share_shown
 from tests.worlds.games import contrast as contrast_of
@@ -363,3 +364,25 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
         "calm of facts: 4 configurations, where rho_flip saturates at 0.50 and shows that a reversal exists, "
         "not how large it is",
     ]
+
+
+def test_levels_that_draw_items_of_their_own_are_compared_on_those_in_common(tmp_path: Path) -> None:
+    """The plan counts what the report compares; before, no level had items enough for the hypothesis."""
+    rows = [{"id": f"q{n}", "q": f"Question {n}?", "a": "yes", "b": "no", "gold": n % 2} for n in range(60)]
+    fields = 'id = "id", query = "q", options = ["a", "b"], gold = "gold"'
+    spec = studies.head("drawn", studies.pocket(one="qwen2", two="llama"))
+    spec += 'harness = { prompt = "{{ question }}", method = "extract" }\n'
+    spec += studies.benchmark("facts", fields, 'option_order = "file"')
+    spec += studies.axis(
+        "sample", {"few": "items = { n = 30, seed = 1 }", "many": "items = { n = 40, seed = 2 }"}
+    )
+    spec += (
+        '[[hypothesis]]\nid = "H"\nkind = "difference"\naxis = "sample"\nlevel = "many"\nreference = "few"\n'
+    )
+    spec += '[analysis]\nestimator = "cluster_logit"\n'
+    studies.written(tmp_path, spec, rows)
+    plan = Plan(compile_spec(tmp_path / "gridcard.toml").study)
+    asked = [{item.id for item in plan.items(cell)} for cell in plan.cells() if cell.model == "one"]
+    ((hypothesis, compared),) = zip(plan.study.spec.hypothesis, plan.survey.hypothesis, strict=True)
+    parts = parts_of(plan.study, hypothesis, compared)
+    assert parts is not None and parts["facts"].items == len(set.intersection(*asked)) > 0

@@ -203,12 +203,30 @@ def _assumed_parts(
     spec: Spec, hypothesis: AnyHypothesis, compared: ComparedLevels
 ) -> dict[str, BenchmarkUnits]:
     """Many single items, to see what is possible at all."""
-    comparable = kind_of(hypothesis).comparable
     return {
         benchmark: BenchmarkUnits((1,) * MANY, cells)
-        for (benchmark, _), cells in compared.items()
-        if comparable(hypothesis, spec, cells)
+        for benchmark, _, cells in _comparable(spec, hypothesis, compared)
     }
+
+
+Subsets = tuple[Subset | None, ...]
+
+
+def _comparable(
+    spec: Spec, hypothesis: AnyHypothesis, compared: ComparedLevels
+) -> Iterator[tuple[str, Subsets, Mapping[tuple[str, ...], int]]]:
+    """Where a hypothesis can be tested: benchmark, subsets of its items, and cells. Where each level asks a
+    subset of its own, no subset is enough, and what all of them have in common is compared."""
+    comparable = kind_of(hypothesis).comparable
+    for name in dict.fromkeys(benchmark for benchmark, _ in compared):
+        asked = {subset: cells for (benchmark, subset), cells in compared.items() if benchmark == name}
+        alone = [subset for subset, cells in asked.items() if comparable(hypothesis, spec, cells)]
+        yield from ((name, (subset,), asked[subset]) for subset in alone)
+        together = Counter[tuple[str, ...]]()
+        for cells in asked.values():
+            together.update(cells)
+        if not alone and comparable(hypothesis, spec, together):
+            yield name, tuple(asked), together
 
 
 def parts_of(
@@ -221,14 +239,13 @@ def parts_of(
     kind = kind_of(hypothesis)
     parts: dict[str, BenchmarkUnits] = {}
     one = _one_unit(study) if kind.pooled else {}
-    for (benchmark, subset), cells in compared.items():
-        if kind.comparable(hypothesis, study.spec, cells):
-            sized = _asked(study, hypothesis, benchmark, subset, one)
-            if sized is None:
-                return None
-            sizes, names = sized
-            part = BenchmarkUnits(sizes, cells, names)
-            parts[benchmark] = min(part, parts.get(benchmark, part), key=lambda part: part.units)
+    for benchmark, subsets, cells in _comparable(study.spec, hypothesis, compared):
+        sized = _asked(study, hypothesis, benchmark, subsets, one)
+        if sized is None:
+            return None
+        sizes, names = sized
+        part = BenchmarkUnits(sizes, cells, names)
+        parts[benchmark] = min(part, parts.get(benchmark, part), key=lambda part: part.units)
     return parts if len(parts) >= kind.benchmarks(hypothesis) else {}
 
 
@@ -256,16 +273,21 @@ def _asked(
     study: Study,
     hypothesis: AnyHypothesis,
     benchmark: str,
-    subset: Subset | None,
+    subsets: Subsets,
     one: Mapping[Group, Group],
 ) -> tuple[tuple[int, ...], tuple[Group, ...]] | None:
-    """How many items each unit has, and its name: that of the group that it is `one` with."""
+    """How many items each unit has that all subsets have in common, and its name: that of the group that it
+    is `one` with."""
     here = study.items.get(benchmark)
     rate = kind_of(hypothesis).rate(hypothesis)
     if here is None:
-        count = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
+        known = len(subsets) == 1 and rate not in COUNTED and not hypothesis.items
+        count = asked_of(study, benchmark, subsets[0]) if known else None
         return None if count is None else ((1,) * count, ())
-    items: Sequence[Item] = here.asked(None, subset)
+    items: Sequence[Item] = here.asked(None, subsets[0])
+    for subset in subsets[1:]:
+        common = {item.id for item in here.asked(None, subset)}
+        items = [item for item in items if item.id in common]
     if here.repeats > 1:  # each question is read once, as after the run
         items = [item for item in items if item.id not in here.copies]
     if hypothesis.items is not None:

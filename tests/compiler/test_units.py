@@ -1,13 +1,22 @@
 """Units: what items document, the default, what a spec may say, and what a stamp holds of it."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.inputs.draw import UndocumentedUnit, documented, draw_sample, one_group, unit_of
+from gridc.compiler.inputs.draw import (
+    UndocumentedUnit,
+    documented,
+    draw_sample,
+    joined_at,
+    one_group,
+    unit_of,
+    with_questions,
+)
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File
 from gridc.compiler.instrument.item import Item
 from gridc.diagnostics.errors import SpecError
@@ -161,3 +170,51 @@ def test_the_same_item_in_two_benchmarks_makes_their_units_one() -> None:
         [("a", "g")],
         [("c", "k")],
     ]
+
+
+SPELLED: dict[str, Callable[[str], str]] = {
+    "capitals": str.upper,
+    "title": str.title,
+    "spaces": lambda text: f"  {text} ",
+    "lines": lambda text: text.replace(" ", "\n"),
+    "marks": lambda text: f"{text}?!",
+    "ellipsis": lambda text: f"{text}\u2026",
+    "full width": lambda text: text.translate({n: n + 0xFEE0 for n in range(33, 127)}),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_a_question_is_the_same_however_it_is_spelled(spelling: str) -> None:
+    """Its options stand in another order too."""
+    spelled = SPELLED[spelling]
+    one = Item("a", "Which metal melts in a warm hand", ("gallium", "tin"), 0, context="Of the metals")
+    options = spelled("tin"), spelled("gallium")
+    other = Item("b", spelled(one.query), options, 1, context=spelled(one.context))
+    third = Item("c", "Which metal melts in a cold hand", ("gallium", "tin"), 0, context="Of the metals")
+    assert [item.question for item in with_questions([one, other, third])] == ["a", "a", ""]
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    (("3!", ()), ("3", ())), (("Is it 10?", ()), ("Is it 1 0?", ())), (("x", ("a", "b")), ("x", ("a", "c"))),
+    (("What is a?", ()), ("What is b?", ())),
+])  # fmt: skip
+def test_other_questions_are_others(one: Any, other: Any) -> None:
+    items = [Item(name, query, options) for name, (query, options) in (("a", one), ("b", other))]
+    assert [item.question for item in with_questions(items)] == ["", ""]
+
+
+def test_a_question_that_lists_its_options_may_list_them_in_any_order() -> None:
+    """As lm-evaluation-harness's documents do, with the letters alone as options."""
+    lists = ("A. tin\nB. lead\nC. zinc", "A. zinc\nB. tin\nC. lead", "(a) lead\n(b) zinc\n(c) tin")
+    items = [Item(f"{n}", f"Which?\n{each}\nAnswer:", ("A", "B", "C"), 0) for n, each in enumerate(lists)]
+    assert {item.question for item in with_questions(items)} == {"0"}
+
+
+def test_units_that_share_a_question_are_one() -> None:
+    items = [
+        Item(f"{n}", query, family=family)
+        for n, (query, family) in enumerate((("x", "f"), ("y", "f"), ("x", "g"), ("z", "h")))
+    ]
+    joined = joined_at(with_questions(items), "family")
+    assert [item.family for item in joined] == ["f", "f", "f", "h"]
+    assert unit_of(joined, None) == "family"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from gridc.compiler.inputs.questions import QuestionDigests, asked, of_item, plain
+from gridc.compiler.inputs.questions import QuestionDigests, asked, of_item, plain, words_of
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
 from gridc.statistics.reproducibility import DrawError, ranked
@@ -179,11 +179,12 @@ BOOTSTRAP_LEVELS: Mapping[str, UnitLevel] = {
 def with_questions(items: Sequence[Item], columns: Collection[str] | None = None) -> tuple[Item, ...]:
     """The items, each with the first one that asks the same as its `question`, where several do. `columns`
     are the further columns that reach a prompt."""
-    first: dict[str, str] = {}
-    keys = [asked(item, columns) for item in items]
-    several = Counter(keys)
+    words = [words_of(item) for item in items]
+    alike = Counter(words)  # most items share their words with no other, and need no comparison
+    keys = [asked(item, columns) if alike[own] > 1 else None for item, own in zip(items, words, strict=True)]
+    several, first = Counter(keys), dict[str, str]()
     return tuple(
-        replace(item, question=first.setdefault(key, item.id)) if several[key] > 1 else item
+        item if key is None or several[key] < 2 else replace(item, question=first.setdefault(key, item.id))
         for item, key in zip(items, keys, strict=True)
     )
 

@@ -32,7 +32,9 @@ TARGETS = ("target", "answer", "label", "gold", "answerKey", "answer_key", "expe
 
 
 _SPACE = re.compile(r"\s+")
-_CLOSING = re.compile(r"[\s.?:;,\u2026\u3002\uff1f]+$|(?<=[^\W\d_]{2})!+$")  # but 3! and n! are numbers
+_CLOSING = re.compile(
+    r"[\s.?:;,\u2026\u3002\uff1f]+$|(?:(?<=[^\W\d_]{2})|(?<=[.?]))!+$"  # but 3! and n! are numbers
+)
 _LABELLED = re.compile(r"\s*\(?(?:[A-Za-z]|\d{1,2}|[ivxIVX]{1,5})[.):]\)?\s+\S")
 
 
@@ -42,6 +44,16 @@ def plain(text: str) -> str:
     while (shorter := _CLOSING.sub("", folded)) != folded:
         folded = shorter
     return folded or text
+
+
+_WORDS = re.compile(r"\w{2,}")
+
+
+def words_of(item: Item) -> frozenset[str]:
+    """The words of what an item asks, whatever their order: equal for all items that ask the same."""
+    text = f"{item.context} {item.query}" if item.stem else " ".join(item.options)
+    folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return frozenset(_WORDS.findall(folded.casefold()))
 
 
 def asked(item: Item, columns: Collection[str] | None = None) -> str:

@@ -102,20 +102,21 @@ def test_the_action_checks_every_stamp(folder: Path) -> None:
     [
         ("99pp", "results/small", 0, "verdict=GO"),
         ("5pp", "results/small", 10, "verdict=INCONCLUSIVE"),
-        ("5pp", "results/none", 6, None),
-        ("5pp; touch x", "results/small", 2, None),
+        ("5pp", "results/none", 6, "verdict=NOT COMPARABLE"),
+        ("5pp; touch x", "results/small", 2, "verdict=NOT COMPARABLE"),
     ],
 )
 def test_the_action_compares_two_runs_and_fails_as_the_verdict_says(
-    study: Path, margin: str, candidate: str, code: int, verdict: str | None
+    study: Path, margin: str, candidate: str, code: int, verdict: str
 ) -> None:
     given = {"BASELINE": "results/small\n\n", "CANDIDATE": candidate, "MARGIN": margin, "POLICY": ""}
     status, output = step("Compare two runs", study, **given)
     assert status == code
-    assert (verdict in output.splitlines()) if verdict else not output
+    assert verdict in output.splitlines()
     summary = study / "summary"
-    assert summary.is_file() == (verdict is not None)
-    assert verdict is None or summary.read_text("utf-8").startswith("### gridc compare: ")
+    compared = code in (0, 10)
+    assert summary.is_file() == ("comparison=" in output) == compared
+    assert not compared or summary.read_text("utf-8").startswith("### gridc compare: ")
     assert not (study / "x").exists()
 
 

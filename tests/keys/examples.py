@@ -165,6 +165,9 @@ FIELDS = {
         "waive": [{"code": "GC520", "why": "a test"}]}),
     "open": Beside("about", {"harness.options": "none"}),
 }  # fmt: skip
+SPLIT = {"benchmark.1.loading": {"fields": {"query": "ask", "references": {"column": "ask", "split": " "},
+    "id": "name"}}, "benchmark.1.method": "refusal_keywords", "benchmark.1.options": "none",
+    "benchmark.1.option_order": LEFT_OUT, "harness.shots": 2, "waive": [{"code": "GC520", "why": "a test"}]}
 LETTERED = {"column": "right", "map": {"0": "A", "1": "B", "2": "C"}}
 
 
@@ -246,12 +249,16 @@ TRIED = (
         "map": Beside({"0": "B", "1": "A", "2": "A"}, mapped(gold=LETTERED))}),
     Tried("OptionList", "asked", "benchmark.1.loading.fields.options", "asked", {
         "constant": Beside(["no", "yes"], mapped(options={"constant": ["yes", "no"]}, gold="right"))}),
+    Tried("SplitColumn", "asked", "benchmark.1.loading.fields.references", "asked", {
+        "column": Beside("about", SPLIT), "split": Beside("has", SPLIT)}),
     Tried("Loading", "asked", "benchmark.0.loading", "asked", {"task": Beside("classify", {**PROMPTS,
         "benchmark.0.option_order": "file", "harness.method": "extract"})}),
     Tried("Loading", "asked", "benchmark.1.loading", "asked", {"gold": Beside("one_based",
         {"benchmark.1.source": "path:from_one.jsonl", "benchmark.1.loading.fields": {"query": "ask",
         "options": ["a", "b", "c"], "gold": "right"}, "benchmark.1.option_order": "gold_at:A"}),
-        "fields": {"query": "ask", "options": ["a", "b"], "gold": "right"}}),
+        "fields": {"query": "ask", "options": ["a", "b"], "gold": "right"},
+        "labels": Beside("keep", {"benchmark.1.loading": {"gold": "index", "labels": "remove",
+            "fields": {"query": "ask", "options": ["A", "B", "C"], "gold": "right"}}})}),
     Tried("Loading", "asked", "benchmark.1.loading", "refused", {"malformed": Beside("error",
         {"benchmark.1.source": "path:broken.jsonl"})}),
     Tried("Variant", "asked", "benchmark.1.variants.0", "asked", {

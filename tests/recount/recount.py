@@ -174,6 +174,7 @@ def benchmark_row(
     return {
         "benchmark": benchmark.name,
         "items": len(benchmark.items),
+        "distinct": benchmark.distinct,
         "held": rows - benchmark.left_out,
         "unit": benchmark.unit,
         "units": benchmark.G,

@@ -124,6 +124,11 @@ class Benchmark:
         self.units = study.units(name, self.items, unit)
         self.unit_of = dict(zip(self.items, self.units, strict=True))
         self.G = len(set(self.units))
+        asked = study.db.execute(
+            "SELECT item, text, choices FROM question WHERE stamp = ? AND benchmark = ?", [study.stamp, name]
+        )
+        questions = {(text, choices) for item, text, choices in asked if item in self.unit_of}
+        self.distinct = len(questions) if 0 < len(questions) < len(self.items) else 0
         self.first = [self.at[study.models[0], configuration] for configuration in self.configurations]
         self.levels = [cell["levels"] for cell in self.first]
         self.method = [study.effect(cell, "method", "extract") for cell in self.first]

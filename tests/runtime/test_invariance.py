@@ -191,7 +191,8 @@ def test_the_store_says_what_answers_took(whole: tuple[Path, RunResult]) -> None
         assert tuple(store.spent(done.stamp)) == done.spent
     assert len(done.spent) == 2
     for each in done.spent:
-        assert 1 <= each.work["forward_tokens"] / each.least["forward_tokens"] <= 1.05
+        # 4 MiB take five batches, and each computes again what it shares with the one before
+        assert 1 <= each.work["forward_tokens"] / each.least["forward_tokens"] <= 1.15
         assert 0 < each.most["kv_bytes"] <= 4 * 2**20
         assert each.calls == done.executed / 2
         assert each.seconds > 0

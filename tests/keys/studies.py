@@ -88,7 +88,8 @@ def write_files(folder: Path) -> None:
         rows.append({
             "ask": f"Which colour has thing {number}?", "about": f"Thing {number} lies here.",
             **dict(zip("abc", turned, strict=True)),
-            **{letter: f"{letter}) {text}" for letter, text in zip("ABC", turned, strict=True)}, "openly": f"Colour of {number}?",
+            **{letter: f"{letter}) {text}" for letter, text in zip("ABC", turned, strict=True)},
+            "openly": f"Colour of {number}?",
             "right": number % 2, "other": number % 3, "unsure": turned.index(OPTIONS[2]),
             "loaded": turned.index(OPTIONS[0]), "free": "red", "free too": "reddish",
             "name": f"thing-{number}", "also": f"object-{number}", "kin": f"kin-{number // 2}",

@@ -384,7 +384,7 @@ def _warnings(
     for run in (*firsts, second):
         yield from (f"{run.name}: {warning}" for warning in run.warnings)
         if run.finished is False:
-            yield f"{run.name} is not finished: what is missing counts against either claim"
+            yield f"{run.name} is not finished: what is missing helps neither to pass nor to fail"
     compared = {(pair.model_b, pair.benchmark) for pair in pairs}
     left_out = [
         f"{model}/{benchmark}" for model, benchmark in second.benchmarks if (model, benchmark) not in compared
@@ -485,7 +485,7 @@ def _markdown(comparison: RunComparison, view: str | None) -> str:
         for name, value in vars(words).items()
         if callable(value) and value.__module__ == words.__name__
     }
-    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS, "NEXT": words.NEXT}
+    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS}
     said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
     text = render("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))

@@ -13,7 +13,7 @@ METHOD = (
     "failure.",
     "Worse: Holm over the gates of a family. Not worse: every gate by itself. A build is refused, or passed, "
     "falsely with a chance of at most {alpha:g}.",
-    "An answer that is missing counts as wrong in the scores, and against either claim in the tests. What a "
+    "An answer that is missing counts as wrong in the scores; it helps neither to pass nor to fail. What a "
     "run lacks and another one has is missing.",
     "Each limit of an interval is missed with a chance of at most {alpha:g}: the interval lies above minus "
     'the margin exactly where "not worse" is shown.',
@@ -42,14 +42,35 @@ def headline(comparison: RunComparison) -> str:
 
 
 NO_ITEMS = "a run has no items of it"
-NEXT = {
-    "GO": "Every gate is shown to lose less than its margin.",
-    "NO-GO": "Do not merge. Read the items that were lost: the first are below, the command shows all.",
-    "INCONCLUSIVE": "Not decided. Finish what is missing, or ask more items, and compare again.",
-    "NOT COMPARABLE": "Nothing is decided. Ask both runs alike; or, where the difference is what you test, "
-    "name it with --may-differ.",
-}
-"""What to do next, by the verdict."""
+
+
+def next_step(comparison: RunComparison) -> str:
+    """What to do next, by the verdict and by what stands in its way."""
+    gates = [row for row in comparison.benchmarks if row.tier == "gate"]
+    if comparison.verdict == "GO":
+        missing = any(row.states_a.missing or row.states_b.missing for row in gates)
+        more = ", even if every missing answer counts against it" if missing else ""
+        return f"You may merge: for every gate a loss of its margin or more is ruled out{more}."
+    if comparison.verdict == "NO-GO":
+        return "Do not merge. Read the items that were lost: the first are below, the command shows all."
+    if comparison.verdict == "INCONCLUSIVE":
+        undecided = [row for row in gates if row.regression not in ("yes", "no")]
+        steps = {
+            "run the benchmarks that are absent": bool(comparison.absent),
+            "finish what is missing": any(row.states_a.missing or row.states_b.missing for row in undecided),
+            "mend what the table names": any(row.why for row in undecided),
+            "ask more items": any(row.complete and not row.why for row in undecided),
+        }
+        return (
+            f"Not decided. Do not merge yet: {', and '.join(step for step, fits in steps.items() if fits)}."
+        )
+    barred = dict.fromkeys(row.aspect for row in comparison.instrument.differences if not row.allowed)
+    if not barred:
+        return "Nothing is decided. Ask both runs the same questions."
+    stated = " ".join(f"--may-differ {aspect}" for aspect in barred)
+    return (
+        f"Nothing is decided. Ask both runs alike; or, where the difference is what you test, add `{stated}`."
+    )
 
 
 def missing_words(row: ComparedBenchmark) -> str:
@@ -188,7 +209,9 @@ def answer(row: ComparedBenchmark) -> str:
     needed = row.sight.units_needed if row.sight is not None and row.complete else None
     if row.why:
         return f"cannot tell: {row.why}"
-    more = f": too few. If nothing changed, about {units(row, needed)} in all would show it" if needed else ""
+    more = (
+        f": too few. If nothing changed, about {units(row, needed)} in total would show it" if needed else ""
+    )
     return f"cannot tell{more if needed and needed > row.units else ''}"
 
 
@@ -261,7 +284,7 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
     if any(missing):
         counts = f"{missing[0]:,} answers in a, {missing[1]:,} in b"
         scored = "are left out" if row.direction.startswith("best") else "count as wrong in the score"
-        yield f"without a score: {counts}; they {scored}, and count against either claim in a test"
+        yield f"without a score: {counts}; they {scored}, and help neither to pass nor to fail"
     for side, absent in (("a", row.states_a.absent), ("b", row.states_b.absent)):
         if absent:
             yield (

@@ -396,11 +396,11 @@ def _scores_equal(one: GatheredRun, other: GatheredRun) -> bool:
     for reading, a in one.columns.items():
         b = other.columns[reading]
         order, there = np.lexsort((a.epoch, a.item)), np.lexsort((b.epoch, b.item))
-        for name in ("item", "epoch", "score"):
-            if not np.array_equal(
-                getattr(a, name)[order], getattr(b, name)[there], equal_nan=name == "score"
-            ):
-                return False
+        places = ((a.item[order], b.item[there]), (a.epoch[order], b.epoch[there]))
+        if not all(np.array_equal(*pair) for pair in places):
+            return False
+        if not np.array_equal(a.score[order], b.score[there], equal_nan=True):
+            return False
     return True
 
 

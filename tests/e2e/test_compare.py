@@ -678,3 +678,24 @@ def test_an_evaluation_that_was_scored_twice_counts_as_its_author_says(tmp_path:
     for name, score in (("sums.json", 1.0), ("again.json", 0.0)):
         done = command("certify", "--from", "log", "--out", "out", "--run", name, cwd=tmp_path)
         assert certified_score(done, tmp_path) == score
+
+
+@pytest.mark.parametrize(
+    ("run", "margin", "sentence"),
+    [
+        ("candidate", (), "Nothing was to be decided: no benchmark has a margin to hold."),
+        ("candidate", ("--margin", "99pp"), "You may merge: for every gate a loss of its margin or more is"),
+        ("candidate", ("--margin", "1pp"), "Not decided. Do not merge yet: ask more items."),
+        (
+            "prompted",
+            ("--margin", "5pp"),
+            "Nothing is decided. Ask both runs alike; or, where the difference",
+        ),
+    ],
+)
+def test_a_comment_says_what_to_do_next(run: str, margin: tuple[str, ...], sentence: str, runs: Path) -> None:
+    compare("base", run, *margin, "--out", "said", cwd=runs)
+    said = (runs / "said" / "compare.md").read_text("utf-8").splitlines()[2]
+    assert said.startswith(sentence)
+    option = said.partition("add `")[2].rstrip("`.").split()
+    assert not option or compare("base", run, *margin, *option, cwd=runs).returncode != 11

@@ -55,6 +55,8 @@ def next_step(comparison: RunComparison) -> str:
         return "Do not merge. Read the items that were lost: the first are below, the command shows all."
     if comparison.verdict == "INCONCLUSIVE":
         undecided = [row for row in gates if row.regression not in ("yes", "no")]
+        if not (undecided or comparison.absent):
+            return "Nothing was to be decided: no benchmark has a margin to hold."
         steps = {
             "run the benchmarks that are absent": bool(comparison.absent),
             "finish what is missing": any(row.states_a.missing or row.states_b.missing for row in undecided),

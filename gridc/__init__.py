@@ -7,7 +7,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.4.2"
+__version__ = "0.6.0"
 
 _HOMES = {
     "Diagnostic": "gridc.diagnostics.errors",
@@ -15,6 +15,7 @@ _HOMES = {
     "OpenStudy": "gridc.study",
     "RayCluster": "gridc.study",
     "Trust": "gridc.study",
+    "baseline": "gridc.study",
     "certify": "gridc.study",
     "compare": "gridc.study",
     "diff": "gridc.study",

@@ -20,14 +20,15 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from gridc.launch import PATIENCE, bound_time, importable, is_waiting, start, with_path
 
 SECONDS = 60.0
 """CPU time that a child may take beyond what its requests bring: far more than loading the largest tokenizers
@@ -39,14 +40,13 @@ MEMORY = 4 * 2**30
 MOST_BYTES = 2**26
 """Bytes of a message at most."""
 
-PATIENCE = 20.0
-"""Seconds after which a program that runs beside this one is looked at: does it wait?"""
-
 MOST_WORDS = 500
 """Characters of what an exception says at most."""
 
+_VARIABLES = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+"""One thread each: children are many, and threads would count as memory."""
+
 _SIZE = struct.Struct("<Q")
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from gridc.confined import _nurse; _nurse()"
 
 
 class ChildEndedError(Exception):
@@ -125,40 +125,6 @@ def prepare(module: str) -> None:
         _nursery().prepare(module)
 
 
-def run_within(
-    command: Sequence[str],
-    seconds: int,
-    input: bytes = b"",
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-) -> "subprocess.CompletedProcess[bytes]":
-    """What a program gives, which may take so many seconds of CPU time. One that waits for something that
-    does not come is ended too. Raises `OSError` and `subprocess.SubprocessError`."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as running:
-        with suppress(OSError):  # it may have ended
-            bound_time(running.pid, seconds)
-        while True:
-            try:
-                out, errors = running.communicate(input, timeout=PATIENCE)
-                return subprocess.CompletedProcess(command, running.returncode, out, errors)
-            except BaseException as error:
-                if isinstance(error, subprocess.TimeoutExpired) and not _waits(running.pid):
-                    continue
-                running.kill()
-                raise
-
-
-def _waits(process: int) -> bool:
-    """Whether a process does something else than compute or read a disk: it sleeps, is stopped, or has ended
-    and left its end of a pipe to a process of its own."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return True  # what is not Linux does not say
-    return state not in ("R", "D")
-
-
 class _StalledError(Exception):
     """A child waits for something that does not come."""
 
@@ -173,7 +139,7 @@ class _Patience:
         """Return when a byte can be read or written. Raises `_StalledError`."""
         sides = ([], [channel]) if writing else ([channel], [])
         while not any(select.select(*sides, [], max(0.0, self._look - time.monotonic()))):
-            if _waits(self._child):
+            if is_waiting(self._child):
                 raise _StalledError
             self._look = time.monotonic() + PATIENCE
 
@@ -209,14 +175,9 @@ class _Nursery:
     def __init__(self) -> None:
         self.process, self._lock = os.getpid(), threading.Lock()
         self._channel, there = socket.socketpair()
-        # One thread each: children are many, and threads would count as memory.
-        environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+        command = with_path("from gridc.confined import _nurse; _nurse()")
         with there:
-            self._running = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, json.dumps(sys.path)],
-                stdin=there.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=environment, start_new_session=True,
-            )  # fmt: skip
+            self._running = start(command, variables=_VARIABLES, stdin=there.fileno(), apart=True)
 
     @property
     def alive(self) -> bool:
@@ -225,7 +186,7 @@ class _Nursery:
     def fork(self, target: str, limits: Mapping[str, float], channel: socket.socket) -> int:
         """The number of a child that answers over the channel. Raises `ChildEndedError`."""
         try:
-            child = self._ask(["fork", target, limits, sys.path], channel)
+            child = self._ask(["fork", target, limits, importable()], channel)
         except (OSError, EOFError):
             self.close()
             child = "most often for lack of memory"
@@ -380,15 +341,6 @@ def _answer(channel: socket.socket, maker: Callable[[], Any], limits: Mapping[st
         except BaseException as error:  # a panic of Rust is no `Exception`
             words = str(error).strip() or type(error).__name__
             _send(channel, {"failed": words[:MOST_WORDS]})
-
-
-def bound_time(process: int, seconds: int) -> None:
-    """Let a process (0: this one) take so much CPU time in all, or what it may take already if that is
-    less."""
-    if hasattr(resource, "prlimit"):  # Linux
-        most = resource.prlimit(process, resource.RLIMIT_CPU)[1]
-        least = seconds if most == resource.RLIM_INFINITY else min(seconds, most)
-        resource.prlimit(process, resource.RLIMIT_CPU, (least, most))
 
 
 def _bound_memory(more: int) -> None:

@@ -65,6 +65,20 @@ def between(ends: Sequence[Any] | None, form: Callable[..., str], *digits: int) 
     return ABSENT if ends is None else " to ".join(form(end, *digits) for end in ends)
 
 
+FEW_UNITS = (
+    "Few units (fewer than 20 groups of items of one origin and size): an interval for new units is wide; "
+    "“these units” is for new items of the same units."
+)
+"""What a table says where a benchmark has few units."""
+
+
+def over_units(value: Any, form: Callable[..., str], *digits: int) -> str:
+    """The interval of a score, a gap or a rate over units: `11.2 to 17.4`; of few units `2.1 to 80.4; these
+    units 11.2 to 17.4`."""
+    own = f"; these units {between(value.on_units, form, *digits)}" if value.on_units else ""
+    return f"{between(value.interval, form, *digits)}{own}"
+
+
 def bracketed(ends: Sequence[Any], form: Callable[..., str], *digits: int) -> str:
     """An interval beside its estimate: `[11.2, 17.4]`."""
     return f"[{', '.join(form(end, *digits) for end in ends)}]"
@@ -109,7 +123,7 @@ FORMS: dict[str, Any] = {
     form.__name__: form
     for form in (
         number, hundredths, percent, stated, stated_percent, with_sign, points, figures, odds_ratio,
-        between, bracketed, p_value, p_in_text, count, asked_items,
+        between, over_units, bracketed, p_value, p_in_text, count, asked_items,
     )
 }  # fmt: skip
 """By name, as templates know them."""

@@ -3,7 +3,7 @@
 A store, logs of any package and bundles are read into this shape, and nobody behind it asks which.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import isnan
@@ -127,43 +127,53 @@ class CellOutcomes:
         return np.array_equal(self.answers, other.answers)
 
 
-def of_answers(
-    items: tuple[str, ...],
-    item: Whole,
-    score: Floats,
-    state: Whole,
-    prompts: Sequence[str | None] | None = None,
-) -> CellOutcomes:
-    """The outcomes of answers one by one, (N,) each, an item's replicates in their order: the place of the
-    item, the score (NaN: none), the place of the state in `STATES`, and the digest of the prompt."""
-    count, scored = len(items), ~np.isnan(score)
-    width = len(STATES)
-    states = np.bincount(item * width + state, minlength=count * width).reshape(count, width)
-    asked, begins = np.unique(item, return_index=True)
-    first = np.full(count, np.nan)
-    first[asked] = score[begins]
-    shown = np.full(count, None, np.object_)
-    if prompts is not None:
-        shown[asked] = [prompts[row] for row in begins.tolist()]
-    answers = np.zeros(count, np.int64)
-    given: dict[int, list[tuple[float | None, int, str | None]]] = {}
-    if prompts is not None:
-        for place, earned, ended, prompt in zip(
-            item.tolist(), score.tolist(), state.tolist(), prompts, strict=True
-        ):
-            given.setdefault(place, []).append((None if isnan(earned) else earned, ended, prompt))
-    answers[list(given)] = [hash(tuple(replicates)) for replicates in given.values()]
-    return CellOutcomes(
-        items,
-        trials=np.bincount(item, minlength=count),
-        scored=np.bincount(item[scored], minlength=count),
-        parsed=states[:, READ].copy(),  # a view would keep all of them
-        correct=np.bincount(item[scored], score[scored], count),
-        first=first,
-        states=states,
-        prompts=shown,
-        answers=None if prompts is None else answers,
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerTable:
+    """Answers one by one, (N,) each, the replicates of an item in their order: the place of the item, the
+    score (NaN: none), the place of the state in `STATES`, and the digest of the prompt, None where it is not
+    known; `prompts` is None where nobody asked."""
+
+    item: Whole
+    score: Floats
+    state: Whole
+    prompts: Sequence[str | None] | None = None
+
+    def with_prompts(self, digests: Mapping[str, str]) -> "AnswerTable":
+        """With other digests of the prompts, by those that they have; None for one that is not among them."""
+        shown = None if self.prompts is None else [digests.get(prompt or "") for prompt in self.prompts]
+        return replace(self, prompts=shown)
+
+    def outcomes(self, items: tuple[str, ...]) -> CellOutcomes:
+        """What they came to by item, of `items`."""
+        item, score, state, prompts = self.item, self.score, self.state, self.prompts
+        count, scored = len(items), ~np.isnan(score)
+        width = len(STATES)
+        states = np.bincount(item * width + state, minlength=count * width).reshape(count, width)
+        asked, begins = np.unique(item, return_index=True)
+        first = np.full(count, np.nan)
+        first[asked] = score[begins]
+        shown = np.full(count, None, np.object_)
+        if prompts is not None:
+            shown[asked] = [prompts[row] for row in begins.tolist()]
+        answers = np.zeros(count, np.int64)
+        given: dict[int, list[tuple[float | None, int, str | None]]] = {}
+        if prompts is not None:
+            for place, earned, ended, prompt in zip(
+                item.tolist(), score.tolist(), state.tolist(), prompts, strict=True
+            ):
+                given.setdefault(place, []).append((None if isnan(earned) else earned, ended, prompt))
+        answers[list(given)] = [hash(tuple(replicates)) for replicates in given.values()]
+        return CellOutcomes(
+            items,
+            trials=np.bincount(item, minlength=count),
+            scored=np.bincount(item[scored], minlength=count),
+            parsed=states[:, READ].copy(),  # a view would keep all of them
+            correct=np.bincount(item[scored], score[scored], count),
+            first=first,
+            states=states,
+            prompts=shown,
+            answers=None if prompts is None else answers,
+        )
 
 
 def _without(prompts: NDArray[np.object_], places: Whole) -> NDArray[np.object_]:

@@ -18,7 +18,7 @@ from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
-CERTIFICATE = "gridc/schema/certificate.v1.schema.json"
+CERTIFICATE = "gridc/schema/certificate.v2.schema.json"
 DONE = "tests/golden/stamps/instrument.json"
 TABLE = (ROOT / "docs" / "additions.md").read_text("utf-8")
 
@@ -247,7 +247,7 @@ def test_it_is_opened() -> None:
                 after('    "refusal_keywords": ScoringMethod(reads="behaviour"),\n',
                       '    "pledge": ScoringMethod(reads="pledge"),\n'),
                 ('            case "behaviour":\n', '            case "behaviour" | "pledge":\n'),
-                after('    "method:refusal_keywords": 2,\n', '    "method:pledge": 1,\n'),
+                after('    "method:refusal_keywords": 3,\n', '    "method:pledge": 1,\n'),
             ),
             "gridc/compiler/instrument/score.py": (
                 after('    "behaviour": _read_behaviour,\n', '    "pledge": _read_behaviour,\n'),

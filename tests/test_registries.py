@@ -148,7 +148,9 @@ REGISTRIES = {
         READERS,
         tried=lambda: versioned("reader"),
         look=Look(
-            "gridc/compiler/instrument/readers.py", ("str", "Sequence[str]", "Sequence[str]"), "Extraction"
+            "gridc/compiler/instrument/readers.py",
+            ("str", "Sequence[str]", "Sequence[str]", "str"),
+            "Extraction",
         ),
         page="measurands.md",
     ),

@@ -1,13 +1,20 @@
 """What is printed on a terminal is shown, never obeyed, and a caret stands under what it is about."""
 
+import json
+import unicodedata
+from contextlib import chdir
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gridc.cli import main
 from gridc.cli.terminal import diagnostics, print_table, progress, visible
 from gridc.compiler.frontend.source import parse
-from gridc.diagnostics.errors import CODES, Diagnostic, GridcError, Span, diagnostic
+from gridc.diagnostics.errors import CODES, Diagnostic, GridcError, Span, diagnostic, json_text
 from gridc.runtime.run import RunStep
 
 
@@ -92,3 +99,27 @@ def test_no_cell_is_cut_on_a_pipe(
     printed = capsys.readouterr().out
     assert all(cell in printed for cell in cells)
     assert "…" not in printed
+
+
+OBEYED = "\x9b2Jred \u202eabc \u2066def\u2069 \u200b \u2028"
+
+
+def test_json_for_programs_holds_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
+    """The name of a file turns the direction of writing and begins an escape sequence; programs read it."""
+    name = f"{OBEYED}.toml"
+    (tmp_path / name).write_text("gridcard = 2\n", "utf-8")
+    with chdir(tmp_path):
+        done = CliRunner().invoke(main, ["validate", name, "--json"], prog_name="gridc")
+    assert done.exit_code == 3
+    assert all(part == "\n" or part.isprintable() for part in done.stdout)
+    assert {each["file"] for each in json.loads(done.stdout)["diagnostics"]} == {name}
+
+
+@given(st.text())
+def test_what_is_escaped_reads_back_the_same(text: str) -> None:
+    printed = json_text({text: [text, "naïve – 答案"]}, indent=2)
+    assert json.loads(printed) == {text: [text, "naïve – 答案"]}
+    assert "naïve – 答案" in printed
+    assert not [
+        part for part in printed if unicodedata.category(part) in ("Cf", "Zl", "Zp") or part == "\x9b"
+    ]

@@ -48,6 +48,7 @@ COMMANDS = (
     "verify",
     "audit",
     "diff",
+    "baseline",
     "compare",
 )
 """In the order in which a study needs them."""

@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, believes, of_study, print_json
+from gridc.cli.options import JSON, SIGNING_KEY, believes, of_study, print_json
 from gridc.study import OpenStudy
 
 
 @click.command()
 @of_study
 @JSON
-@click.option("--key", type=click.Path(path_type=Path, exists=True), help="Sign with this private ssh key.")
+@SIGNING_KEY
 @click.option("--tsa", metavar="URL", help="Have this RFC 3161 authority time-stamp it.")
 @believes
 def anchor(

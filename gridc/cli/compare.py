@@ -7,12 +7,18 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, MultiValueCommand, print_json, reads_logs
+from gridc.cli.options import (
+    JSON,
+    READINGS,
+    SIGNERS,
+    MultiValueCommand,
+    by_benchmark,
+    print_json,
+    reads_logs,
+)
 from gridc.study import LogOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gridc.study.gate import ExitCodes
 
 
@@ -62,14 +68,9 @@ class MarginParameter(click.ParamType[float]):
     type=click.IntRange(min=1),
     help="How many items the benchmark has, where logs list only those that were resolved.",
 )
-@click.option(
-    "--reading",
-    "readings",
-    multiple=True,
-    metavar="[BENCHMARK=]READING",
-    help="In logs: the metric, filter or scorer that counts, where there are several.",
-)
+@READINGS
 @reads_logs
+@SIGNERS
 @click.option(
     "--exit-codes",
     type=click.Choice(["gridc", "nel"]),
@@ -92,6 +93,7 @@ def compare(
     exit_codes: "ExitCodes",
     readings: tuple[str, ...],
     how: LogOptions,
+    signers: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     **files: Path | None,
@@ -99,11 +101,14 @@ def compare(
     """Say whether run B is worse than run A by more than a margin, after checking that one instrument
     measured both.
 
-    A run is a results folder or its store.sqlite, followed by @STAMP for one of several studies. Exits with 0
-    for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not comparable.
+    A run is a results folder or its store.sqlite, followed by @STAMP for one of several studies; logs of
+    another package; or a file of `gridc baseline`, which one of those named with --signer must have signed.
+    Exits with 0 for GO, 1 for NO-GO, 10 where the items do not decide it, and 11 where the runs are not
+    comparable.
     """
     firsts, second = _sides(runs, baselines)
-    report = study.compare(firsts, second, margin, policy, exit_codes, _readings(readings), **how)
+    stated = by_benchmark(readings)
+    report = study.compare(firsts, second, margin, policy, exit_codes, stated, signers, **how)
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)
     if as_json:
@@ -115,12 +120,6 @@ def compare(
         if written:
             click.echo(terminal.visible(f"written: {' '.join(map(str, written))}"))
     raise SystemExit(report.exit_code)
-
-
-def _readings(stated: "Iterable[str]") -> dict[str, str]:
-    """`READING`, which has no name before it, and `BENCHMARK=READING`."""
-    parts = [text.rpartition("=") for text in stated]
-    return {name: reading for name, _, reading in parts}
 
 
 def _sides(runs: tuple[str, ...], baselines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import click
 
 from gridc.cli import terminal
-from gridc.study.gate import ComparedBenchmark, FlippedItem, ReleaseReport, RunComparison, words
+from gridc.study.gate import AbsentGate, ComparedBenchmark, FlippedItem, ReleaseReport, RunComparison, words
 
 SHOWN = 5
 """Flips that the terminal names; the files have more."""
-STATES = {True: ", finished", False: ", NOT finished", None: ""}
 
 
 def print_report(report: ReleaseReport) -> None:
@@ -17,20 +16,20 @@ def print_report(report: ReleaseReport) -> None:
     for line in _head(comparison):
         click.echo(terminal.visible(line))
     level = words.interval_level(comparison)
-    names = ("benchmark", "n", "a", "b", "b - a", level, "flips -/+", "worse than the margin?")
-    absent = ((name, "absent", *[""] * 5, f"cannot tell: {words.NO_ITEMS}") for name in comparison.absent)
+    names = ("benchmark", "n", "a", "b", "b - a", level, "lost / won", "result")
+    absent = (_absent_cells(comparison, gate) for gate in comparison.absent)
     terminal.print_table(
         names, [*(_cells(comparison, row) for row in comparison.benchmarks), *absent], right=range(1, 7)
     )
-    if words.has_bounds(comparison):
-        click.echo(words.BOUNDS)
+    if brackets := words.brackets(comparison):
+        click.echo(brackets)
     for line in _tail(comparison):
         click.echo(terminal.visible(line))
     if report.view_command is not None:
         click.echo(terminal.visible(f"every item with both answers: {report.view_command}"))
     colour = {"GO": "green", "NO-GO": "red"}.get(comparison.verdict, "yellow")
     verdict = terminal.paint(comparison.verdict, fg=colour, bold=True)
-    click.echo(f"\n{verdict}  {terminal.visible('; '.join(comparison.reasons))}")
+    click.echo(f"\n{verdict}  {terminal.visible('; '.join(words.grounds(comparison)))}")
     click.echo(f"exit {comparison.exit_code}   (0 GO, 1 NO-GO, {_codes(comparison)})")
 
 
@@ -41,8 +40,7 @@ def _codes(comparison: RunComparison) -> str:
 
 def _head(comparison: RunComparison) -> Iterator[str]:
     for side, run in [*(("a", run) for run in comparison.a), ("b", comparison.b)]:
-        state = STATES[run.finished]
-        yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}{state}"
+        yield f"{side}  {run.name}  {words.run_words(run)}"
     unknown = ", ".join(comparison.instrument.unknown)
     yield f"same instrument?   {words.same_instrument(comparison)}"
     if unknown:
@@ -62,28 +60,35 @@ def _cells(comparison: RunComparison, row: ComparedBenchmark) -> Iterator[str]:
         yield from ("", "", "", "")
     else:
         yield from (words.score(score.a, score.a_bounds), words.score(score.b, score.b_bounds))
-        yield from (words.change_words(score), words.interval(score))
-    yield from (f"{row.lost:,} / {row.won:,}", words.decided_words(comparison, row))
+        yield from words.change_of(comparison, row)
+    yield from (words.flips_of(comparison, row), words.decided_words(comparison, row))
+
+
+def _absent_cells(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
+    yield from (gate.name, f"{gate.items:,} items", *words.absent_scores(comparison, gate))
+    yield from ("", "", "", words.absent_words(gate))
 
 
 def _tail(comparison: RunComparison) -> Iterator[str]:
     for row in comparison.benchmarks:
         for note in words.notes(row):
             yield f"{row.name}: {note}"
-    for row in comparison.benchmarks:
+    for row in () if comparison.verdict == "NOT COMPARABLE" else comparison.benchmarks:
         if sight := words.sight(row, comparison.changing):
             yield f"{row.name}: {sight}"
     for row in comparison.benchmarks:
         lost = [flip for flip in row.flips if flip.moved == "lost"]
         if lost:
-            shown = "; ".join(_flip(flip) for flip in lost[:SHOWN])
+            shown = "; ".join(_flip(flip, comparison.a[0].kept is not None) for flip in lost[:SHOWN])
             more = f"; {row.lost - SHOWN:,} more" if row.lost > SHOWN else ""
             yield f"{row.name} lost: {shown}{more}"
 
 
-def _flip(flip: FlippedItem) -> str:
+def _flip(flip: FlippedItem, kept: bool) -> str:
     if flip.answer_a is flip.answer_b is None:
         return flip.item
+    if kept and flip.answer_a is None:
+        return f"{flip.item} {_short(flip.answer_b)}"
     return f"{flip.item} {_short(flip.answer_a)} -> {_short(flip.answer_b)}"
 
 

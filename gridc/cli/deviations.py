@@ -56,6 +56,9 @@ def _print(shown: "StampDeviations") -> None:
                 )
             )
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), terminal.WIDTH, "    ", "    "))
+    for row in shown.earlier:
+        if row.before_stamp:
+            click.echo(click.wrap_text(visible(f"{row.words}: data predate it."), terminal.WIDTH))
     if shown.uncovered:
         click.echo(f"note: {shown.uncovered}")
     if shown.unstamped:

@@ -1,6 +1,5 @@
 """What commands share: their arguments, and how they print JSON."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from gridc.diagnostics.errors import json_text
 from gridc.study import OpenStudy, Trust, spec_in
 
 STDIN = Path("-")
@@ -113,11 +113,14 @@ _ROOTS = click.option(
     multiple=True,
     help="Root certificates (PEM) of time stamping authorities. Default: the system's.",
 )
-_SIGNERS = click.option(
+SIGNERS = click.option(
     "--signer",
     "signers",
     multiple=True,
     help="Who is expected to have signed: SHA256:..., a public key, or an allowed_signers file.",
+)
+SIGNING_KEY = click.option(
+    "--key", type=click.Path(path_type=Path, exists=True), help="Sign with this private ssh key."
 )
 _RECORDS = click.option(
     "--record",
@@ -199,7 +202,7 @@ def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def believes(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that name whom the person at the command line believes."""
-    return _ROOTS(_SIGNERS(_RECORDS(command)))
+    return _ROOTS(SIGNERS(_RECORDS(command)))
 
 
 _OF_LOGS = ("axes", "ignore", "unit", "counting", "may_differ", "common_only", "total")
@@ -228,9 +231,24 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+READINGS = click.option(
+    "--reading",
+    "readings",
+    multiple=True,
+    metavar="[BENCHMARK=]READING",
+    help="In logs: the metric, filter or scorer that counts, where there are several.",
+)
+
+
+def by_benchmark(stated: Iterable[str]) -> dict[str, str]:
+    """What `READINGS` states: `READING`, which has no name before it, and `BENCHMARK=READING`."""
+    parts = [text.rpartition("=") for text in stated]
+    return {name: reading for name, _, reading in parts}
+
+
 def print_json(document: Any) -> None:
     """Print a document for programs."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    click.echo(json_text(document, indent=2))
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """`gridc sql`."""
 
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -15,7 +14,7 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, print_json
 from gridc.cli.terminal import visible
-from gridc.diagnostics.errors import GridcError
+from gridc.diagnostics.errors import GridcError, json_text
 
 if TYPE_CHECKING:
     from gridc.study.sql import Queries, QueryRows, Relation
@@ -147,7 +146,7 @@ def _print_records(selected: "QueryRows") -> None:
     opened = False
     for row in selected.rows:
         record = dict(zip(selected.columns, map(_json_value, row), strict=True))
-        click.echo(("," if opened else "[") + "\n" + json.dumps(record, ensure_ascii=False), nl=False)
+        click.echo(("," if opened else "[") + "\n" + json_text(record), nl=False)
         opened = True
     click.echo("\n]" if opened else "[]")
 

@@ -25,10 +25,11 @@ def stamp(
         return
     with terminal.progress() as watch:
         made = study.stamp(supersede, watch)
-    if made.replaced_answers:
-        text = f"{made.replaced_answers:,} calls were answered under the stamp that is replaced"
-        advice = "A log of deviations (`gridc deviations`) would keep the stamp"
-        click.echo(f"{text}; every report will say so. {advice}", err=True)
+    for row in made.earlier:
+        if row.before_stamp:
+            text = f"{row.words}; every report will say so"
+            advice = "A log of deviations (`gridc deviations`) would keep the stamp" * row.superseded
+            click.echo(f"{text}. {advice}".rstrip(), err=True)
     if as_json:
         print_json(made.as_json())
         return

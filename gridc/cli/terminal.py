@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics import errors
 from gridc.diagnostics.errors import visible as visible
-from gridc.numbers import between, hundredths, percent
+from gridc.numbers import FEW_UNITS, between, hundredths, over_units, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -265,6 +265,8 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
         header = ["model", "score %", "95 %", f"over {board.configurations:,} configurations", "unreadable"]
         if board.configurations < 2:
             header.remove(header[3])
+        if board.few:
+            header.insert(3, "these units")
         yield from columns([header, *(_row(model, board) for model in board.models)], names=1)
         if rates:
             rows = [[visible(model.model), *(_rate(model, name) for name in rates)] for model in board.models]
@@ -273,6 +275,10 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
         yield ""
     if report.statistics:
         yield from _statistic_table(report)
+    if any(board.few for board in report.benchmarks):
+        import click
+
+        yield from (click.wrap_text(FEW_UNITS, WIDTH), "")
 
 
 def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:
@@ -300,6 +306,8 @@ def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
 
 def _row(model: "ScoreboardRow", board: "Scoreboard") -> list[str]:
     row = [visible(model.model), hundredths(model.score), between(model.interval, hundredths)]
+    if board.few:
+        row.append(between(model.on_units, hundredths))
     if board.configurations > 1:
         row.append(_range(model, board))
     row.append("–" if model.unreadable is None else f"{model.unreadable:,} of {model.samples:,}")
@@ -310,7 +318,7 @@ def _rate(model: "ScoreboardRow", name: str) -> str:
     rate = model.rates.get(name)
     if rate is None or rate.value is None:
         return "–"
-    return f"{hundredths(rate.value)} ({between(rate.interval, hundredths)})"
+    return f"{hundredths(rate.value)} ({over_units(rate, hundredths)})"
 
 
 def _range(model: "ScoreboardRow", board: "Scoreboard") -> str:

@@ -19,9 +19,11 @@ is explained without importing what raises it.
 A diagnostic has a stable code of the catalogue. Codes are never reused for another meaning.
 """
 
+import json
 import re
 import textwrap
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -225,6 +227,22 @@ def _picture(character: str) -> str:
     if ord(character) < 32:
         return chr(0x2400 + ord(character))
     return "\ufffd" if DECEIVING.match(character) or character in "\x85\u2028\u2029" else character
+
+
+_BEYOND_ASCII = re.compile(r"[^\x20-\x7e\n]")
+_OBEYED = frozenset(["Cc", "Cf", "Zl", "Zp", "Cs"])
+"""Categories of characters that a terminal obeys or that nobody sees."""
+
+
+def json_text(document: Any, indent: int | None = None) -> str:
+    """A document as JSON that reads back the same. Each character that would be obeyed is escaped."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    return _BEYOND_ASCII.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    return json.dumps(character)[1:-1] if unicodedata.category(character) in _OBEYED else character
 
 
 class Paint(Protocol):

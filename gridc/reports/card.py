@@ -244,6 +244,9 @@ def held_fixed(deck: CardDeck) -> list[str]:
 def _interim(deck: CardDeck) -> Iterator[str]:
     if not deck.complete:
         yield "The run is incomplete: every number here is an interim look."
+    for row in deck.earlier:
+        if row.before_stamp:
+            yield f"{row.words}: data predate the stamp."
     if deck.calls_before_stamp:
         yield (
             f"{deck.calls_before_stamp:,} calls are dated before the stamp by the store’s own clock: unless "
@@ -455,6 +458,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             readable=None if anchor.parse_rate is None else anchor.parsed,
             correct=shown_points(anchor.points),
             interval=benchmark.intervals.scores.get((model.id, anchor.cell.configuration)),
+            on_units=benchmark.intervals.on_units.get((model.id, anchor.cell.configuration)),
         ),
         rates=tuple(_rates(benchmark, finding)),
         score_neighbourhood=tuple(

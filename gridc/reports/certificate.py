@@ -1,7 +1,6 @@
 """Findings -> Certificate: the document that anyone can recount."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
@@ -12,7 +11,7 @@ from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
-from gridc.reports.quantities import AT_BOUND, INTERVAL_METHOD, interval_assumption
+from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
     FORMAT,
@@ -70,14 +69,10 @@ def certify(findings: Findings) -> Certificate:
 
 
 def _anchor(findings: Findings) -> AnchorRow:
-    anchor = findings.anchor
-    before = None
-    if anchor.time is not None and findings.first_call is not None:
-        before = datetime.fromisoformat(anchor.time) < datetime.fromisoformat(findings.first_call)
     return AnchorRow(
-        strength=anchor.strength,
+        strength=findings.anchor.strength,
         detail=in_words(findings.anchors),
-        before_first_call=before,
+        before_first_call=findings.vouched,
     )
 
 
@@ -90,6 +85,7 @@ def _results_anchor(findings: Findings) -> ResultsAnchorRow | None:
 
 def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     rows: dict[str, ConfigurationRow] = {}
+    intervals = finding.intervals
     for score in finding.cells:
         cell = score.cell
         if cell.shared:
@@ -97,8 +93,11 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
             row = rows.setdefault(
                 cell.configuration, ConfigurationRow.of(cell, tier=tier, method=method, scores={})
             )
-            interval = finding.intervals.scores.get((cell.model, cell.configuration))
-            row.scores[cell.model] = Tally.of(score, interval=interval)
+            key = cell.model, cell.configuration
+            interval, on_units = (
+                of.get(key) for of in (finding.intervals.scores, finding.intervals.on_units)
+            )
+            row.scores[cell.model] = Tally.of(score, interval=interval, on_units=on_units)
     analysis = finding.analysis
     return BenchmarkRow.of(
         finding,
@@ -106,7 +105,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         left_out=left_out,
         direction=DIRECTIONS[finding.direction.sign],
         target=finding.direction.target,
-        intervals=_intervals(finding.intervals),
+        intervals=_intervals(intervals),
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
@@ -131,7 +130,9 @@ def _statistic(summary: StatedStatistic) -> StatisticRow:
 
 def _intervals(intervals: UnitIntervals) -> IntervalsRow:
     return IntervalsRow.of(
-        intervals, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(intervals.unit)
+        intervals,
+        method=SHARE_LIMITS,
+        assumption=interval_assumption(intervals.unit),
     )
 
 

@@ -23,7 +23,7 @@ from gridc.reports.scorecard.document import scorecard_tables
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
-from gridc.schema.deviation import FORMAT, ChangedPath, DeviationReport
+from gridc.schema.deviation import FORMAT, ChangedPath, DeviationReport, EarlierAnswersRow
 from gridc.schema.scorecard import Scorecard
 
 DEVIATION_COLUMNS = ("id", "element", "path", "registered", "implemented", "reason", "phase", "impact")
@@ -51,12 +51,40 @@ def deviation_tables(report: DeviationReport) -> Iterator[TextTable]:
         note="Values are the difference of the stamped and the current study; reasons, phases and impacts "
         "are their author’s.",
     )  # fmt: skip
+    if report.earlier:
+        yield TextTable(
+            "earlier",
+            "Data that came before the study's own",
+            ("stamp", "made", "what it is", "before the stamp", "after it", "items", "first", "last"),
+            tuple(
+                (
+                    row.stamp,
+                    row.created,
+                    _origin(row),
+                    f"{row.before_stamp:,}",
+                    f"{row.after_stamp:,}",
+                    f"{row.items:,}",
+                    row.first,
+                    row.last,
+                )
+                for row in report.earlier
+            ),
+            frozenset(["before the stamp", "after it", "items"]),
+            note="Answers of the study’s models to its items under other stamps, before its own first call.",
+        )
     yield TextTable(
         "observed",
         "What the run observed",
         ("observation",),
         tuple((sentence,) for sentence in report.observed),
     )
+
+
+def _origin(row: EarlierAnswersRow) -> str:
+    """What an earlier stamp is to the study's own."""
+    if not row.superseded:
+        return "another study"
+    return "the stamp replaced it" + (" when there were data" if row.before_stamp else "")
 
 
 def _value(change: ChangedPath, side: str) -> str:

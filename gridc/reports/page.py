@@ -13,7 +13,7 @@ from gridc import __version__
 from gridc.compiler.frontend.unsupported import criteria_words
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.lowering.asked import differing_words
-from gridc.numbers import hundredths, number, p_value, percent
+from gridc.numbers import FEW_UNITS, hundredths, number, p_value, percent
 from gridc.reports import figures, page_links
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
@@ -133,7 +133,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         term_name=term_name,
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
-        resampled=_resampled(findings),
+        drawn=_drawn(findings),
+        few_units=FEW_UNITS if any(board.few for board in boards) else "",
         hidden=dict.fromkeys(name for _, row in scored for name in row.rates),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
@@ -212,10 +213,10 @@ def _anchor_gaps(findings: Findings) -> dict[tuple[str, str, str], dict[str, Any
     return gaps
 
 
-def _resampled(findings: Findings) -> str:
-    """What the intervals of scores are made of, in words."""
+def _drawn(findings: Findings) -> str:
+    """What the intervals of scores are about, in words."""
     items = all(benchmark.intervals.unit == "item" for benchmark in findings.benchmarks)
-    return "items resampled" if items else "groups of items of one origin resampled"
+    return "new items" if items else "new groups of items of one origin"
 
 
 def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:

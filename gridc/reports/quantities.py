@@ -13,18 +13,17 @@ from math import ceil, isfinite, isinf
 from typing import Any, Literal
 
 from gridc.numbers import between, bracketed, number, percent
-from gridc.reports.words import KINDS, PLURAL
+from gridc.reports.words import PLURAL
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics.envelope import LEVEL
 
-INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (Hesterberg 2015)"
-AT_BOUND = (
-    "of a rate of 0 or 1 exact and one-sided, for units of any size (Clopper-Pearson where all are alike)"
-)
+SHARE_LIMITS = "Gaffke's limits over units (Clopper-Pearson where each earns all or nothing)"
+"""How scores, rates and differences of two scores of the same items have their intervals
+(`statistics.unit_intervals`)."""
 RATE_LIMITS = (
-    "limits of both rates, combined by their correlation over units (Gaffke's where few units carry it); "
+    "Gaffke's limits of a change of units, or of both rates, combined by their correlation over units; "
     "where a clustered logit decides, at least as wide as its own, and on the side of 0 that its p is on"
 )
 """How differences and ratios of rates have their intervals (`statistics.risk`)."""
@@ -44,8 +43,8 @@ SHARE_INTERVAL = (
 def interval_assumption(unit: UnitLevel) -> str:
     """What an interval rests on, in a phrase."""
     return (
-        f"the {PLURAL[unit]} are independent draws from those that could have been asked, {KINDS}, so that "
-        "they show their spread; each interval covers alone, not all of them together"
+        f"the {PLURAL[unit]} are independent draws from those that could have been asked; each interval "
+        "covers alone, not all of them together"
     )
 
 
@@ -71,7 +70,7 @@ class Quantity:
 
 SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str, str], ...]] = {
     "statistics.md#scores-labels-and-rates": (
-        ("score", "share", "score of a model under a configuration", INTERVAL_METHOD),
+        ("score", "share", "score of a model under a configuration", SHARE_LIMITS),
         ("score_per_protocol", "share", "the same, unreadable answers left out"),
     ),
     "scorecard.md#a-models-matrix": (
@@ -104,7 +103,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
     "statistics.md#hypotheses-about-effects": (
         ("rate", "share", "rate of the outcome under a level"),
         ("isotonic_rate", "share", "the nearest rates that move one way"),
-        ("risk_difference", "difference of shares", "difference of two rates or scores", INTERVAL_METHOD),
+        ("risk_difference", "difference of shares", "difference of two rates or scores", SHARE_LIMITS),
         ("divergence", "difference of shares", "difference, ITT less per protocol"),
         ("risk_ratio", "ratio", "ratio of both rates", RATE_LIMITS),
         ("churn", "share", "share of single answers that become right or wrong"),
@@ -133,7 +132,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("bits_per_byte_gap", "bits per byte", "those of one model less those of another, same texts"),
     ),
     "statistics.md#many-levels-of-an-axis": (
-        ("levels_mean", "share", "mean score over the levels of an axis that has many", INTERVAL_METHOD),
+        ("levels_mean", "share", "mean score over the levels of an axis that has many", SHARE_LIMITS),
         ("levels_worst", "share", "score under the level where it is worst"),
         ("levels_best", "share", "score under the level where it is best"),
         ("levels_range", "difference of shares", "the highest score of a level less the lowest"),

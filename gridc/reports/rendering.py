@@ -5,14 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+import jinja2
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from gridc.compiler.instrument.readers import ERROR
-from gridc.numbers import FORMS, figures, percent
+import gridc
+from gridc.compiler.instrument.refusals import ERROR_ON_WRITTEN, ERRORS
+from gridc.numbers import FEW_UNITS, FORMS, figures, percent
 from gridc.reports import quantities
 from gridc.reports.words import better_score_words, model_at
+from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.certificate import Certificate, Floor, PairedRow
 
 
@@ -21,9 +25,35 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """SHA-256 over the code that writes reports: every module, template and table of gridc, and the version
+    of the template engine. Where it is the same, so is every byte of a report."""
+    package, listed = Path(gridc.__file__).parent, []
+    for path in sorted(package.rglob("*")):
+        if path.suffix in CODE and "__pycache__" not in path.parts:
+            # Line ends are git's, which may write others on another system.
+            text = path.read_bytes().replace(b"\r\n", b"\n")
+            listed.append([path.relative_to(package).as_posix(), digest_bytes(text)])
+    return digest([jinja2.__version__, listed])
+
+
+CODE = frozenset([".py", ".jinja", ".toml", ".css", ".js", ".json"])
+"""How the files end that decide what a report says."""
+
+
 def shown_points(value: Fraction) -> int | float:
     """A sum of scores as people write it: whole where it is."""
     return int(value) if value.denominator == 1 else float(value)
+
+
+def refusal_error_words() -> str:
+    """How many refusals the phrases miss and how many answers they take for refusals, by whose texts they
+    read."""
+    return ", ".join(
+        f"{each.model} {each.missed} of {each.refusals} and {each.taken} of {each.answers}"
+        for each in (*ERRORS, ERROR_ON_WRITTEN)
+    )
 
 
 def noise_floor_line(measured: Floor | None) -> str:
@@ -63,7 +93,20 @@ def markdown(text: object) -> str:
     escaped = "".join(
         f"\\{character}" if character in "\\`*_{}[]<>()#+!|~$" else character for character in str(text)
     )
-    return " ".join(escaped.split())
+    return unlinked(" ".join(_ENTITY.sub(r"\\&", escaped).split()))
+
+
+def unlinked(text: str) -> str:
+    """Markdown in which the page makes no mention of anybody and no link of a bare address."""
+    return _MENTION.sub(f"@{_NO_WIDTH}", _LINKED.sub(r"\g<0>\\", text))
+
+
+_NO_WIDTH = "\u2060"
+"""Behind an `@`: what mentions people and finds addresses looks at the text that is shown, where a backslash
+is gone."""
+_MENTION = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)")
+_LINKED = re.compile(r"(?:https?|ftp)(?=://)|(?:mailto|xmpp)(?=:)|www(?=\.)", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=[A-Za-z][A-Za-z0-9]*;)")
 
 
 @lru_cache(maxsize=1)
@@ -78,8 +121,9 @@ def _environment() -> Environment:
     )
     environment.globals |= FORMS | {
         "better": better_score_words,
-        "refusal_error": ERROR,
+        "refusal_error": refusal_error_words(),
         "needed_note": quantities.NUMBER_NEEDED,
+        "few_units": FEW_UNITS,
     }
     environment.filters |= FORMS | {
         "in_its_measure": quantities.in_its_measure,

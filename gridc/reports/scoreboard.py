@@ -12,7 +12,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.numbers import asked_items, count
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
-from gridc.reports.findings.scores import CellScore, by_benchmark, gather, unit_intervals
+from gridc.reports.findings.scores import CellScore, UnitIntervals, by_benchmark, gather, unit_intervals
 from gridc.schema.inference import rate_kind
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ScoreboardRow:
     """One model under the anchor of a benchmark. `score` is None while a sample is missing, `interval` (95 %,
-    over units) also where there is no spread. `unreadable` of `samples` answers could not be read; None where
-    there is nothing to read. `least` and `greatest` are over the `measured` configurations of the envelope;
-    `rates` are those that a score hides and the spec's outcomes, by name."""
+    over units) too, and `on_units` is that of these very units where they are few. `unreadable` of `samples`
+    answers could not be read; None where there is nothing to read. `least` and `greatest` are over the
+    `measured` configurations of the envelope; `rates` are those that a score hides and the spec's outcomes,
+    by name."""
 
     model: str
     score: Fraction | None
     interval: Ends | None
+    on_units: Ends | None
     unreadable: int | None
     samples: int
     least: Fraction | None
@@ -64,6 +66,11 @@ class Scoreboard:
     models: tuple[ScoreboardRow, ...]
 
     @property
+    def few(self) -> bool:
+        """Whether some interval is of few units, beside one of these very units."""
+        return any(row.on_units or any(rate.on_units for rate in row.rates.values()) for row in self.models)
+
+    @property
     def asked(self) -> str:
         """`42 of 60 items, 6 of them under the anchor`."""
         own = f", {count(self.anchor_items)} of them under the anchor" * (self.anchor_items < self.items)
@@ -86,7 +93,7 @@ def of_findings(findings: "Findings") -> tuple[Scoreboard, ...]:
             findings.plan,
             benchmark.benchmark,
             [score for score in benchmark.cells if score.cell.shared],
-            benchmark.intervals.scores,
+            benchmark.intervals,
             benchmark.rates,
         )
         for benchmark in findings.benchmarks
@@ -94,8 +101,8 @@ def of_findings(findings: "Findings") -> tuple[Scoreboard, ...]:
 
 
 def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
-    """The same without a report: only the cells of the anchors are resampled, and read for the rates that are
-    shown."""
+    """The same without a report: only the cells of the anchors have intervals, and are read for the rates
+    that are shown."""
     study, spec = record.plan.study, record.plan.study.spec
     shown = partial(_is_beside_score, [outcome.id for outcome in spec.outcomes])
     boards = []
@@ -104,7 +111,7 @@ def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
         anchors = _anchors(spec, scores)
         models = [model.id for model in spec.model]
         outcomes = gather([score.cell for score in anchors], record.samples.stored, items, models)
-        intervals = unit_intervals(spec, items, outcomes).scores
+        intervals = unit_intervals(spec, items, outcomes)
         rates = find_rates(record.plan, record.store, anchors, shown)[benchmark]
         boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))
     return tuple(boards)
@@ -120,7 +127,7 @@ def _scoreboard(
     plan: Plan,
     benchmark: str,
     scores: Sequence[CellScore],
-    intervals: Mapping[tuple[str, str], Ends | None],
+    intervals: UnitIntervals,
     rates: Sequence[RateFinding],
 ) -> Scoreboard:
     study, spec, items = plan.study, plan.study.spec, plan.study.items[benchmark]
@@ -148,7 +155,7 @@ def _scoreboard(
 def _model(
     anchor: CellScore,
     scores: Sequence[CellScore],
-    intervals: Mapping[tuple[str, str], Ends | None],
+    intervals: UnitIntervals,
     rates: Sequence[RateFinding],
     stated: Collection[str],
 ) -> ScoreboardRow:
@@ -158,7 +165,8 @@ def _model(
     return ScoreboardRow(
         anchor.cell.model,
         anchor.score,
-        intervals.get(place),
+        intervals.scores.get(place),
+        intervals.on_units.get(place),
         None if anchor.parse_rate is None else anchor.trials - anchor.parsed,
         anchor.trials,
         min(measured, default=None),

@@ -8,13 +8,12 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
-from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
@@ -30,13 +29,15 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import JudgingState
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
-from gridc.reports import other_versions
+from gridc.reports import evidence
+from gridc.reports.evidence import ComparedEvidence
 from gridc.reports.files import FIGURES, NAMES, drawings, file_texts
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find, noted_of_items
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
+from gridc.reports.rendering import code_digest
 from gridc.reports.ties import FINISH, check_ties, claimed_of_lock, claimed_of_results
 from gridc.reports.verified_samples import of_blinding, of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
@@ -70,12 +71,13 @@ MOST_JSON = 2**26
 class VerifiedStudy:
     """A study in which nothing differs: `checked` says what was looked at, a line each. Of a run that is not
     `complete` only what is there so far was. The ties are those of the lock and of the results, as checked
-    here."""
+    here. `not_compared` has what this version writes in place of each report that other code wrote."""
 
     checked: tuple[str, ...]
     complete: bool
     lock_ties: tuple[Anchor, ...]
     results_ties: tuple[Anchor, ...]
+    not_compared: Mapping[str, str]
 
 
 def verify(
@@ -120,11 +122,9 @@ def verify(
             diagnostics += unreadable_as_finding("the digests", ends)
         del records  # 160 MB of five million calls
         diagnostics = [*sound(), *diagnostics]
-    passed: list[str] = []
-    checked: set[str] = set()
-    uncovered: list[str] = []
+    seen = SeenReports()
     if not diagnostics:
-        reports = of_reports(compiled, lock, store, folder, events, results, passed, checked, uncovered)
+        reports = of_reports(compiled, lock, store, folder, events, results, seen)
         diagnostics += unreadable_as_finding("the reports", reports)
         diagnostics += unreadable_as_finding("the race", of_witness(plan, store, folder, events))
     if diagnostics:
@@ -142,16 +142,17 @@ def verify(
             f"the {'other ' if unscored else ''}answers again gives the same outcomes",
             *unscored,
             recorded_at_the_end(store, progress, conclusion),
-            *reports_checked(passed, uncovered),
+            *seen.lines(),
             same_behaviour(lock, compiled.study.stamped()),
-            *other_studies(store, stamp),
-            *unchecked(folder, checked),
+            *other_studies(store, events, stamp),
+            *unchecked(folder, seen.checked),
             *shown.lines,
             *of_clock(store, events, stamp),
         ),
         progress.complete and conclusion is not None,
         shown.of_lock,
         shown.of_results,
+        seen.made,
     )
 
 
@@ -340,11 +341,42 @@ def of_history(
 OTHER_STUDY = "a store has the studies of one lock, a bundle has one: verify the other where its lock is"
 
 
-def other_studies(store: Store, stamp: str) -> list[str]:
-    """In a line, what studies of the lock's history the store holds beside the one that was checked."""
-    others = [other[:12] for other in store.stamps() if other != stamp]
-    text = "and shown only where they are named by their stamps"
-    return [f"not checked, {text}: earlier studies in the store ({', '.join(others)})"] if others else []
+def other_studies(store: Store, events: Sequence[Event], stamp: str) -> Iterator[str]:
+    """In lines, what studies of the lock's history the store holds beside the one that was checked, and which
+    ones the chain records that it does not hold, as that of a bundle."""
+    here = store.stamps()
+    others = ", ".join(other[:12] for other in here if other != stamp)
+    if others:
+        text = "and shown only where they are named by their stamps"
+        yield f"not checked, {text}: earlier studies in the store ({others})"
+    ran = dict.fromkeys(begun.stamp for begun in bodies_of(events, Stamped))
+    gone = ", ".join(other[:12] for other in ran if other not in here)
+    if gone:
+        yield f"not here: studies that the chain records and that the store does not have ({gone})"
+
+
+def earlier_studies(lock: Lock, events: Sequence[Event], stamp: str) -> Iterator[str]:
+    """In a line, the stamps that the lock's replaced, and what the chain tells of their runs: a bundle has no
+    row of theirs."""
+    if not lock.supersedes:
+        return
+    ran: dict[str, str] = {}
+    for event in events:
+        if isinstance(event.body, RunFinished) and event.body.stamp != stamp:
+            ran[event.body.stamp] = f"{event.body.answered or 0:,} calls answered by event {event.seq}"
+        elif isinstance(event.body, Stamped) and event.body.stamp != stamp:
+            ran.setdefault(event.body.stamp, f"in the store since event {event.seq}")
+    under = {start.stamp: start.registered for start in bodies_of(events, Stamped)}
+    parts = [
+        f"{earlier.stamp[:12]} of {earlier.created[:10]} ("
+        + (
+            "; ".join(told for name, told in ran.items() if earlier.stamp in (name, under.get(name)))
+            or "not in this store"
+        )
+        + ")"
+        for earlier in lock.supersedes
+    ]
+    yield f"not here: the studies of the stamps that this one replaced: {', '.join(parts)}"
 
 
 def of_events(events: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -541,6 +573,31 @@ _UNREAD = (None, None, None)
 REPORT_AGAIN = "`gridc report` writes it again from the store"
 
 
+@dataclass
+class SeenReports:
+    """What the look at the reports came to, beside its findings: `passed` is what cannot be made again and
+    was passed over, `checked` every file that was looked at, `left` a line for each that was not compared, or
+    not in all of it, `made` this version's text of each of those, by name, and `missing` what was
+    written and is not here."""
+
+    passed: list[str] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
+    left: list[str] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """What was shown of the reports."""
+        but = f", but for what was not made again: {', '.join(self.passed)}" if self.passed else ""
+        if self.left:
+            yield f"the evidence in the reports that are here is what the store says, as far as compared{but}"
+        else:
+            yield f"the reports that are here say what the store says{but}"
+        yield from self.left
+        if self.missing:
+            yield f"written and not here: {', '.join(self.missing)}"
+
+
 def of_reports(
     compiled: Compiled,
     lock: Lock,
@@ -548,16 +605,13 @@ def of_reports(
     folder: Path,
     events: Sequence[Event],
     results: str,
-    passed: list[str],
-    checked: set[str],
-    uncovered: list[str],
+    seen: SeenReports,
     without_items: bool = False,
 ) -> Iterator[Diagnostic]:
     """The reports and figures that are there against what the store says now. `results` is the digest of its
-    results. What cannot be made again and is passed over is added to `passed`, every file that was looked
-    at to `checked`, and to `uncovered` what was not compared of those that another version of gridc wrote, in
-    lines. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came to is taken
-    as it was recorded."""
+    results. Texts that this very code wrote are compared to the byte; of what another wrote, the evidence in
+    the JSON is. `without_items`, as in a bundle, what reached the steps of scaffolds and what they came to is
+    taken as it was recorded."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
     figures = figures_in(folder)
     if not here and not figures:
@@ -572,7 +626,7 @@ def of_reports(
     if looks and looks[-1].attribution:
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
         known[ATTRIBUTION] = tuple(Attribution(**row) for row in looks[-1].attribution)
-        passed.append("the attribution")
+        seen.passed.append("the attribution")
     complete = store.progress(plan.study_digest).complete
     if not looks or (complete and not any(isinstance(look, Reported) for look in looks)):
         message = (
@@ -588,60 +642,64 @@ def of_reports(
     if without_items:
         known |= noted_of_items(looks[-1])
         if known[PROPAGATION]:
-            passed.append("what reached the steps of scaffolds, and what they came to")
+            seen.passed.append("what reached the steps of scaffolds, and what they came to")
         if any(known[finding] for finding in (AUDITS, GUESSES, JUDGING, SANITISED)):
-            passed.append("what judges and people said of responses")
+            seen.passed.append("what judges and people said of responses")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = file_texts(findings)
-    writer, others = looks[-1].gridc, dict[str, bytes]()
+    same_code = looks[-1].code == code_digest()
+    certificate = _bytes(folder / "certificate.json", len(expected["certificate.json"].encode()) + MOST_JSON)
+    unread: list[str] = []
     for path in here:
-        checked.add(path.name)
-        data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
-        if data == expected[path.name].encode():
+        name = path.name
+        seen.checked.add(name)
+        data = _bytes(path, len(expected[name].encode()) + MOST_JSON)
+        if data == expected[name].encode():
             continue
-        if not complete and data is not None and (digest_bytes(data) in earlier or not looks[-1].files):
-            passed.append(path.name)  # of an earlier state of a run that is going on
+        recorded = data is not None and (digest_bytes(data) in earlier or not looks[-1].files)
+        if not complete and recorded:
+            seen.passed.append(name)  # of an earlier state of a run that is going on
             continue
-        written = data is not None and (digest_bytes(data) in earlier or not looks[-1].files)
-        if writer != __version__ and data is not None and written:
-            others[path.name] = data
-            continue
-        changed = ""
-        if path.suffix == ".json" and data is not None:
-            paths = [where for where, _, _ in _json_differences(data, expected[path.name])]
-            changed = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}"
-        message = f"{path.name} is not what the store says{changed}"
-        yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
+        compared = ComparedEvidence()
+        if data is not None and path.suffix == ".json":
+            compared = evidence.compare(name, data, expected[name], certificate)
+        if same_code or not recorded or compared.differs:
+            places = compared.differs
+            if same_code and data is not None and path.suffix == ".json":  # each sentence counts too
+                places = tuple(where for where, *_ in _json_differences(data, expected[name])) or places
+            changed = f": {', '.join(places[:5])}{' and more' if len(places) > 5 else ''}" if places else ""
+            message = f"{name} is not what the store says{changed}"
+            yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
+        elif path.suffix != ".json":
+            unread.append(name)
+            seen.made[name] = expected[name]
+        elif compared.left is not None:
+            seen.left.append(f"not compared in {name}{compared.left}")
+            seen.made[name] = expected[name]
 
     drawn = drawings(findings) if figures else {}
     for path in figures:
         if path.name not in drawn:
             continue  # no figure of the study
         name = f"{FIGURES}/{path.name}"
-        checked.add(name)
+        seen.checked.add(name)
         data = _bytes(path, MOST_JSON)
         if data == drawn[path.name].encode():
             continue
-        if complete and writer != __version__ and data is not None:
-            others[name] = data
-        elif complete:
+        if not complete:
+            seen.passed.append(name)
+        elif same_code or data is None:
             message = f"{path.name} is not what the store says"
             help = "`gridc report --figures` draws it again from the store"
             yield Diagnostic("GC714", message, str(path), help=help)
         else:
-            passed.append(name)
-    if others:
-        drawings_here = {f"{FIGURES}/{name}": text for name, text in drawn.items()}
-        compared = other_versions.compare(writer, others, {**expected, **drawings_here})
-        uncovered += compared.lines
-        for name, differing in compared.differs.items():
-            more = " and more" if len(differing) > 5 else ""
-            message = (
-                f"{name}, which gridc {writer} wrote, is not what the store says: "
-                f"{', '.join(differing[:5])}{more}"
-            )
-            help = f"that version compares every word of it: {other_versions.install(writer)}"
-            yield Diagnostic("GC707", message, str(folder / name), help=help)
+            unread.append(name)
+            seen.made[name] = drawn[path.name]
+    if unread:
+        seen.left.append(f"not compared, as other code than this gridc's wrote it: {', '.join(unread)}")
+    missing = [name for name in looks[-1].files if not os.path.lexists(folder / name)]
+    if complete and missing:
+        seen.missing = sorted(missing)
 
 
 def figures_in(folder: Path) -> list[Path]:
@@ -679,14 +737,6 @@ def files_below(folder: Path) -> Iterator[str]:
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
         for name in (*names, *links):
             yield (Path(parent) / name).relative_to(folder).as_posix()
-
-
-def reports_checked(passed: Sequence[str], uncovered: Sequence[str]) -> list[str]:
-    """What was shown of the reports, in lines."""
-    but = f", but for what was not made again: {', '.join(passed)}" if passed else ""
-    if not uncovered:
-        return [f"the reports that are here say what the store says{but}"]
-    return [f"{uncovered[0]}{but}", *uncovered[1:]]
 
 
 def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) -> Iterator[Diagnostic]:

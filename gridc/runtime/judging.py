@@ -7,9 +7,10 @@ lead to the next. The labels are locked when nothing is left to ask, and only th
 
 import itertools
 import secrets
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from gridc.compiler.lowering.judging import JudgingState, judged_by
+from gridc.compiler.lowering.judging import Bench, JudgingState, benches, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
 from gridc.runtime.blinding import (
@@ -165,3 +166,31 @@ def close(plan: Plan, store: Writer, state: JudgingState, score: Callable[[], No
         lock_labels(store, stamp, store.judgements_digest(stamp), len(state.rulings))
         unblind(store, begin_blinding(plan, store), stamp)
     score()
+
+
+NO_REPLY = ("no answer", "no response", "no other response")
+"""Failures of a judge that said nothing: its call failed for good, or there was nothing to judge."""
+
+
+def require_read(plan: Plan, state: JudgingState) -> None:
+    """Raises `IncompleteError` (GC622) where a judge replied and gave no label at all."""
+    problems = [_unread(bench, state) for bench in benches(plan.study)]
+    if any(problems):
+        raise IncompleteError([problem for problem in problems if problem is not None])
+
+
+def _unread(bench: Bench, state: JudgingState) -> Diagnostic | None:
+    """What to say of a judge, and of those who judge in its stead or beside it, none of whom gave a label."""
+    mine = [ask for ask in state.asks if ask.assessor in bench.assessors and ask.judge != bench.guesser]
+    read = [ask.verdict for ask in mine if ask.verdict is not None and ask.verdict.failure not in NO_REPLY]
+    if not read or any(verdict.label is not None for verdict in read):
+        return None
+    (why, count), *_ = Counter(verdict.failure for verdict in read).most_common(1)
+    message = f"none of the {len(read):,} replies of `{bench.name}` has a label: {count:,} are `{why}`"
+    ways = {
+        "prose": 'say where its label stands: reply = "brackets", "verdict" or "last_line"',
+        "cut off": "raise `max_tokens` of the judge, which thinks or explains before its label",
+        "other label": "have the rubric name the labels as the spec does",
+    }
+    help = ways.get(str(why), "docs/judging.md says what a reply is")
+    return Diagnostic("GC622", message, help=f"{help}; `gridc show` prints what the judge is asked")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
@@ -11,6 +12,7 @@ from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_words
 from gridc.runtime.run import RunResult, conclude
 from gridc.runtime.stages import scaffolded, waves
+from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.events import (
     TAKEN,
     Merged,
@@ -48,7 +50,7 @@ def merge(
         reused = store.progress(plan.study_digest).answered
         _compare_environments(plan, store, others, acknowledged)
         for other in others:
-            _take(plan, store, other, notify)
+            _take(plan, lock, store, other, notify)
         try:
             return conclude(plan, store, reused)
         except FAILURES:
@@ -84,7 +86,7 @@ def _copy(store: Writer, path: Path, theirs: Collection[str], mine: Collection[s
     return len(new)
 
 
-def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) -> None:
+def _take(plan: Plan, lock: Lock, store: Writer, path: Path, notify: Callable[[str], None]) -> None:
     stamp = plan.study_digest
     with Store.open(path) as other:
         other.require(stamp)
@@ -94,6 +96,7 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
         if broken is not None:
             message = f"event {broken} does not follow from the one before it"
             raise StoreError([Diagnostic("GC605", message, str(path))])
+        earlier = earlier_answers(other, plan, lock)
         mine = dict(store.digests(stamp))
         theirs = dict(other.digests(stamp))
         both = sorted(call for call in mine.keys() & theirs.keys() if mine[call] != theirs[call])
@@ -127,7 +130,8 @@ def _take(plan: Plan, store: Writer, path: Path, notify: Callable[[str], None]) 
         for event in events
         if isinstance(event.body, Sealed) and (event.body.stamp, event.body.about) == (stamp, JUDGING)
     ]
-    about = {"sealed": sealed[0]} if sealed else {}
+    about: dict[str, Any] = {"sealed": sealed[0]} if sealed else {}
+    about |= {"earlier": list(earlier)} if earlier else {}
     store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept, **about))
     if not known:
         notify(f"{path}: {_tell_unfinished(store, stamp, taken, events[-1].digest)}")

@@ -136,13 +136,15 @@ def connecting(
     """
     prices = prices_of(spec, lock.prices)
     require_prices(spec, prices)
+    reached = [reach for model in spec.asked_models if (reach := reach_of(model)) is not None]
+    keys = tuple(sorted({reach.variable for reach in reached if reach.variable is not None}))
 
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         engine = open_engine(name, identity, precision, spec)
         if isinstance(engine, PaidEngine):
             reach = reach_of(identity)
             consent = None if reach is None else consents.get(reach.pair)
-            terms = Terms(consent, repeat_lost, store.folder, partial(say, name))
+            terms = Terms(consent, repeat_lost, store.folder, partial(say, name), keys)
             engine.connect(store, meter, prices.get(name), terms)
         return engine
 
@@ -284,7 +286,10 @@ def run(
 
 
 def conclude(plan: Plan, store: Writer, reused: int) -> RunResult:
-    """Score what has been answered and record the digests. `reused` calls had their answer before."""
+    """Score what has been answered and record the digests. `reused` calls had their answer before.
+
+    Raises `IncompleteError` (GC622) where no reply of a judge could be read.
+    """
     judged = blinding.judging_state(plan, store)
     if judged is not None and judged.complete:
         judging.close(plan, store, judged, lambda: score_answers(plan, store, judged))
@@ -295,6 +300,8 @@ def conclude(plan: Plan, store: Writer, reused: int) -> RunResult:
         store.record(finish)
     new = store.progress(plan.study_digest).answered - reused
     spent = tuple(store.spent(plan.study_digest))
+    if judged is not None and judged.complete:
+        judging.require_read(plan, judged)
     return RunResult(
         plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, finish.results
     )

@@ -6,11 +6,22 @@ from pydantic import Field
 
 from gridc.schema.base import Declared
 from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Claimed, Count, Digest, DistinctQuestions, ItemsHeld, Part, Rounded, Share
+from gridc.schema.rows import (
+    Claimed,
+    Count,
+    Digest,
+    DistinctQuestions,
+    ItemsHeld,
+    Part,
+    Rounded,
+    Sentence,
+    Share,
+)
 
-FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
+FORMAT: Literal["gridc-card/2"] = "gridc-card/2"
 
 
 class Receipt(Part):
@@ -49,7 +60,11 @@ class PointScore(Part):
     ]
     standard_error: Annotated[Rounded | None, Field(description="Over items, robust to their units.")]
     interval: Annotated[
-        tuple[Rounded, Rounded] | None, Field(description="95 %, by resampling units, as in the certificate.")
+        tuple[Rounded, Rounded] | None, Field(description="95 %, over units, as in the certificate.")
+    ]
+    on_units: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Where the units are few: of the score on these very units, new items of them."),
     ]
     rows: Digest
 
@@ -58,10 +73,11 @@ class CardRate(Part):
     """A rate of its own beside the point score: under the receipt, and over the envelope."""
 
     name: str
-    what: str
+    what: Sentence
     value: Rounded | None
     counts: dict[str, Count]
     interval: tuple[Rounded, Rounded] | None
+    on_units: tuple[Rounded, Rounded] | None
     least: Rounded | None
     greatest: Rounded | None
 
@@ -129,7 +145,7 @@ class ModelPairRow(Part):
         Field(description="What holds beyond them with many units, or if answers could be swapped."),
     ]
     noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
-    words: str
+    words: Sentence
 
 
 class RankingStability(Part):
@@ -148,8 +164,8 @@ class RankingStability(Part):
 class HeldFixed(Part):
     """Something that the study holds at one value, with the value."""
 
-    what: str
-    at: str
+    what: Sentence
+    at: Sentence
 
 
 class ScopeStatement(Part):
@@ -161,7 +177,7 @@ class ScopeStatement(Part):
         Field(description="What SafetyRepro (app. B, W) asks to be named and the grid holds fixed."),
     ]
     observed: Annotated[
-        tuple[str, ...],
+        tuple[Sentence, ...],
         Field(description="Combinations that were left out; levels that never gave another score."),
     ]
     made_with: Annotated[
@@ -207,7 +223,7 @@ class Waiver(Part):
     """A hazard that the study takes knowingly."""
 
     code: str
-    hazard: str
+    hazard: Sentence
     why: str
     where: Annotated[str, Field(description="The cells that it is waived for; empty for all.")]
 
@@ -262,7 +278,7 @@ class LevelRow(Part):
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
-    format: Literal["gridc-card/1"]
+    format: Literal["gridc-card/2"]
     study: str
     title: str
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
@@ -271,7 +287,10 @@ class CardDeck(Part):
     ]
     supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
     calls_before_stamp: Annotated[Count, Field(description="Calls that were answered before the stamp.")]
-    anchor: Annotated[str, Field(description="How strongly the lock's stamp is tied to a time.")]
+    earlier: Annotated[
+        tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")
+    ] = ()
+    anchor: Annotated[Sentence, Field(description="How strongly the lock's stamp is tied to a time.")]
     complete: bool
     results: Digest
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]
@@ -286,11 +305,12 @@ class CardDeck(Part):
         tuple[str, ...], Field(description="Choices that the study's source leaves open, as made here.")
     ]
     scoring: Annotated[
-        tuple[str, ...], Field(description="Where a score is not 1 for a right answer and 0 for any other.")
+        tuple[Sentence, ...],
+        Field(description="Where a score is not 1 for a right answer and 0 for any other."),
     ]
     waivers: Annotated[tuple[Waiver, ...], Field(description="Hazards of the instrument that were waived.")]
     hypotheses: Annotated[
-        tuple[str, ...], Field(description="What became of each hypothesis, in a sentence or a few.")
+        tuple[Sentence, ...], Field(description="What became of each hypothesis, in a sentence or a few.")
     ] = ()
     falsifications: Annotated[
         tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")

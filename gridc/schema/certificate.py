@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared, Id, Strength
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, Standing
 from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
@@ -24,6 +25,7 @@ from gridc.schema.rows import (
     Part,
     Ratio,
     Rounded,
+    Sentence,
     Share,
 )
 from gridc.schema.statistics import StatisticKind
@@ -63,7 +65,7 @@ class ReadableRow(Part):
     rho_flip: Share
     d1: bool | None
     d2: bool | None
-    words: str
+    words: Sentence
     agrees: Annotated[
         bool, Field(description="Whether the majority, D1 and D2 are those of the intention-to-treat counts.")
     ]
@@ -87,7 +89,7 @@ class PairRow(Part):
     ]
     d2: Annotated[bool | None, Field(description="One sign verdict; null while the envelope is incomplete.")]
     verdicts: Annotated[str, Field(description="The signs that occur.", pattern=r"^-?0?\+?$")]
-    words: Annotated[str, Field(description="The verdict of the counts, on these items.")]
+    words: Annotated[Sentence, Field(description="The verdict of the counts, on these items.")]
     minority_bound: Annotated[
         Count | None,
         Field(
@@ -310,7 +312,7 @@ class MaximumRow(Part):
     interval: IntervalRow
 
 
-FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
+FORMAT: Literal["gridc-certificate/2"] = "gridc-certificate/2"
 
 
 class Tally(Part):
@@ -329,16 +331,24 @@ class Tally(Part):
     ]
     interval: Annotated[
         tuple[Rounded, Rounded] | None,
-        Field(description="Of the score, by resampling units: see `intervals` of the benchmark."),
+        Field(description="Of the score, over units: see `intervals` of the benchmark."),
+    ]
+    on_units: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Where the units are few: of the score on these very units, new items of them."),
     ]
     rows: Annotated[Digest, Field(description="Digest of the item outcomes behind the counts.")]
 
 
 class GapRow(Part):
-    """The score of a minus the score of b, with its interval; null where no unit differs from another."""
+    """The score of a minus the score of b, with its interval over units."""
 
     value: Rounded
     interval: tuple[Rounded, Rounded] | None
+    on_units: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Where the units are few: of the gap on these very units, new items of them."),
+    ]
 
 
 class PairGapsRow(Part):
@@ -353,13 +363,15 @@ class PairGapsRow(Part):
 class IntervalsRow(Part):
     """How the intervals of scores and gaps were made, and the gaps."""
 
-    method: Annotated[str, Field(description="The kind of interval.")]
-    assumption: Annotated[str, Field(description="What it rests on.")]
+    method: Annotated[Sentence, Field(description="The kind of interval.")]
+    assumption: Annotated[Sentence, Field(description="What it rests on.")]
     level: Share
-    unit: Annotated[UnitLevel, Field(description="What was drawn, with replacement.")]
+    unit: Annotated[UnitLevel, Field(description="What is independent.")]
     units: Count
-    resamples: Count
-    seed: Count
+    effective: Annotated[
+        Rounded,
+        Field(description="How many units of one size would tell as much; fewer than 20 are few."),
+    ]
     gaps: tuple[PairGapsRow, ...]
 
 
@@ -414,8 +426,10 @@ class RateCell(Part):
 
     value: Annotated[Rounded | None, Field(description="Null where it is not defined: nothing to divide by.")]
     counts: dict[str, Count]
-    interval: Annotated[
-        tuple[Rounded, Rounded] | None, Field(description="By resampling units, as that of a score.")
+    interval: Annotated[tuple[Rounded, Rounded] | None, Field(description="Over units, as that of a score.")]
+    on_units: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Where the units are few: of the rate on these very units, new items of them."),
     ]
 
 
@@ -428,7 +442,11 @@ class RateGapRow(Part):
     value: Rounded
     interval: Annotated[
         tuple[Rounded, Rounded] | None,
-        Field(description="By resampling units, the same for both; null where no resample differs."),
+        Field(description="Over units, the same for both; null where there is none."),
+    ]
+    on_units: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(description="Where the units are few: of the gap on these very units, new items of them."),
     ]
 
 
@@ -436,7 +454,7 @@ class RateRow(Part):
     """A rate of its own, beside the score: in every complete cell, by model and configuration."""
 
     name: str
-    what: str
+    what: Sentence
     formula: Annotated[str, Field(description="How it follows from the counts.")]
     models: dict[str, dict[str, RateCell]]
     gaps: Annotated[
@@ -502,14 +520,15 @@ class BenchmarkRow(Part):
 
 
 class StatisticCell(Part):
-    """A statistic of a model under a configuration, and its interval over units; where one is null, `note`
-    says why."""
+    """A statistic of a model under a configuration, and its interval over units. `note` says why one is null,
+    or that few units have the interval."""
 
     value: Rounded | None
     interval: tuple[Rounded, Rounded] | None
     responses: Annotated[Count, Field(description="Over how many it is taken.")]
-    method: Annotated[str, Field(description="How the interval is made.")]
-    note: str
+    asked: Annotated[Count, Field(description="Of how many; its outcomes leave the others out.")]
+    method: Annotated[Sentence, Field(description="How the interval is made.")]
+    note: Sentence
     rows: Annotated[Digest, Field(description="Digest of what was read.")]
 
 
@@ -582,7 +601,7 @@ class UncomputedRow(Part):
 
     table: Annotated[str, Field(description="Of the spec: hypothesis, family, fork, curve, ...")]
     id: Annotated[str, Field(description="Its id; in `analysis`, its key.")]
-    what: str
+    what: Sentence
 
 
 class AnchorRow(Part):
@@ -590,10 +609,13 @@ class AnchorRow(Part):
     against whom its maker named."""
 
     strength: Strength
-    detail: str
+    detail: Sentence
     before_first_call: Annotated[
         bool | None,
-        Field(description="Whether a third party dates it before the first call that the store records."),
+        Field(
+            description="Whether a third party dates it before the first answer of the study's models to its "
+            "items that is known from the store, under whatever stamp."
+        ),
     ]
 
 
@@ -601,7 +623,7 @@ class ResultsAnchorRow(Part):
     """How strongly the record of a finished run's results is tied to a time or a person, as `AnchorRow`."""
 
     strength: Strength
-    detail: str
+    detail: Sentence
 
 
 class Certificate(Part):
@@ -609,7 +631,7 @@ class Certificate(Part):
     counts of a tally also give the per-protocol score: (correct - credit (trials - parsed)) / (parsed scale).
     """
 
-    format: Literal["gridc-certificate/1"]
+    format: Literal["gridc-certificate/2"]
     study: str
     title: str
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
@@ -631,8 +653,11 @@ class Certificate(Part):
     calls_before_stamp: Annotated[
         int, Field(ge=0, description="Calls that were answered before the stamp was made.")
     ]
+    earlier: Annotated[
+        tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")
+    ] = ()
     outcome: Annotated[Literal["itt"], Field(description="Intention-to-treat.")]
-    statements: tuple[str, ...]
+    statements: tuple[Sentence, ...]
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
     statistics: tuple[StatisticRow, ...] = ()

@@ -170,6 +170,18 @@ InPoints = Annotated[Rounded, Field(description="In percentage points.")]
 P = Annotated[Rounded, Field(ge=0, le=1)]
 
 
+class KeptRun(Part):
+    """A run that was read from the file of `gridc baseline`, and who signed that file."""
+
+    name: Annotated[str, Field(description="The run, as it was named when it was kept.")]
+    gridc: Annotated[str, Field(description="The version of gridc that kept it.")]
+    sha256: Annotated[str, Field(description="SHA-256 of what the file holds.")]
+    key: Annotated[str | None, Field(description="The key that signed it; null: nobody signed.")]
+    signer: Annotated[
+        str | None, Field(description="Who of those named with `--signer` has that key; null: nobody.")
+    ]
+
+
 class RunRow(Part):
     """A run: where it is, what made it, and whether every answer is there."""
 
@@ -177,6 +189,9 @@ class RunRow(Part):
     made_by: Annotated[str, Field(description="The package and its version.")]
     models: Annotated[tuple[str, ...], Field(description="The models that it asked.")]
     finished: Annotated[bool | None, Field(description="Null where a log does not say.")]
+    kept: Annotated[
+        KeptRun | None, Field(description="Where the run was read from a baseline file; null elsewhere.")
+    ]
 
 
 class InstrumentDifference(Part):
@@ -387,6 +402,16 @@ class ComparedBenchmark(Part):
         return not (self.states_a.missing or self.states_b.missing)
 
 
+class AbsentGate(Part):
+    """A gate of which some run has no items."""
+
+    name: Annotated[str, Field(description="The benchmark, with its model where others have it.")]
+    lacking: Annotated[tuple[str, ...], Field(description="The runs without it.")]
+    items: Annotated[Count, Field(description="The items of the run that has it; 0 where it lists none.")]
+    a: Annotated[InPoints | None, Field(description="The score of the baseline; null where it has none.")]
+    b: Annotated[InPoints | None, Field(description="The score of the candidate; null where it has none.")]
+
+
 class RunComparison(Part):
     """Two runs, compared."""
 
@@ -395,6 +420,9 @@ class RunComparison(Part):
     verdict: Annotated[ReleaseVerdict, Field(description="What is decided of the candidate.")]
     exit_code: Annotated[Count, Field(description="What the command ends with.")]
     reasons: Annotated[tuple[str, ...], Field(description="Why the verdict is what it is, in sentences.")]
+    scope: Annotated[
+        tuple[str, ...], Field(description="What the verdict is of, where that is not all, in sentences.")
+    ]
     a: Annotated[tuple[RunRow, ...], Field(description="The baselines.")]
     b: Annotated[RunRow, Field(description="The candidate.")]
     instrument: Annotated[InstrumentRow, Field(description="Whether both measure with one instrument.")]
@@ -410,7 +438,7 @@ class RunComparison(Part):
         Field(description="What was compared, one model on one benchmark each."),
     ]
     absent: Annotated[
-        tuple[str, ...], Field(description="Gates of which some run has no item: none of them is passed.")
+        tuple[AbsentGate, ...], Field(description="Gates that some run lacks: none of them is passed.")
     ] = ()
 
     @property

@@ -1,12 +1,14 @@
 """The deviation log: why the study that is run is not, word for word, the one that was stamped."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from gridc.numbers import counted
 from gridc.schema.base import Id, Table, Text
-from gridc.schema.rows import Digest, Part
+from gridc.schema.rows import Count, Digest, Part, Sentence
 
 
 class Change(Table):
@@ -45,7 +47,7 @@ class DeviationLog(Table):
     deviation: Annotated[tuple[Deviation, ...], Field(description="In the order of the report.")] = ()
 
 
-FORMAT: Literal["gridc-deviations/1"] = "gridc-deviations/1"
+FORMAT: Literal["gridc-deviations/2"] = "gridc-deviations/2"
 
 
 class ChangedPath(Part):
@@ -89,14 +91,55 @@ class DeviationEntry(Part):
         return tuple(change.path for change in self.changes)
 
 
+class EarlierAnswersRow(Part):
+    """Answers of the study's models to its items, under another stamp, before its own first call."""
+
+    stamp: Annotated[Digest, Field(description="Under which they were gathered.")]
+    created: Annotated[str, Field(description="When that stamp was made, as its study says.")]
+    superseded: Annotated[bool, Field(description="Whether the lock's stamp replaced it.")]
+    before_stamp: Annotated[Count, Field(description="Calls that were answered before the lock was made.")]
+    after_stamp: Annotated[Count, Field(description="Calls that were answered after it.")]
+    items: Annotated[Count, Field(description="How many of the study's items were answered before it.")]
+    first: Annotated[str, Field(description="When the first of all these calls ended.")]
+    last: Annotated[str, Field(description="When the last of all these calls ended.")]
+
+    @field_validator("first", "last")
+    @classmethod
+    def _is_date(cls, text: str) -> str:
+        if datetime.fromisoformat(text).tzinfo is None:
+            raise ValueError("a date without its zone")
+        return text
+
+    @property
+    def under(self) -> str:
+        """The stamp in words, behind `under`."""
+        name = f"{self.stamp[:12]} of {self.created[:10]}"
+        return f"the stamp {name}, which this one replaced" if self.superseded else f"another stamp, {name}"
+
+    @property
+    def words(self) -> str:
+        """What is older than the stamp, in a sentence without its full stop."""
+        answers = f"{counted(self.before_stamp, 'answer')} of its models to its items"
+        were = "was" if self.before_stamp == 1 else "were"
+        return f"{answers} {were} there before this stamp was made, under {self.under}"
+
+
 class DeviationReport(Part):
     """Every departure from the stamp, explained once, and what the run observed."""
 
-    format: Literal["gridc-deviations/1"]
+    format: Literal["gridc-deviations/2"]
     study: Id
     title: str
     registered: Annotated[Digest, Field(description="The lock's stamp.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     created: Annotated[str, Field(description="The lock's date.")]
     deviations: tuple[DeviationEntry, ...]
-    observed: Annotated[tuple[str, ...], Field(description="What the run saw that departs from its plan.")]
+    earlier: Annotated[
+        tuple[EarlierAnswersRow, ...],
+        Field(
+            description="Data that came before the study's own, under stamps that were replaced and others."
+        ),
+    ] = ()
+    observed: Annotated[
+        tuple[Sentence, ...], Field(description="What the run saw that departs from its plan.")
+    ]

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Id
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share
+from gridc.schema.rows import Count, Digest, Part, Rounded, Sentence, Share
 
-FORMAT: Literal["gridc-estimates/1"] = "gridc-estimates/1"
+FORMAT: Literal["gridc-estimates/2"] = "gridc-estimates/2"
 
 
 class EstimateRow(Part):
@@ -32,7 +32,7 @@ class EstimateRow(Part):
             description="Which quantity: score, risk_difference, log_odds, odds_ratio, eta2, ...",
         ),
     ]
-    about: Annotated[str, Field(min_length=1, description="What it is an estimate of, in words.")]
+    about: Annotated[Sentence, Field(min_length=1, description="What it is an estimate of, in words.")]
     estimate: Annotated[
         Rounded | None, Field(description="Its value; null where these rows do not determine it.")
     ]
@@ -45,12 +45,14 @@ class EstimateRow(Part):
     corrected_p: Annotated[
         Share | None, Field(description="After the correction of its family; `method` names both.")
     ]
-    method: Annotated[str, Field(min_length=1, description="Estimator, errors, interval and correction.")]
-    assumption: Annotated[str, Field(description="What must hold for interval and p to be right.")]
+    method: Annotated[
+        Sentence, Field(min_length=1, description="Estimator, errors, interval and correction.")
+    ]
+    assumption: Annotated[Sentence, Field(description="What must hold for interval and p to be right.")]
     rows: Annotated[Digest, Field(description="Digest of the rows behind it.")]
     n: Annotated[Count, Field(description="How many rows those are.")]
     error: Annotated[
-        str | None,
+        Sentence | None,
         Field(pattern=r"^[a-z_]+: ", description="Where there is no value: the kind of reason, and why."),
     ]
 
@@ -59,7 +61,7 @@ class Estimates(Part):
     """Every estimate of a study, in the order of the page. A later look replaces it: `results` says of which
     state of the store it is."""
 
-    format: Literal["gridc-estimates/1"]
+    format: Literal["gridc-estimates/2"]
     study: Id
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     results: Annotated[Digest, Field(description="The results digest.")]

@@ -4,7 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share, Tier, Unbounded, Unwritten
+from gridc.schema.rows import (
+    Count,
+    Digest,
+    Finite,
+    Part,
+    Rounded,
+    Sentence,
+    Share,
+    Tier,
+    Unbounded,
+    Unwritten,
+)
 from gridc.statistics.reproducibility import Verdict
 
 Standing = Literal["outside", "within", "not_measured"]
@@ -31,9 +42,9 @@ largest_change  a unit changed by more than the margin of the spec says that one
 copies       the spec takes copies of one question as independent of each other
 """
 
-ResampledRange = Annotated[
+UnitRange = Annotated[
     tuple[Unbounded, Unbounded] | None,
-    Field(description="Central, 95 %, over resamples of units. A null end is infinite."),
+    Field(description="95 %, over units. A null end is infinite."),
 ]
 
 
@@ -90,11 +101,11 @@ class RateChangeRow(Part):
     level: str
     reference: str
     samples: Annotated[Count, Field(description="That count under the level.")]
-    units: Annotated[Count, Field(description="Groups of items that are resampled as one.")]
+    units: Annotated[Count, Field(description="Groups of items that are independent of each other.")]
     rate: Annotated[Finite, Field(description="Under the level; null where no sample counts.")]
     reference_rate: Finite
     difference: Annotated[Finite, Field(description="rate less reference_rate: the risk difference.")]
-    interval: ResampledRange
+    interval: UnitRange
     margins: Annotated[tuple[MarginRow, ...], Field(description="The stated one first, then sensitivity.")]
     pairs: Annotated[PairsRow | None, Field(description="Per protocol; null by intention to treat.")] = None
     limits: Annotated[
@@ -197,9 +208,9 @@ class RecoveryRow(Part):
             "holds 0, or there is none."
         ),
     ]
-    interval: ResampledRange
+    interval: UnitRange
     fieller: Annotated[
-        ResampledRange,
+        UnitRange,
         Field(description="Fieller's (1954); null where units have unequal numbers of samples in the arms."),
     ]
     number_needed: Annotated[
@@ -220,7 +231,7 @@ class ContrastRow(Part):
     divergence: Annotated[Finite, Field(description="Difference by intention to treat less per protocol.")]
     odds: Annotated[OddsRow | None, Field(description="Null where there is no fit: see `failure`.")]
     risk_ratio: Annotated[Finite, Field(description="Null where a rate is 0.")]
-    risk_ratio_interval: ResampledRange
+    risk_ratio_interval: UnitRange
     number_needed: Annotated[
         NumberNeededRow | None,
         Field(description="Null unless the spec asks, and the outcome has a good side."),
@@ -280,7 +291,7 @@ class FailureRow(Part):
     """Why there is no estimate."""
 
     code: Annotated[FailureCode, WithJsonSchema({"type": "string"})]
-    words: str
+    words: Sentence
 
 
 class EffectRow(Part):

@@ -35,14 +35,15 @@ class Threshold(Table):
 
 
 class Bootstrap(Table):
-    """Resampling behind an interval."""
+    """Units of intervals, and resamples of what has no other."""
 
     resamples: Annotated[int, Field(ge=100, description="How many.")]
     seed: Annotated[int, Field(ge=0, description="Seeds the resampling.")]
     unit: Annotated[
         DrawUnit | Literal["configuration", "model"],
         Field(
-            description="What is drawn as one: item, family, template or category; or configuration or model."
+            description="What intervals take as independent: item, family, template or category; or what is "
+            "resampled: configuration or model."
         ),
     ]
 
@@ -79,9 +80,10 @@ class Analysis(Table):
     primary: Annotated[
         Selector, Field(description="The part of the grid that hypotheses are tested on. Default: all of it.")
     ] = EVERYWHERE
-    bootstrap: Annotated[Bootstrap | None, Field(description="Resampling of intervals. Default: none.")] = (
-        None
-    )
+    bootstrap: Annotated[
+        Bootstrap | None,
+        Field(description="Units of intervals; resamples of configurations and models. Default: none."),
+    ] = None
     permutations: Annotated[
         int | None, Field(ge=1, description="Draws of the curves' permutation test. Default: no such test.")
     ] = None
@@ -145,13 +147,14 @@ class RateKind:
     """What an outcome is. `better` is 1 where a higher one is better on every benchmark, -1 where it is
     worse, 0 where it has no such side; `of_score`: its good side is the benchmark's. `mean`: it is one over
     items. `fault`: of a kind of error that a score hides, what a model did to which prompts. `counted_as` is
-    the rate that it is another name of."""
+    the rate that it is another name of; `of_reading`: it is about whether answers can be read."""
 
     better: Literal[1, 0, -1] = 0
     of_score: bool = False
     mean: bool = True
     fault: tuple[str, str] | None = None
     counted_as: str | None = None
+    of_reading: bool = False
 
     @property
     def beside_score(self) -> bool:
@@ -171,7 +174,7 @@ RATES: Mapping[str, RateKind] = {
     "bias_ambiguous": RateKind(mean=False),
     "bias_disambiguated": RateKind(mean=False),
     "bias_magnitude": RateKind(mean=False),
-    "parse_rate": RateKind(1),
+    "parse_rate": RateKind(1, of_reading=True),
 }
 """The outcomes that have a name of their own; how each is counted is in `reports.findings.rates`."""
 

@@ -14,6 +14,8 @@ MOST_TOKENS = 256
 """Tokens of a judge's longest reply, where a spec does not say."""
 REASKS = 2
 """How often a judge is asked again for a reply that can be read, where a spec does not say."""
+ReplyForm = Literal["json", "brackets", "verdict", "last_line"]
+"""Where the label stands in a judge's reply."""
 NO_CLAIM = "0/0"
 """The label of a response that claims nothing."""
 MOST_CLAIMS = 30
@@ -234,6 +236,14 @@ class Judge(Assessor):
             description="The judge also says how sure it is, from 1 to this. Default: it does not.",
         ),
     ] = None
+    reply: Annotated[
+        ReplyForm | None,
+        Field(
+            description="Where its label stands. json: one object and nothing else; brackets: the last "
+            "[[label]]; verdict: behind the last Verdict:, Rating: or the like; last_line: alone on the last "
+            "line. What it thinks first does not count. Default: json."
+        ),
+    ] = None
     reasks: Annotated[
         int | None,
         Field(
@@ -273,6 +283,10 @@ class Judge(Assessor):
             raise Contradiction("what the judge may say is missing", help)
         if len(stated) > 1:
             raise Contradiction(f"a judge has one of {' and '.join(stated)}", "leave out all but one of them")
+        more = [f"`{key}`" for key in ("counts", "confidence") if getattr(self, key) is not None]
+        if more and self.reply not in (None, "json"):
+            problem = f"a reply with {' and '.join(more)} is a JSON object"
+            raise Contradiction(problem, 'reply = "json", or leave out ' + " and ".join(more))
         return self
 
     @property

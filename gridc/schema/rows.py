@@ -77,6 +77,12 @@ Unwritten = Annotated[T, SkipJsonSchema(), Field(exclude=True)]
 """What is said of a finding and stands in no file."""
 
 
+OWN_WORDS = "gridc's own words"
+Sentence = Annotated[str, OWN_WORDS]
+"""A text that gridc words from what is beside it. It renders evidence and is none: a change of wording is no
+change of a document's format, and `verify` compares it only with what the same code writes."""
+
+
 class Part(BaseModel):
     """A part of a document: closed and frozen. What holds the same names is read as it is."""
 

@@ -14,11 +14,12 @@ from pydantic import Field
 
 from gridc.schema.base import Declared, Id
 from gridc.schema.certificate import PairedRow
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share
+from gridc.schema.rows import Count, Digest, Part, Rounded, Sentence, Share
 from gridc.statistics.reproducibility import Verdict
 
-FORMAT: Literal["gridc-scorecard/1"] = "gridc-scorecard/1"
+FORMAT: Literal["gridc-scorecard/2"] = "gridc-scorecard/2"
 
 RoundedEnds = tuple[Rounded, Rounded]
 Held = Literal["yes", "partly", "no", "not_measured", "not_applicable"]
@@ -108,11 +109,11 @@ class MethodRow(Part):
     come from."""
 
     id: Id
-    question: str
+    question: Sentence
     holds: Held
-    said: str
+    said: Sentence
     counts: dict[str, Rounded | int | None]
-    evidence: str
+    evidence: Sentence
 
 
 class IntegrityRow(Part):
@@ -121,8 +122,8 @@ class IntegrityRow(Part):
     model: str
     benchmark: str
     change: Annotated[dict[str, str], Field(description="What differs from the reference, by axis.")]
-    left: Annotated[str, Field(description="The first way of measuring.")]
-    right: str
+    left: Annotated[Sentence, Field(description="The first way of measuring.")]
+    right: Sentence
     by_left: Rounded
     left_interval: RoundedEnds | None
     by_right: Rounded
@@ -170,9 +171,9 @@ class CurveRow(Part):
 class ThreatRow(Part):
     """A threat to validity: what was done against it, and what the evidence leaves open (table 17)."""
 
-    threat: str
-    met: Annotated[str, Field(description="What the study does about it.")]
-    left: Annotated[str, Field(description="What remains, as the evidence shows it.")]
+    threat: Sentence
+    met: Annotated[Sentence, Field(description="What the study does about it.")]
+    left: Annotated[Sentence, Field(description="What remains, as the evidence shows it.")]
     counts: dict[str, int]
 
 
@@ -180,9 +181,9 @@ class CheckRow(Part):
     """One recommendation for a report on safety (table 19), and whether this study follows it."""
 
     id: Id
-    recommendation: str
+    recommendation: Sentence
     holds: Held
-    said: str
+    said: Sentence
     counts: dict[str, int]
 
 
@@ -190,7 +191,7 @@ class ClaimRow(Part):
     """What is claimed, how far it reaches, and since when it has been stated."""
 
     id: str
-    claim: str
+    claim: Sentence
     stated: Annotated[
         Stated,
         Field(
@@ -199,11 +200,11 @@ class ClaimRow(Part):
             "otherwise, or not; post_hoc: the spec says so; always: gridc makes it of every study."
         ),
     ]
-    answer: str
+    answer: Sentence
     cases: Annotated[Count, Field(description="Items that it rests on.")]
     models: Count
     configurations: Count
-    reach: Annotated[str, Field(description="Of what it is claimed, and assuming what.")]
+    reach: Annotated[Sentence, Field(description="Of what it is claimed, and assuming what.")]
 
 
 class DeviationLine(Part):
@@ -221,10 +222,10 @@ class DeviationLine(Part):
 class Scorecard(Part):
     """A study's scorecard."""
 
-    format: Literal["gridc-scorecard/1"]
+    format: Literal["gridc-scorecard/2"]
     study: Id
     title: str
-    answer: Annotated[str, Field(description="What came of the study, in a sentence or two.")]
+    answer: Annotated[Sentence, Field(description="What came of the study, in a sentence or two.")]
     gridc: Annotated[str, Field(description="The versions of gridc that ran the study.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     registered: Annotated[Digest, Field(description="The lock's stamp.")]
@@ -247,7 +248,12 @@ class Scorecard(Part):
     checklist: tuple[CheckRow, ...]
     claims: tuple[ClaimRow, ...]
     deviations: tuple[DeviationLine, ...]
-    observed: Annotated[tuple[str, ...], Field(description="What the run saw that departs from its plan.")]
+    earlier: Annotated[
+        tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")
+    ] = ()
+    observed: Annotated[
+        tuple[Sentence, ...], Field(description="What the run saw that departs from its plan.")
+    ]
     not_varied: tuple[str, ...]
 
 

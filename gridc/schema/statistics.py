@@ -31,7 +31,8 @@ BINS = 10
 
 class Statistic(Table):
     """A number over the responses of a model under a configuration, beside its scores: one that is no mean of
-    what single responses earn. It has an interval over units, and a criterion can bound it."""
+    what single responses earn. It has an interval over units where one is known to hold, and a criterion can
+    bound it."""
 
     id: Annotated[Id, Field(description="How criteria and reports call it.")]
     kind: Annotated[

@@ -44,6 +44,13 @@ class Direction:
         return cls(target=Fraction(text))
 
     @property
+    def stated(self) -> str:
+        """As `of` reads it."""
+        if self.target is not None:
+            return str(self.target)
+        return "lower_is_better" if self.lower else "higher_is_better"
+
+    @property
     def sign(self) -> int:
         """1 where the higher of any two scores is the better one, -1 where the lower is, 0 under a target,
         where that depends on the scores."""

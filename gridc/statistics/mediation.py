@@ -12,7 +12,8 @@ effect the rank correlation is therefore as often above 0 as below, whatever tie
 
 Exposure: the odds of a bad answer by what its parts were exposed to, from a logit with fixed effects of
 groups. The errors are those of the cluster jackknife (`clustered_logit`), by unit, as of every hypothesis;
-where the units are too few for them, or the logit is separated, only the reason stands.
+where the units are too few for them, or those that hold the rarer answers, or the logit is separated, only
+the reason stands.
 
 Mediation: how much of an arm's effect goes through something that the arm takes away, such as a task's
 options: with D the change of an outcome from the reference to the arm on one item and G the change of the
@@ -29,24 +30,31 @@ lose and change, which no data of one arm can show (VanderWeele 2015, ch. 2).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import comb, exp
+from math import ceil, comb, exp
 
 import numpy as np
 
 from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.bounded_ratios import bounded_ratio
 from gridc.statistics.case_totals import case_table
-from gridc.statistics.clustered_logit import Jackknife, NotEstimable, maximum
+from gridc.statistics.clustered_logit import (
+    FLOOR,
+    Jackknife,
+    NotEstimable,
+    effective_number,
+    enough_cases,
+    maximum,
+)
 from gridc.statistics.envelope import LEVEL
-from gridc.statistics.reproducibility import digits
+from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.unit_intervals import (
     Ends,
-    OfTotals,
     UnitEstimate,
     gains_and_losses,
     share,
-    smooth,
+    share_limits,
     unit_totals,
 )
 from gridc.statistics.unit_intervals import change as change_of
@@ -57,6 +65,8 @@ SPLITS = 70
 """The most ways in which models are parted: all of eight."""
 SWAPS = 99
 """Draws of a study without an effect."""
+COMBINED = "the least and the most between the limits of the slope and of the share lost, on their ellipse"
+ANGLES = np.array([turn(np.linspace(0, 2 * np.pi, 721)) for turn in (np.cos, np.sin)])
 GROUPS = 40
 """Groups of units that are left out for the interval of a rank correlation."""
 
@@ -151,7 +161,9 @@ def _splits(models: int, seed: int) -> Iterator[Flags]:
 def _mean_correlation(
     rates: Floats, changes: Floats, units: Whole, random: np.random.Generator
 ) -> RankCorrelation:
-    """The mean over the splits, and its interval by leaving out one group of units after another."""
+    """The mean over the splits. Its interval is by leaving out one group of units after another, and reaches
+    at least as far as the mean does in 95 % of swaps of whole units, in which no change turns on difficulty:
+    where changes are rare the groups know too little of it."""
     from scipy.special import stdtrit
 
     value = _mean(rates, changes)
@@ -168,8 +180,33 @@ def _mean_correlation(
     error = float(np.sqrt((groups - 1) / groups * ((left - left.mean()) ** 2).sum()))
     if error < 1e-12:
         return RankCorrelation(value, None)
-    half = float(stdtrit(groups - 1, (1 + LEVEL) / 2)) * error
-    return RankCorrelation(value, (digits(max(value - half, -1.0)), digits(min(value + half, 1.0))))
+    half = max(float(stdtrit(groups - 1, (1 + LEVEL) / 2)) * error, _by_swaps(rates, changes, own, random))
+    # A swap that reaches just as far as the study is no nearer to 0 for its rounding.
+    return RankCorrelation(value, (decimals(max(value - half, -1.0)), decimals(min(value + half, 1.0))))
+
+
+def _by_swaps(rates: Floats, changes: Floats, own: Whole, random: np.random.Generator) -> float:
+    """How far from 0 the mean is in `LEVEL` of the swaps of arms of whole units, the study itself being one:
+    the pass rates over both arms stay, and changes turn their sign."""
+    signs = random.choice([-1.0, 1.0], size=(SWAPS, int(own.max()) + 1))[:, own.ravel()]
+    ranked = _centred_ranks(rates)
+    reached = [abs(_mean(rates, changes) or 0.0)]
+    for turned in signs:
+        moved = _centred_ranks(changes * turned)
+        sizes = np.sqrt((ranked**2).sum(axis=1) * (moved**2).sum(axis=1))
+        varies = sizes > 0
+        found = (ranked * moved).sum(axis=1)[varies] / sizes[varies]
+        reached.append(abs(float(found.mean())) if len(found) else 0.0)
+    return float(np.sort(reached)[ceil(LEVEL * len(reached)) - 1])
+
+
+def _centred_ranks(values: Floats) -> Floats:
+    """The ranks of every row less their mean, ties with their mean rank."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.round(values, 10), axis=1)
+    centred: Floats = ranks - ranks.mean(axis=1, keepdims=True)
+    return centred
 
 
 def _mean(rates: Floats, changes: Floats) -> float | None:
@@ -203,57 +240,56 @@ def between_arms(
 ) -> MediatedEffect:
     """From rows of one item each, (N,): the change of the outcome from the reference to the arm and the share
     that the arm loses, the same two of the second arm, and the unit."""
-    apart, moved = lost - still_lost, change - remedied
-    columns = np.column_stack([np.ones(len(change)), change, lost, apart * moved, apart**2])
-    totals = unit_totals(units, columns)
-
-    def slope(sums: Floats) -> Floats:
-        return _quotient(sums[:, 3], sums[:, 4])
-
-    return _effect(change, units, totals, slope, totals[:, 4])
+    return _effect(change, lost, units, lost - still_lost, remedied, None)
 
 
 def within_arm(change: Floats, lost: Floats, groups: Whole, units: Whole) -> MediatedEffect:
     """From rows of one item each, (N,): the change of the outcome, the share lost, the group within which
     rows are compared (numbers from 0), and the unit."""
-    ones = np.ones(len(change))
-    own = np.column_stack([ones, change, lost, lost * change, lost**2])
-    member = groups[:, None] == np.arange(int(groups.max(initial=-1)) + 1)
-    columns = np.hstack([own[:, :3], *(own * inside[:, None] for inside in member.T)])
-    totals = unit_totals(units, columns)
-
-    def slope(sums: Floats) -> Floats:
-        n, y, g, gy, gg = np.moveaxis(sums[:, 3:].reshape(len(sums), -1, 5), 2, 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            above = np.where(n > 0, gy - g * y / n, 0.0).sum(axis=1)
-            below = np.where(n > 0, gg - g * g / n, 0.0).sum(axis=1)
-        return _quotient(above, below)
-
-    size = np.maximum(member.sum(axis=0), 1)
-    away = lost - ((lost[:, None] * member).sum(axis=0) / size)[groups]
-    return _effect(change, units, totals, slope, unit_totals(units, away[:, None] ** 2)[:, 0])
+    size = np.maximum(np.bincount(groups), 1)
+    typical = (np.bincount(groups, change) / size)[groups]
+    return _effect(change, lost, units, lost - (np.bincount(groups, lost) / size)[groups], typical, typical)
 
 
-def _effect(change: Floats, units: Whole, totals: Floats, slope: OfTotals, informs: Floats) -> MediatedEffect:
-    """`informs`, (G,), is how much each unit tells of the slope."""
-
-    def through(sums: Floats) -> Floats:
-        value: Floats = slope(sums) * sums[:, 2] / sums[:, 0]
-        return value
-
-    return MediatedEffect(
-        change_of(unit_totals(units, gains_and_losses(change))),
-        share(totals[:, [0, 2]]),
-        smooth(totals, slope, informs=(informs,)),
-        smooth(totals, through, informs=(informs,)),
-        smooth(totals, lambda sums: sums[:, 1] / sums[:, 0] - through(sums), informs=(informs,)),
-    )
+def _around(value: float, ends: Ends, turned: Floats) -> Floats:
+    """From a value towards its limits, by shares from -1 to 1 of the way."""
+    moved: Floats = value + np.where(turned > 0, ends[1] - value, value - ends[0]) * turned
+    return moved
 
 
-def _quotient(above: Floats, below: Floats) -> Floats:
-    """The quotient, where what is below is more than rounding."""
-    value: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 1e-9)
-    return value
+def _effect(
+    change: Floats, lost: Floats, units: Whole, apart: Floats, other: Floats, fixed: Floats | None
+) -> MediatedEffect:
+    """The slope of `change` less `other` on `apart`, through the origin; rows (N,). What other ones are could
+    be from -1 to 1 as well, unless they are `fixed`.
+
+    What goes through lies between its least and its most on the ellipse that the limits of the slope and of
+    the share lost span: were it a sum, these would be MOVER's limits (Zou & Donner 2008), but at a slope near
+    0 it hardly changes with the share, and elsewhere it does. The rest is linear in the changes, given what
+    was lost, and has the limits of a mean of what each row adds to it.
+    """
+    squares, moved = apart**2, apart * (change - other)
+    ones, middle = np.ones(len(change)), np.zeros(len(change)) if fixed is None else -apart * fixed
+    columns = (ones, lost, moved, squares, middle - np.abs(apart), middle + np.abs(apart))
+    count, gone, above, below, least, most = unit_totals(units, np.column_stack(columns)).T
+    slope = bounded_ratio(above, below, least, most)
+    total = change_of(unit_totals(units, gains_and_losses(change)))
+    away = share(np.column_stack([count, gone]))
+    if slope.value is None or slope.interval is None or away.value is None:
+        return MediatedEffect(total, away, slope, slope, slope)
+    by, part = slope.value, away.value
+    product = _around(by, slope.interval, ANGLES[0]) * _around(part, share_limits(count, gone), ANGLES[1])
+    ends = digits(float(product.min())), digits(float(product.max()))
+    weight = float(lost.sum() / squares.sum())
+    known = -by * (lost - weight * squares)
+    own = change * (1 - weight * apart) + weight * apart * other + known
+    known = known - weight * middle
+    reach = np.abs(1 - weight * apart) + (weight * np.abs(apart) if fixed is None else 0.0)
+    parts = np.column_stack([own, ones, known - reach, known + reach])
+    rest = bounded_ratio(*unit_totals(units, parts).T)
+    effective = min(slope.effective, rest.effective)
+    through = UnitEstimate(digits(by * part), ends, rest.units, effective, "", COMBINED)
+    return MediatedEffect(total, away, slope, through, replace(rest, effective=effective))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +313,7 @@ def exposure_odds(
     dummies = (groups[:, None] == np.arange(int(groups.max(initial=-1)) + 1)).astype(np.float64)
     patterns, pattern = np.unique(np.hstack([exposures[:, varies], dummies]), axis=0, return_inverse=True)
     table = case_table(units, pattern.ravel(), bad, len(patterns))
-    problem, fitted = "", None
+    problem, fitted, rare = "", None, _rarer(bad, units)
     try:
         fitted = Jackknife(patterns, table, maximum(patterns, table)) if any(varies) else None
     except NotEstimable as error:
@@ -289,12 +325,20 @@ def exposure_odds(
         elif fitted is None:
             found.append(ExposureOdds(name, None, None, None, problem))
         else:
-            found.append(_odds(name, fitted, column, patterns.shape[1]))
+            found.append(_odds(name, fitted, column, patterns.shape[1], rare))
         column += varied
     return tuple(found)
 
 
-def _odds(name: str, fitted: Jackknife, column: int, width: int) -> ExposureOdds:
+def _rarer(bad: Floats, units: Whole) -> float:
+    """How many units of one size would hold as much of good or of bad answers, whichever are in fewer."""
+    held = unit_totals(units, np.column_stack([bad, 1 - bad])).T
+    return min(effective_number(own) if own.any() else 0.0 for own in held)
+
+
+def _odds(name: str, fitted: Jackknife, column: int, width: int, rare: float) -> ExposureOdds:
+    """Without an interval where `rare`, how many units hold the rarer answers, is small: how these vary
+    decides the error, and a sample of few does not show it."""
     ratio = exp(float(fitted.coefficients[column]))
     try:
         tested = fitted.combination(np.eye(width)[column])
@@ -304,5 +348,8 @@ def _odds(name: str, fitted: Jackknife, column: int, width: int) -> ExposureOdds
         problem = (
             f"{tested.spread.effective:.1f} units of one size would tell as much: too few for an interval"
         )
+        return ExposureOdds(name, ratio, None, None, problem)
+    if not enough_cases(rare):
+        problem = f"{rare:.1f} units hold the rarer answers, and limits of odds need {FLOOR:g}"
         return ExposureOdds(name, ratio, None, None, problem)
     return ExposureOdds(name, ratio, (exp(tested.low), exp(tested.high)), tested.p, "")

@@ -1,12 +1,18 @@
-"""Agreement of two raters, and whether blinded raters knew: Cohen's kappa, Bang's index, chi-squared."""
+"""Agreement of two raters, and whether blinded raters knew: Cohen's kappa, Bang's index, chi-squared.
+
+Labels of one unit (an item that is answered under several configurations) are not independent. Every share
+has the limits of `unit_intervals.share_limits` over units; where each label is of a unit of its own they are
+Clopper and Pearson's.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from gridc.statistics.arrays import Whole
-from gridc.statistics.unit_intervals import as_independent, limits
+from gridc.statistics.unit_intervals import Ends, as_independent, limits, share_limits, unit_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +23,10 @@ class Kappa:
     The interval is kappa at the exact (Clopper-Pearson) limits of the share of agreement, chance agreement
     being what it is here: in simulations of 5 to 300 responses it covers .958 of the time or more, where
     kappa with 1.96 errors to each side covers .31 to .95 and shrinks to a point at full agreement.
-    Where several responses are of one of the `units`, the limits are those of as many independent responses
-    as would give kappa its jackknife variance over units, with Student's t for the normal (Korn & Graubard
-    1998): .93 or more of the time for 10 units or more, where limits of all responses cover .34 to .75.
+    Where several responses are of one of the `units`, either end is the farther of two: the limits of the
+    agreement over units, and those of as many independent responses as would give kappa its jackknife
+    variance over units (Korn & Graubard 1998). The first know nothing of the chance agreement, the second too
+    little where few units carry kappa: alone they miss up to .09 and .19, together at most .05.
     """
 
     n: int
@@ -54,18 +61,13 @@ def kappa(
     if value is None or 1 in ((table.sum(axis=0) > 0).sum(), (table.sum(axis=1) > 0).sum()):
         return Kappa(n, agreement, value, None, None, None, independent)
     chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
-    low, high = (
-        (limit - chance) / (1 - chance)
-        for limit in (
-            _clopper_pearson(int(np.trace(table)), n, 1 - level)
-            if units is None or independent == n
-            else limits(
-                agreement,
-                _effective_responses(first, second, units, level) if independent > 1 else 1.0,
-                1 - level,
-            )
-        )
-    )
+    of = range(n) if units is None else units
+    low, high = _share_limits([one == other for one, other in zip(first, second, strict=True)], of, level)
+    if independent < n:
+        worth = _effective_responses(first, second, of, level) if independent > 1 else 1.0
+        least, most = limits(agreement, worth, 1 - level)
+        low, high = min(low, least), max(high, most)
+    low, high = ((limit - chance) / (1 - chance) for limit in (low, high))
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
         error = float(cohens_kappa(table).std_kappa)
     return Kappa(n, agreement, value, error, low, high, independent)
@@ -100,9 +102,7 @@ def _effective_responses(
 
 @dataclass(frozen=True, slots=True)
 class UnitShare:
-    """How many of n have a property, as a share with Clopper-Pearson limits. Where several are of one unit,
-    the limits are those of as many independent ones as show its jackknife variance over units (Korn and
-    Graubard 1998); of a single unit there is nothing to see, and they are those of one."""
+    """How many of n have a property, as a share with its limits over `units`."""
 
     n: int
     count: int
@@ -119,20 +119,16 @@ def unit_share(having: Sequence[bool], units: Sequence[Hashable], level: float =
     """Which have it, and the unit of each, in one order."""
     if len(having) != len(units) or not having:
         raise ValueError("there is nothing to have a share of, or not one unit for each")
-    totals: dict[Hashable, list[int]] = {}
-    for has, unit in zip(having, units, strict=True):
-        held = totals.setdefault(unit, [0, 0])
-        held[0], held[1] = held[0] + has, held[1] + 1
-    n, count = len(having), sum(having)
-    if len(totals) == n:
-        return UnitShare(n, count, *_clopper_pearson(count, n, 1 - level), n)
-    worth = 1.0
-    if len(totals) > 1:
-        left_out = np.array([(count - has) / (n - size) for has, size in totals.values()])
-        spread = (len(totals) - 1) / len(totals) * float(((left_out - left_out.mean()) ** 2).sum())
-        alone = count / n * (1 - count / n) / n
-        worth = as_independent(n, len(totals), alone, spread, level)
-    return UnitShare(n, count, *limits(count / n, worth, 1 - level), len(totals))
+    return UnitShare(len(having), sum(having), *_share_limits(having, units, level), len(set(units)))
+
+
+def _share_limits(having: Sequence[bool], units: Sequence[Hashable], level: float) -> Ends:
+    """The limits of the share of those that have a property, by the unit of each."""
+    number = {unit: at for at, unit in enumerate(dict.fromkeys(units))}
+    if len(number) == len(having):
+        return limits(sum(having) / len(having), len(having), 1 - level)
+    totals = unit_totals(np.array([number[unit] for unit in units]), [(1.0, float(has)) for has in having])
+    return share_limits(totals[:, 0], totals[:, 1], level)
 
 
 def cohen(table: Whole) -> float | None:
@@ -167,31 +163,37 @@ class Leniency:
     high: float
 
 
-def leniency(gained: Sequence[float], level: float = 0.95) -> Leniency:
-    """From what the first rater gave less what the other one gave to each response, each in [-1, 1].
+def leniency(
+    gained: Sequence[float], units: Sequence[Hashable] | None = None, level: float = 0.95
+) -> Leniency:
+    """From what the first rater gave less what the other one gave to each response, each in [-1, 1], and the
+    unit of each (None: every response).
 
-    The shares of responses above and below each have Clopper-Pearson limits at half the error. Where every
-    difference is a whole point the mean is the one share less the other; where some are fractions it is
-    still between the limits of the one and of the other.
+    The shares of responses above and below each have their limits at half the error. Where every difference
+    is a whole point the mean is the one share less the other; where some are fractions it is still between
+    the limits of the one and of the other.
     """
     n = len(gained)
     if not n or max(map(abs, gained)) > 1:
         raise ValueError("no response, or a difference of more than one point")
-    higher, lower = sum(gain > 0 for gain in gained), sum(gain < 0 for gain in gained)
-    (above_low, above), (below_low, below) = (
-        _clopper_pearson(count, n, (1 - level) / 2) for count in (higher, lower)
-    )
-    if any(gain % 1 for gain in gained):
-        above_low = below_low = 0.0
-    return Leniency(n, higher, lower, sum(gained) / n, above_low - below, above - below_low)
+    above, below = [gain > 0 for gain in gained], [gain < 0 for gain in gained]
+    low, high = _less(above, below, units, level, any(gain % 1 for gain in gained))
+    return Leniency(n, sum(above), sum(below), sum(gained) / n, low, high)
 
 
-def _clopper_pearson(count: int, n: int, error: float) -> tuple[float, float]:
-    """The exact limits of a share that hold it but for `error`."""
-    from scipy.stats import binomtest
-
-    limits = binomtest(count, n).proportion_ci(confidence_level=1 - error, method="exact")
-    return float(limits.low), float(limits.high)
+def _less(
+    one: Sequence[bool],
+    other: Sequence[bool],
+    units: Sequence[Hashable] | None,
+    level: float,
+    fractions: bool = False,
+) -> Ends:
+    """Limits of one share less another one of the same rows, each at half of the error; of their means where
+    what a row has of either is a fraction."""
+    of = range(len(one)) if units is None else units
+    half = (1 + level) / 2
+    (low, high), (least, most) = (_share_limits(having, of, half) for having in (one, other))
+    return (-most, high) if fractions else (low - most, high - least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,24 +214,30 @@ class Bang:
     corrected: float
 
 
-def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float = 0.95) -> Bang:
-    """The index of an arm whose `right`, `wrong` and `unknown` guesses are counted, of `arms` to name. Where
-    every guess names an arm its interval is exact (Clopper-Pearson); else it has the exact limits of both
-    shares, each at half of the error."""
-    n = right + wrong + unknown
+def bang(
+    arm: str,
+    guesses: Sequence[bool | None],
+    arms: int,
+    units: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> Bang:
+    """The index of an arm from its guesses, each right or not or None (does not know), of `arms` to name, and
+    the unit of each (None: every guess). Where every guess names an arm the interval is that of the share of
+    right ones; else it has the limits of both shares, each at half of the error."""
+    n = len(guesses)
     if n == 0 or arms < 2:
         raise ValueError("no guess, or fewer than two arms to name")
-    p, q = right / n, wrong / n
-    index, error = p - q, float(np.sqrt(max(p + q - (p - q) ** 2, 0.0) / n))
-    if unknown == 0:  # the index is 2 p - 1
-        low, high = (2 * limit - 1 for limit in _clopper_pearson(right, n, 1 - level))
-    else:
-        (right_low, right_high), (wrong_low, wrong_high) = (
-            _clopper_pearson(count, n, (1 - level) / 2) for count in (right, wrong)
-        )
-        low, high = right_low - wrong_high, right_high - wrong_low
+    right, wrong = ([guess is of for guess in guesses] for of in (True, False))
+    unknown = n - sum(right) - sum(wrong)
+    p, q = sum(right) / n, sum(wrong) / n
+    index, error = p - q, sqrt(max(p + q - (p - q) ** 2, 0.0) / n)
+    if unknown:
+        low, high = _less(right, wrong, units, level)
+    else:  # the index is 2 p - 1
+        low, high = (2 * limit - 1 for limit in share_right(right, units, level))
     chance = 2 / arms - 1 if unknown == 0 else (1 - unknown / n) * (2 / arms - 1)
-    return Bang(arm, n, right, wrong, index, error, low, high, chance, (arms * p - 1) / (arms - 1))
+    corrected = (arms * p - 1) / (arms - 1)
+    return Bang(arm, n, sum(right), sum(wrong), index, error, low, high, chance, corrected)
 
 
 EXCHANGES = 1999
@@ -280,6 +288,6 @@ def guesses_independent(
     return Guesses(value, df, reached / (EXCHANGES + 1), least, True)
 
 
-def share_right(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact limits of the share of right guesses (Clopper-Pearson)."""
-    return _clopper_pearson(right, n, 1 - level)
+def share_right(right: Sequence[bool], units: Sequence[Hashable] | None = None, level: float = 0.95) -> Ends:
+    """The limits of the share of right guesses, by the unit of each (None: every guess)."""
+    return _share_limits(right, range(len(right)) if units is None else units, level)

@@ -1,9 +1,8 @@
 """Differences and ratios of the rates of two arms on the same cases, with limits that agree with the test;
 numbers needed, and recovery.
 
-Intervals of a difference or a ratio of rates are, without a model, those of two shares (`unit_intervals`):
-limits of both rates, combined by their correlation over units; of a difference that few units carry, or of
-few units, Gaffke's (`margins.mean_limits`).
+Intervals of a difference or a ratio of rates are, without a model, those of two shares (`strata`): Gaffke's
+limits of a change where units have as many rows under both, else limits of both rates, combined.
 
 A clustered logit tests the difference, so the interval has its errors and its t: the log odds of the level go
 to the ends of their own interval, and the change of the fitted rates is averaged over rows (standardisation,
@@ -22,6 +21,7 @@ and the faster of the two is done.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from math import ceil, floor, inf, isfinite, log2, sqrt
 from typing import Literal
 
@@ -32,10 +32,10 @@ from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.bounded_means import against_zero, contrast
 from gridc.statistics.case_totals import CaseTable, distinct, numbered
-from gridc.statistics.clustered_logit import effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import decimals, digits
-from gridc.statistics.unit_intervals import CARRIERS, Ends, carriers, gap, share, share_ratio, tail_of
+from gridc.statistics.strata import gap, of_parts, part, share_ratio
+from gridc.statistics.unit_intervals import Ends, share
 
 FAR = 60.0
 """Log odds beyond which every rate is 0 or 1."""
@@ -101,17 +101,7 @@ def rate_difference(
     totals = _totals(units, level, reference)
     if not totals[:, 0].sum() or not totals[:, 2].sum():
         return None
-    rows, points, others, theirs = totals.T
-    moved = theirs / others.sum() - theirs.sum() / others.sum() ** 2 * others
-    moved -= points / rows.sum() - points.sum() / rows.sum() ** 2 * rows
-    found = None
-    if (
-        enough_cases(effective_number(rows))
-        and enough_cases(effective_number(others))
-        and carriers(moved) >= CARRIERS
-    ):
-        found = gap(totals).interval
-    found = found or margins.mean_limits(units, level, reference, (1 - LEVEL) / 2)
+    found = gap(totals).interval
     if tested is None or found is None:
         return found
     low, high = map(tested.change, tested.ends)
@@ -119,7 +109,7 @@ def rate_difference(
 
 
 def rate_ratio(units: CaseTable, level: int, reference: int, tested: FittedOdds | None = None) -> Ends | None:
-    """The same of the rate of arm `level` over that of arm `reference`. None where few units carry a rate."""
+    """The same of the rate of arm `level` over that of arm `reference`. None where one of them is 0."""
     totals = _totals(units, level, reference)
     found = share_ratio(totals[:, [2, 3, 0, 1]]).interval
     if tested is None or found is None:
@@ -129,6 +119,21 @@ def rate_ratio(units: CaseTable, level: int, reference: int, tested: FittedOdds 
     )
     ends = _joined((float(np.log(found[0])), float(np.log(found[1]))), (low, high), _drawn(totals))
     return float(np.exp(ends[0])), float(np.exp(ends[1]))
+
+
+def odds_ends(units: CaseTable, level: int, reference: int, log_odds: float, tested: FittedOdds) -> Ends:
+    """The ends of the tested log odds of arm `level` against arm `reference`, at least as far away as the
+    limits of both rates allow, and on the side of 0 that the test says."""
+    totals = _totals(units, level, reference)
+    rows, points, others, theirs = totals.T
+    if any(y.sum() in (0.0, n.sum()) for n, y in ((rows, points), (others, theirs))):
+        return tested.ends
+    sides = part(others, theirs), part(rows, points)
+    (found,) = of_parts(lambda shares: np.log(shares / (1 - shares)) @ np.array([1.0, -1.0]), sides)
+    if found.value is None or found.interval is None:
+        return tested.ends
+    low, high = (end - found.value + log_odds for end in found.interval)
+    return _joined((low, high), tested.ends, _drawn(totals))
 
 
 def _totals(units: CaseTable, level: int, reference: int) -> Floats:
@@ -270,6 +275,16 @@ def _in_one_number(columns: Floats) -> Iterator[tuple[list[int], Floats | Whole,
         for place in places[1:]:
             number = number * base + columns[place].astype(np.int64)
         yield places, number, base
+
+
+@cache
+def tail_of(cases: int, level: float) -> float:
+    """The share of resamples that an interval leaves out on each side. Percentiles of few cases are too near
+    to each other, so they are moved apart to the width that Student's t asks for (Hesterberg 2015, "What
+    teachers should know about the bootstrap", sec. 5.3)."""
+    from scipy.special import ndtr, stdtrit
+
+    return float(ndtr(-sqrt(cases / (cases - 1)) * stdtrit(cases - 1, (1 + level) / 2)))
 
 
 def percentile_interval(values: Floats, cases: int, level: float) -> Interval | None:

@@ -1,19 +1,54 @@
-"""Statistics that are functions of totals: tables of two classes, calibration, ranks, spread, paired
+"""The statistics that a spec can state of rows: tables of two classes, calibration, spread, paired
 comparisons.
 
-A unit adds to some totals, and the statistic is computed of their sums, so that it can be computed without
-each unit as well: totals are (B, K), one row for each set of units, and values (B,), not a number where the
-totals do not determine one. Intervals are those of `unit_intervals`.
+Rows are (N,): the unit of each, how many responses it counts and what they earn, from 0 to as many. Limits
+are those of `strata`, of the parts that each statistic has.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.envelope import LEVEL
+from gridc.statistics.strata import UNDETERMINED, PartShare, of_parts, part
+from gridc.statistics.unit_intervals import UnitEstimate, unit_totals
 
 TIED = 1e-12
 """Two means that differ by less are the same."""
+
+
+def _part(unit: Whole, rows: Floats, points: Floats, level: float) -> PartShare:
+    """The rows of a part and their points, (N,) both, 0 for those of other parts."""
+    totals = unit_totals(unit, np.column_stack([rows, points]))
+    return part(totals[:, 0], totals[:, 1], level)
+
+
+def _itself(shares: Floats) -> Floats:
+    return shares[:, 0]
+
+
+def share(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> UnitEstimate:
+    """The points of rows over their number."""
+    return of_parts(_itself, [_part(unit, rows, points, level)])[0] if rows.any() else UNDETERMINED
+
+
+CALLED = "few units, and one that nobody saw may call more answers positive than any of these"
+
+
+def precision(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+    """TP / (TP + FP), of the columns of `two_classes`."""
+    rows = table[:, :2].sum(axis=1)
+    return _of_called(share(unit, rows, table[:, 0], level), unit, rows)
+
+
+def _of_called(found: UnitEstimate, unit: Whole, rows: Floats) -> UnitEstimate:
+    """Without an interval of few units of several rows, where what is called positive decides which count: a
+    unit that nobody saw can weigh more than its size says."""
+    several = rows.any() and unit_totals(unit, rows[:, None]).max() > 1
+    return replace(found, interval=None, no_interval=CALLED) if found.few and several else found
 
 
 def two_classes(positive: Flags, says: Floats, counted: Floats) -> Floats:
@@ -24,114 +59,202 @@ def two_classes(positive: Flags, says: Floats, counted: Floats) -> Floats:
     return np.column_stack(columns)
 
 
-def matthews(totals: Floats) -> Floats:
-    """The correlation of both classes (Matthews 1975), of the columns of `two_classes`. Undefined where a
-    class has no row, or nobody or everybody is called positive."""
-    tp, fp, fn, tn = totals.T
-    return _quotient(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+def f1(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+    """2 TP / (2 TP + FP + FN), of the columns of `two_classes`. A hit counts twice and is one row, so this is
+    a function of the share TP / (TP + FP + FN) of rows, and its limits are those of that share."""
+    hits, rows = table[:, 0], table[:, :3].sum(axis=1)
+    if not rows.any():
+        return UNDETERMINED
+    parts = [_part(unit, rows, hits, level)]
+    return _of_called(of_parts(lambda shares: 2 * shares[:, 0] / (1 + shares[:, 0]), parts)[0], unit, rows)
 
 
-def by_value(values: Floats, positive: Flags) -> Floats:
-    """What rows add to a table of values by class, (N, 2V): a column for each distinct value, smallest first,
-    of the negative rows, then of the positive ones."""
-    distinct, place = np.unique(values, return_inverse=True)
-    columns = np.zeros((len(values), 2 * len(distinct)))
-    columns[np.arange(len(values)), place + positive * len(distinct)] = 1
-    return columns
+def matthews(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+    """The correlation of both classes (Matthews 1975), of the columns of `two_classes`. Its parts are the
+    share of the positive rows that are called so, that of the negative ones that are not, and that of the
+    rows that are positive. Undefined where a class has no row, or nobody or everybody is called positive."""
+    found, alarms, missed, cleared = table.T
+    positive, negative = found + missed, alarms + cleared
+    if not positive.any() or not negative.any():
+        return UNDETERMINED
+    shares = (positive, found), (negative, cleared), (positive + negative, positive)
+    return of_parts(_correlation, [_part(unit, *each, level) for each in shares])[0]
 
 
-def area_under_curve(totals: Floats) -> Floats:
-    """The chance that a positive row has a larger value than a negative one, ties counting half, of the
-    columns of `by_value`: the area under the receiver operating characteristic (Hanley & McNeil 1982)."""
-    negative, positive = np.hsplit(totals, 2)
-    below = np.cumsum(negative, axis=1) - negative / 2
-    return _quotient((positive * below).sum(axis=1), negative.sum(axis=1) * positive.sum(axis=1))
+def _correlation(shares: Floats) -> Floats:
+    found, cleared, positive = shares.T
+    called = positive * found + (1 - positive) * (1 - cleared)
+    spread = np.sqrt(np.maximum(called * (1 - called), 0.0))
+    return _quotient((found + cleared - 1) * np.sqrt(positive * (1 - positive)), spread)
 
 
-def by_bin(confidence: Floats, right: Floats, bins: int) -> Floats:
-    """What rows add to bins of equal width of a confidence from 0 to 1, (N, 3 bins): how many, their
-    confidence, and what they earn. A bin holds its upper end, the first one 0 too (Guo et al. 2017)."""
+def area_under_curve(unit: Whole, values: Floats, positive: Flags, level: float = LEVEL) -> UnitEstimate:
+    """The chance that a positive row has a larger value than a negative one, ties counting half: the area
+    under the receiver operating characteristic (Hanley & McNeil 1982). Its parts are both classes: it is the
+    mean of the positive rows' placements among the negative ones, and that of the negative ones' (DeLong,
+    DeLong & Clarke-Pearson 1988). Undefined where a class has no row."""
+    if positive.all() or not positive.any():
+        return UNDETERMINED
+    placed = placements(values, positive)
+    classes = positive.astype(np.float64), (~positive).astype(np.float64)
+    parts = [_part(unit, rows, rows * placed, level) for rows in classes]
+    area = parts[0].rate
+    return of_parts(lambda shares: shares.sum(axis=1) - area, parts, 0.0, 1.0)[0]
+
+
+def placements(values: Floats, positive: Flags) -> Floats:
+    """The share of the other class that each row is on the right side of, ties counting half, (N,)."""
+    _, place = np.unique(values, return_inverse=True)
+    table = np.zeros((2, int(place.max()) + 1))
+    np.add.at(table, (positive.astype(np.int64), place), 1)
+    below = (np.cumsum(table, axis=1) - table / 2) / table.sum(axis=1, keepdims=True)
+    placed: Floats = np.where(positive, below[0, place], 1 - below[1, place])
+    return placed
+
+
+def calibration_error(confidence: Floats, right: Floats, bins: int) -> float:
+    """The mean distance of a confidence from 0 to 1 from the share that is right, over bins of equal width
+    weighted by their rows (expected calibration error, Naeini et al. 2015). A bin holds its upper end, the
+    first one 0 too (Guo et al. 2017)."""
     place = np.clip(np.ceil(np.round(confidence * bins, 9)).astype(np.int64) - 1, 0, bins - 1)
-    columns = np.zeros((len(confidence), 3 * bins))
-    here = np.arange(len(confidence))
-    for part, values in enumerate((np.ones(len(confidence)), confidence, right)):
-        columns[here, part * bins + place] = values
-    return columns
+    return float(np.abs(np.bincount(place, confidence - right, bins)).sum() / len(confidence))
 
 
-def calibration_error(totals: Floats) -> Floats:
-    """The mean distance of the confidence from the share that is right, over bins weighted by their rows, of
-    the columns of `by_bin` (expected calibration error, Naeini et al. 2015)."""
-    counts, confidence, right = np.hsplit(totals, 3)
-    return _quotient(np.abs(confidence - right).sum(axis=1), counts.sum(axis=1))
+def macro_mean(
+    unit: Whole, group: Whole, groups: int, rows: Floats, points: Floats, level: float = LEVEL
+) -> UnitEstimate:
+    """The mean over groups of their means, from the group of each row, (N,). Undefined where a group has
+    none."""
+    here = [group == place for place in range(groups)]
+    if not all((rows * some).any() for some in here):
+        return UNDETERMINED
+    parts = [_part(unit, rows * some, points * some, level) for some in here]
+    return of_parts(lambda shares: shares.mean(axis=1), parts)[0]
 
 
-def mean_of_means(totals: Floats) -> Floats:
-    """The mean over groups of their means, of columns (N, 2G): how many rows each group has, then their
-    sums."""
-    counts, sums = np.hsplit(totals, 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means: Floats = (sums / counts).mean(axis=1)
-    return means
-
-
-def win_rates(totals: Floats, models: int, signs: Sequence[float]) -> Floats:
-    """The share of the other models that each model beats, a tie counting half, mean over benchmarks, (B,
-    models): of columns (N, 2 models benchmarks), how many rows each model has on each benchmark, then their
-    sums, model by model. `signs` says by benchmark whether more is better (1) or less (-1). The mean win rate
-    of HELM (Liang et al. 2022), which breaks ties by their place."""
-    counts, sums = (part.reshape(len(totals), models, len(signs)) for part in np.hsplit(totals, 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = sums / counts * np.array(signs)
-    gaps = means[:, :, None, :] - means[:, None, :, :]
+def win_rates(means: Floats, signs: Sequence[float]) -> Floats:
+    """The share of the other models that each model beats, a tie counting half, mean over benchmarks, (M,):
+    of their means on each benchmark, (M, B). `signs` says by benchmark whether more is better (1) or less
+    (-1). The mean win rate of HELM (Liang et al. 2022), which breaks ties by their place."""
+    signed = means * np.array(signs)
+    gaps = signed[:, None, :] - signed[None, :, :]
     wins = np.where(np.abs(gaps) < TIED, 0.5, gaps > 0).astype(np.float64)
     wins[np.isnan(gaps)] = np.nan
-    rates: Floats = (wins.sum(axis=2) - 0.5) / (models - 1)
-    over_benchmarks: Floats = rates.mean(axis=2)
-    return over_benchmarks
+    rates: Floats = ((wins.sum(axis=1) - 0.5) / (len(means) - 1)).mean(axis=1)
+    return rates
 
 
-def of_items(item: Whole, values: Floats) -> tuple[Whole, Floats]:
-    """What items with two replicates or more add to totals of spread, (items, 5): 1, their mean, its square,
-    the variance over their replicates, and that over how many they are. Also the place of the first row of
-    each."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Replicated:
+    """Items with two replicates or more, (I,) each."""
+
+    unit: Whole
+    replicates: Whole
+    means: Floats
+    variances: Floats
+
+
+def _replicated(unit: Whole, item: Whole, values: Floats) -> _Replicated:
     _, first, place, counts = np.unique(item, return_index=True, return_inverse=True, return_counts=True)
     means = np.bincount(place, values) / counts
     squares = np.bincount(place, (values - means[place]) ** 2)
     several = counts > 1
-    variance = squares[several] / (counts[several] - 1)
-    means = means[several]
-    columns = [np.ones(len(means)), means, means**2, variance, variance / counts[several]]
-    return first[several], np.column_stack(columns)
+    variances = squares[several] / (counts[several] - 1)
+    return _Replicated(unit[first[several]], counts[several], means[several], variances)
 
 
-def spread_within(totals: Floats) -> Floats:
-    """The standard deviation over the replicates of an item, from the mean of the items' variances, of the
-    columns of `of_items`."""
-    return np.sqrt(_quotient(totals[:, 3], totals[:, 0]))
+def spread_within(unit: Whole, item: Whole, values: Floats, level: float = LEVEL) -> UnitEstimate:
+    """The standard deviation of values from 0 to 1 over the replicates of an item, from the mean of the
+    items' variances: a mean of numbers that have a largest value. Undefined where no item has two
+    replicates."""
+    items = _replicated(unit, item, values)
+    if not len(items.means):
+        return UNDETERMINED
+    k = items.replicates
+    most = float(((k // 2) * (k - k // 2) / (k * (k - 1))).max())
+    return _deviation(items, items.variances, 0.0, most, level)
 
 
-def spread_between(totals: Floats) -> Floats:
-    """The standard deviation of the items' expected scores: the variance of their means less what their
-    replicates add to it (one-way analysis of variance; 0 where that is more), of the columns of
-    `of_items`."""
-    n, sums, squares, _, error = totals.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (squares - sums**2 / n) / (n - 1) - error / n
-    return np.sqrt(np.where(np.isnan(variance), np.nan, np.maximum(variance, 0.0)))
+def spread_between(unit: Whole, item: Whole, values: Floats, level: float = LEVEL) -> UnitEstimate:
+    """The standard deviation of the items' expected values, from 0 to 1: the variance of their means less
+    what their replicates add to it (one-way analysis of variance; 0 where that is more). It is a mean over
+    items of numbers between the least and the most that one item can have. Undefined of one item."""
+    items = _replicated(unit, item, values)
+    n = len(items.means)
+    if n < 2:
+        return UNDETERMINED
+    mean = float(items.means.mean())
+    moved = (items.means - mean) ** 2 * n / (n - 1) - items.variances / items.replicates
+    least = -1 / (4 * (float(items.replicates.min()) - 1))
+    return _deviation(items, moved, least, max(mean, 1 - mean) ** 2 * n / (n - 1), level)
 
 
+def _deviation(
+    items: _Replicated, variances: Floats, least: float, most: float, level: float
+) -> UnitEstimate:
+    """The root of a mean of what items add to a variance, from the least to the most."""
+    points = np.clip((variances - least) / (most - least), 0.0, 1.0)
+    own = _part(items.unit, np.ones(len(points)), points, level)
+    return of_parts(partial(_root, least, most), [own])[0]
+
+
+def _root(least: float, most: float, shares: Floats) -> Floats:
+    value: Floats = np.sqrt(np.maximum(least + shares[:, 0] * (most - least), 0.0))
+    return value
+
+
+def comparisons(
+    unit: Whole, one: Whole, other: Whole, games: Floats, won: Floats, players: int, level: float = LEVEL
+) -> list[UnitEstimate]:
+    """The strengths of players, from how often two of them met in each row and what the one won, a tie half.
+    The parts are the pairs that met: the share that the first of them won."""
+    met = [
+        (first, second, np.where(one == first, games, 0) * (other == second),
+         np.where(one == second, games, 0) * (other == first))
+        for first in range(players) for second in range(first + 1, players)
+    ]  # fmt: skip
+    pairs = [(first, second, own, theirs) for first, second, own, theirs in met if (own + theirs).any()]
+    if not pairs:
+        return [UNDETERMINED] * players
+    lost = games - won
+    points_of = [np.where(own > 0, won, 0.0) + np.where(theirs > 0, lost, 0.0) for *_, own, theirs in pairs]
+    parts = [
+        _part(unit, own + theirs, points, level)
+        for (*_, own, theirs), points in zip(pairs, points_of, strict=True)
+    ]
+    firsts, seconds = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    counts = np.array([float((own + theirs).sum()) for *_, own, theirs in pairs])
+
+    def of_shares(shares: Floats) -> Floats:
+        wins = np.zeros((len(shares), players, players))
+        wins[:, firsts, seconds], wins[:, seconds, firsts] = counts * shares, counts * (1 - shares)
+        return strengths(wins)
+
+    found = of_parts(of_shares, parts)
+    rarer = min(
+        int((unit_totals(unit, side[:, None]) > 0).sum())
+        for (*_, own, theirs), points in zip(pairs, points_of, strict=True)
+        for side in (points, own + theirs - points)
+    )
+    if rarer < DECIDED:
+        return [replace(each, interval=None, no_interval=ONE_SIDED) for each in found]
+    return found
+
+
+DECIDED = 5
+"""Units in which each player of a pair won: with fewer, what is printed is what luck made known."""
+ONE_SIDED = f"of some two players one won in fewer than {DECIDED} units"
 STEPS = 100
 
 
-def strengths(totals: Floats, players: int) -> Floats:
-    """The strengths of Bradley and Terry (1952), in log odds about a mean of 0, (B, players): of columns
-    (N, players^2), what the row's player won against the column's, a tie half a win for both. By Newton's
-    method; not a number where somebody won or lost everything against the others, directly or by way of
-    third players, so that no strengths are the likeliest."""
-    wins = totals.reshape(len(totals), players, players)
+def strengths(wins: Floats) -> Floats:
+    """The strengths of Bradley and Terry (1952), in log odds about a mean of 0, (B, P): of what the row's
+    player won against the column's, (B, P, P), a tie half a win for both. By Newton's method; not a number
+    where somebody won or lost everything against the others, directly or by way of third players, so that no
+    strengths are the likeliest."""
+    players = wins.shape[1]
     games = wins + wins.transpose(0, 2, 1)
-    fitted = np.zeros((len(totals), players))
+    fitted = np.zeros(wins.shape[:2])
     joined = np.array([_strongly_connected(table > 0) for table in wins])
     corner = np.full((players, players), 1.0)
     for _ in range(STEPS if joined.any() else 0):

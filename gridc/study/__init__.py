@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gridc.study.comparing import StudyDiff
     from gridc.study.formatting import FormattedSpec
     from gridc.study.framings import Measurand
-    from gridc.study.gate import ExitCodes, ReleaseReport
+    from gridc.study.gate import ExitCodes, ReleaseReport, WrittenBaseline
     from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.recorded import LogReport
     from gridc.study.reporting import (
@@ -56,6 +56,7 @@ __all__ = [
     "OpenStudy",
     "RayCluster",
     "Trust",
+    "baseline",
     "certify",
     "check_figures",
     "coded",
@@ -539,10 +540,12 @@ def compare(
     policy: AnyPath | None = None,
     exit_codes: "ExitCodes" = "gridc",
     reading: str | Mapping[str, str] | None = None,
+    signers: Sequence[str] = (),
     **options: Unpack[LogOptions],
 ) -> "ReleaseReport":
     """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
-    they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
+    they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP; or logs;
+    or a file of `baseline`, which one of the `signers` must have signed where some are named.
 
     `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
     none of. Of logs, `reading` is the metric, filter or scorer that counts, of all benchmarks or by
@@ -553,11 +556,34 @@ def compare(
     from gridc.study.gate import GivenPolicy, compare
 
     several = [a] if isinstance(a, str | PathLike) else a
-    readings = {"": reading} if isinstance(reading, str) else reading or {}
-    stated = None if policy is None else Path(policy)
-    return compare(
-        [str(one) for one in several], str(b), stated, exit_codes, GivenPolicy(margin, readings, options)
-    )
+    given = GivenPolicy(margin, _by_benchmark(reading), options)
+    stated, trust = None if policy is None else Path(policy), Trust(signers=tuple(signers))
+    return compare([str(one) for one in several], str(b), stated, exit_codes, given, trust)
+
+
+@coded()
+def baseline(
+    run: AnyPath,
+    to: AnyPath,
+    policy: AnyPath | None = None,
+    reading: str | Mapping[str, str] | None = None,
+    key: AnyPath | None = None,
+    **options: Unpack[LogOptions],
+) -> "WrittenBaseline":
+    """Keep a run in one small file, with which later runs are compared: its items, scores, states and
+    instrument, without texts. `key` is a private ssh key that signs it. `run`, `policy`, `reading` and
+    `options` are those of `compare`, which says what is raised for them; for the key `StampError` (GC406)
+    and `UnavailableError` (GC604)."""
+    from gridc.study.gate import GivenPolicy, baseline
+
+    given = GivenPolicy(None, _by_benchmark(reading), options)
+    stated, secret = (None if path is None else Path(path) for path in (policy, key))
+    return baseline(str(run), Path(to), stated, given, secret)
+
+
+def _by_benchmark(reading: str | Mapping[str, str] | None) -> Mapping[str, str]:
+    """Readings by benchmark; one of all benchmarks under the empty name."""
+    return {"": reading} if isinstance(reading, str) else reading or {}
 
 
 @coded()

@@ -192,12 +192,12 @@ def _earning(study: Study) -> Iterator[str]:
 
 
 def _compared(match: Match, item: Item) -> str:
-    """What of a response has to be what: "has 8 as its last number"."""
+    """What of a response has to be what: "gives 8 as its number"."""
     answer = f"`{short(right_answers(match, item)[0])}`"
     behind = "" if match.after is None else f" behind `{match.after}`"
     match match.kind:
         case "number":
-            return f"has {answer} as its {'last number' if not behind else 'number'}{behind}"
+            return f"gives {answer} as its number{behind}"
         case "text":
             return f"is {answer}{behind}, whatever the case and punctuation"
         case "exact":

@@ -1,10 +1,11 @@
-"""Two runs -> whether the second is worse by more than a margin: the comparison behind `gridc compare`."""
+"""Two runs -> whether the second is worse by more than a margin: the comparison behind `gridc compare`, and
+the file of `gridc baseline`, which keeps the first one."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,25 +13,38 @@ from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import did_you_mean, typed_as
 from gridc.compiler.inputs.logs import require_matched
 from gridc.compiler.inputs.logs.files import TableColumns
-from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
+from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.diagnostics.errors import Diagnostic, FileError, StampError, UsageError
 from gridc.diagnostics.sarif import repository_root, sarif
 from gridc.files import require_unlinked, write_atomic
 from gridc.reports.comparison import decision, document, words
 from gridc.reports.comparison import document as written
+from gridc.reports.comparison.baseline import NAME as BASELINE
+from gridc.reports.comparison.baseline import WrittenBaseline, is_baseline, read_baseline, write_baseline
 from gridc.reports.comparison.pairing import nameable, unnamed
-from gridc.reports.comparison.run import ComparedRun, LogSelection, logged_run, stored_run
-from gridc.schema.comparison import Aspect, ComparedBenchmark, FlippedItem, Policy, RunComparison
+from gridc.reports.comparison.run import READING, ComparedRun, LogSelection, logged_run, stored_run
+from gridc.schema.comparison import (
+    AbsentGate,
+    Aspect,
+    ComparedBenchmark,
+    FlippedItem,
+    Policy,
+    RunComparison,
+)
 from gridc.study import LogOptions
 from gridc.study.place import operand
 from gridc.study.recorded import by_alias, is_log_path, recorded_logs, require_countable
 
 __all__ = [
+    "AbsentGate",
     "ComparedBenchmark",
     "ExitCodes",
     "FlippedItem",
     "GivenPolicy",
     "ReleaseReport",
     "RunComparison",
+    "WrittenBaseline",
+    "baseline",
     "compare",
     "points",
     "words",
@@ -66,8 +80,9 @@ class ReleaseReport:
     @property
     def view_command(self) -> str | None:
         """The command that shows the answers of the first baseline and the candidate side by side; None where
-        no benchmark was compared."""
-        if not self.comparison.benchmarks:
+        no benchmark was compared, or a run is a file that keeps no texts."""
+        runs = (*self.comparison.a, self.comparison.b)
+        if not self.comparison.benchmarks or any(is_baseline(Path(run.name)) for run in runs if run.kept):
             return None
         a, b = self.comparison.a[0].name, self.comparison.b.name
         return shlex.join(("gridc", "view", a, "--with", b, *self.read_as))
@@ -169,8 +184,10 @@ def compare(
     policy: Path | None,
     exit_codes: ExitCodes,
     given: GivenPolicy,
+    trust: Trust = NOBODY,
 ) -> ReleaseReport:
-    """What is `given` stands in the place of the policy's. Raises `UsageError` for what is no run, or is read
+    """What is `given` stands in the place of the policy's. Where `trust` names signers, each file of `gridc
+    baseline` must have the signature of one. Raises `UsageError` for what is no run, or is read
     in several ways, and `SpecError` for a policy that cannot be."""
     stated, source = Policy(policy=1), None
     if policy is not None:
@@ -179,13 +196,21 @@ def compare(
     stated = given.over(stated)
     require_countable([stated.total, *(one.total for one in stated.benchmark)])
     selection = given.selection(stated)
-    firsts, second = [_run(path, selection) for path in baselines], _run(candidate, selection)
+    *firsts, second = (_run(path, selection, trust) for path in (*baselines, candidate))
+    for run in firsts:
+        if trust.signers and run.kept is None:  # else whoever swaps the file for a log escapes the signature
+            message = (
+                "--signer says who should have signed the baseline, and this is no file of `gridc baseline`"
+            )
+            help = "keep the run in one: gridc baseline RUN --to base.gridc --key KEY"
+            raise StampError([Diagnostic("GC406", message, run.name, help=help)])
     if source is not None:
         decision.check_columns(stated, source, selection.columns)
     selection.columns.check()
     runs = (*firsts, second)
     nowhere = [name for name in selection.counting if all(name in run.unmatched for run in runs if run.files)]
     require_matched(nowhere, [path for run in runs for path in run.files])
+    _require_read(given.readings, runs)
     alone = {name for _, name in second.benchmarks}
     if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
         firsts = [
@@ -203,13 +228,49 @@ def compare(
     return ReleaseReport(comparison, source, tuple(given.read_as(stated)))
 
 
-def _run(text: str, selection: LogSelection) -> ComparedRun:
-    """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package, or what
-    `gridc certify --out` wrote of them."""
+def baseline(
+    run: str, to: Path, policy: Path | None, given: GivenPolicy, key: Path | None = None
+) -> WrittenBaseline:
+    """Keep a run in a file, for later comparisons (`compare` says what is raised for the run)."""
+    stated = Policy(policy=1) if policy is None else typed_as(Policy, "policy", read(policy))
+    selection = given.selection(given.over(stated))
+    chosen = _run(run, selection, NOBODY)
+    selection.columns.check()
+    _require_read(given.readings, [chosen])
+    if chosen.files:
+        require_matched(chosen.unmatched, chosen.files)
+    if not chosen.benchmarks:
+        message = "this run has no items that a later one could be compared with"
+        raise UsageError([Diagnostic("GC000", message, run, help="run the study, or name other logs")])
+    return write_baseline(chosen, to, key)
+
+
+def _require_read(readings: Mapping[str, str], runs: Sequence[ComparedRun]) -> None:
+    """Raise `UsageError` for a reading that counts in no run."""
+    read = {
+        (name, str(settings[READING]))
+        for run in runs
+        for (_, name), benchmark in run.benchmarks.items()
+        for settings in benchmark.settings.values()
+        if READING in settings
+    }
+    for benchmark, stated in readings.items():
+        of = [reading for name, reading in read if benchmark in ("", name)]
+        if not any(stated in (reading, reading.partition(",")[0]) for reading in of):
+            whose = f"of {benchmark} " if benchmark else ""
+            help = did_you_mean(stated, sorted(set(of)))
+            raise UsageError([Diagnostic("GC000", f"no log {whose}has the reading `{stated}`", help=help)])
+
+
+def _run(text: str, selection: LogSelection, trust: Trust) -> ComparedRun:
+    """A store, or the folder with one; @STAMP chooses a study of it. Or logs of another package, what
+    `gridc certify --out` wrote of them, or a file of `gridc baseline`."""
+    if is_baseline(Path(text)):
+        return read_baseline(Path(text), text, trust)
     if is_log_path(Path(text)):
-        return logged_run([Path(text)], text, selection)
+        return logged_run(selection.read([Path(text)]), text, selection)
     path, stamp = operand(text)
-    if not path.exists():
+    if not path.is_file():
         folder = Path(text).is_dir()
         message = "no store and no logs in this folder" if folder else "there is no such file or folder"
         help = "name results of `gridc run`, or logs; a run that was killed may have written none"
@@ -218,8 +279,18 @@ def _run(text: str, selection: LogSelection) -> ComparedRun:
         message = f"`{text}` is a spec, not what came of it"
         help = "name the results folder or the store.sqlite of a run"
         raise UsageError([Diagnostic("GC000", message, help=help)])
-    logs = recorded_logs(path)
-    return stored_run(path, stamp, text) if logs is None else logged_run(logs, text, selection)
+    try:
+        logs = recorded_logs(path)
+    except UsageError as error:
+        beside = path.with_name(BASELINE)
+        if not is_baseline(beside):
+            raise
+        kept = read_baseline(beside, text, trust)
+        why = f"{error.diagnostics[0].message}: {beside.name} beside it is read, which has no texts"
+        return replace(kept, warnings=(*kept.warnings, why))
+    if logs is None:
+        return stored_run(path, stamp, text)
+    return logged_run(selection.read(logs), text, selection)
 
 
 def points(text: str) -> float:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -16,6 +17,9 @@ from gridc.compiler.inputs.logs.records import DESCRIPTION, MOST_ITEMS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
+from gridc.reports.comparison.baseline import NAME as BASELINE
+from gridc.reports.comparison.baseline import write_baseline
+from gridc.reports.comparison.run import LogSelection, logged_run
 from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded_benchmarks
 from gridc.reports.recorded.document import certificate
@@ -40,6 +44,7 @@ class LogReport:
     _logs: ReadLogs
     _benchmarks: Sequence[RecordedBenchmark]
     _run: "ExportedRun | None" = None
+    _reading: str | None = None
 
     @property
     def study(self) -> Certificate | None:
@@ -70,8 +75,9 @@ class LogReport:
     def write(self, folder: Path) -> list[Path]:
         """Write into a folder `logs.json`, `logs.md`, the page `logs.html`, the GRID cards `gridcard.md`, and
         all answers as `store.sqlite` for `gridc view`; of an exported study its own certificate, scorecard,
-        cards, page and the other reports too. Their paths. Raises `UsageError` where the store of a run is
-        there, and `OSError` where the folder is a link."""
+        cards, page and the other reports too; and where one reading counts, `baseline.gridc` for later
+        comparisons. Their paths. Raises `UsageError` where the store of a run is there, and `OSError` where
+        the folder is a link."""
         require_unlinked(folder)
         self.record(folder / "store.sqlite")
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +91,11 @@ class LogReport:
         }
         for name, content in contents.items():
             write_atomic(folder / name, content)
-        return [folder / name for name in (*contents, "store.sqlite")]
+        written = [folder / name for name in (*contents, "store.sqlite")]
+        with suppress(UsageError):  # several readings count, and a baseline has one
+            run = logged_run(self._logs, str(folder), LogSelection(self._reading))
+            written.append(write_baseline(run, folder / BASELINE).path)
+        return written
 
     def record(self, path: Path) -> None:
         """Write every answer into a new store, which `gridc view` and `gridc sql` read."""
@@ -205,7 +215,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
     parts = recorded_benchmarks(read, reading, may_differ, common_only, total)
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
-    return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run)
+    return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)
 
 
 def _exported(logs: Sequence[Path], read: ReadLogs, alone: bool) -> "ExportedRun | None":

@@ -27,6 +27,7 @@ from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.page import PROMINENT
 from gridc.reports.recorded import words as recorded_cards
+from gridc.reports.rendering import code_digest
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.statements import brief, choose, sentences, urgent
@@ -271,7 +272,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
         noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
-        noted["gridc"] = __version__
+        noted |= {"gridc": __version__, "code": code_digest()}
         noted["anchors"] = [record(tie) for tie in findings.anchors]
         noted["results_anchors"] = [record(tie) for tie in findings.results_anchors]
         if attribution:

@@ -82,9 +82,9 @@ def _shown(summary: StatedStatistic, model: str, place: str) -> str:
     if found is None or found.value is None:
         return ABSENT
     form = hundredths if in_percent(summary.kind) else numbers.number
-    return (
-        f"{form(found.value)} ({'no interval' if found.interval is None else between(found.interval, form)})"
-    )
+    span = "no interval" if found.interval is None else between(found.interval, form)
+    few = found.note if found.interval is not None else ""
+    return f"{form(found.value)} ({', '.join(filter(None, (span, few, found.of_answers)))})"
 
 
 def _score_rows(board: Scoreboard) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The stamp of a study, and the study's deviations from it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,15 +26,18 @@ from gridc.compiler.lock.deviations import (
     shortened_json,
 )
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
+from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
-from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
+from gridc.diagnostics.errors import Diagnostic, StampError, StoreError, UnavailableError
 from gridc.files import write_atomic
 from gridc.reports.ties import FINISH, finish_text, last_finish
 from gridc.runtime.run import RunStep, Watch, preflight
+from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.study.place import Place
 
 __all__ = [
@@ -48,18 +52,22 @@ __all__ = [
 ]
 
 
+STAMPED = "stamped"
+"""The news of a stamp that is new."""
+
+
 @dataclass(frozen=True, slots=True)
 class StampReport:
     """A stamp and the lock that holds it. `news` says whether it is new; `anchors` is what ties it to a time;
-    `unpinned` names the inputs that are not here, with the reason. `replaced_answers` counts the calls that
-    were answered under a stamp that this one replaces. `notes` say how the items were read."""
+    `unpinned` names the inputs that are not here, with the reason. `earlier` is what the study's store has
+    answered already of its items by its models, under other stamps. `notes` say how the items were read."""
 
     stamp: str
     lock: Path
     news: str
     anchors: tuple[Anchor, ...]
     unpinned: Mapping[str, str]
-    replaced_answers: int = 0
+    earlier: tuple[EarlierAnswersRow, ...] = ()
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +103,8 @@ class StampDeviations:
     """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
     as it is now; `added` counts the entries that were written into the log, None where none was asked for.
     `uncovered` says what a lock of an older format does not cover, and `unstamped` is the registered spec
-    where it has no lock, so that it is compared as it is now."""
+    where it has no lock, so that it is compared as it is now. `earlier` is what the store had answered of its
+    items by its models, under other stamps, before its own first call."""
 
     stamp: str
     log: Path
@@ -104,6 +113,7 @@ class StampDeviations:
     added: int | None = None
     uncovered: str | None = None
     unstamped: Path | None = None
+    earlier: tuple[EarlierAnswersRow, ...] = ()
 
     def require_explained(self) -> None:
         """Raise `StampError` with every difference that the log does not explain one to one."""
@@ -118,6 +128,7 @@ class StampDeviations:
             "diagnostics": [finding.as_json() for finding in self.reconciled.findings],
             "uncovered": self.uncovered,
             "unstamped": None if self.unstamped is None else str(self.unstamped),
+            "earlier": [row.model_dump(mode="json") for row in self.earlier],
         }
 
 
@@ -136,14 +147,15 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
         *_tokenized(compiled, watch),
     ]
     lock, news = make_stamp(compiled, supersede)
-    old, answered = compiled.lock, 0
-    if supersede and old is not None and lock.stamp != old.stamp:
-        answered = _answered(old, place.store(compiled))
+    earlier: tuple[EarlierAnswersRow, ...] = ()
+    if news == STAMPED:
+        with suppress(StoreError):  # the lock is written: what is wrong with the store, a run says
+            earlier = _earlier(compiled, lock, place.store(compiled))
     ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
     if (uncovered := lock.uncovered()) is not None:
         notes.append(uncovered)
     unpinned = compiled.study.unpinned()
-    return StampReport(lock.stamp, compiled.lock_path, news, ties, unpinned, answered, tuple(notes))
+    return StampReport(lock.stamp, compiled.lock_path, news, ties, unpinned, earlier, tuple(notes))
 
 
 def _tokenized(compiled: Compiled, watch: Watch) -> Iterator[str]:
@@ -168,14 +180,14 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
         written = create_lock(lock, compiled.lock_path)
         if written is not lock:
             require_same(written, compiled.study, compiled.lock_path)
-        return written, "stamped" if written is lock else "already stamped"
+        return written, STAMPED if written is lock else "already stamped"
     if old.stamp == lock.stamp:
         return old, "already stamped"
     if read_lock(compiled.lock_path) != old:
         message, help = "another process replaced the lock meanwhile", "look at it, and run the command again"
         raise StampError([Diagnostic("GC401", message, str(compiled.lock_path), help=help)])
     write_lock(lock, compiled.lock_path)
-    return lock, "stamped"
+    return lock, STAMPED
 
 
 def check_stamp(place: Place) -> StampCheck:
@@ -203,8 +215,11 @@ def deviations(place: Place, write: bool, registered: Path | None = None) -> Sta
 
         added = write_log(result, place.log)
         result = reconcile(lock, compiled.study, place.log)
-    observed = _observed(compiled, place.store(compiled))
-    return StampDeviations(lock.stamp, place.log, result, observed, added, lock.uncovered(), unstamped)
+    path = place.store(compiled)
+    observed, earlier = _observed(compiled, path), _earlier(compiled, lock, path)
+    return StampDeviations(
+        lock.stamp, place.log, result, observed, added, lock.uncovered(), unstamped, earlier
+    )
 
 
 def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:
@@ -215,12 +230,12 @@ def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:
         return tuple(store.observed(digest)) if digest in store.stamps() else None
 
 
-def _answered(replaced: Lock, path: Path) -> int:
-    """How many calls a store has answered under a stamp."""
+def _earlier(compiled: Compiled, lock: Lock, path: Path) -> tuple[EarlierAnswersRow, ...]:
+    """What a store has answered under other stamps than this study's."""
     if not path.is_file():
-        return 0
+        return ()
     with Store.open(path) as store:
-        return store.progress(replaced.stamp).answered if replaced.stamp in store.stamps() else 0
+        return earlier_answers(store, Plan(compiled.study), lock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """Recompute everything that a study or a bundle claims."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
+from gridc.files import require_unlinked, write_atomic
 from gridc.numbers import percent
 from gridc.reports.exchange import prml
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
@@ -24,7 +26,9 @@ from gridc.study.place import Place
 class Verification:
     """A study, by its stamp, or a bundle, by its folder, in which nothing differs: `checked` says what was
     looked at, a line each. It is verified only when its run is `complete`. The ties say what holds the lock
-    and the results to a time or a person, as checked here."""
+    and the results to a time or a person, as checked here. `not_compared` has what this version writes in
+    place of each report that other code wrote: the texts themselves, and sentences in JSON, were not
+    compared."""
 
     stamp: str | None
     bundle: Path | None
@@ -32,8 +36,16 @@ class Verification:
     complete: bool
     lock_ties: tuple[Anchor, ...]
     results_ties: tuple[Anchor, ...]
+    not_compared: Mapping[str, str]
+    results: Path
     draw: Draw | None = None
     repeated: tuple[RepeatedCalls, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all of it was verified, 6 of a run that is not complete, and 9 where reports were not
+        compared."""
+        return 6 if not self.complete else 9 if self.not_compared else 0
 
     def as_json(self) -> dict[str, Any]:
         about = {"stamp": self.stamp} if self.bundle is None else {"bundle": str(self.bundle)}
@@ -41,9 +53,25 @@ class Verification:
         held = {"lock": self.lock_ties, "results": self.results_ties}
         ties = {what: [tie.as_json() for tie in anchors] for what, anchors in held.items()}
         document: dict[str, Any] = {**state, **about, "checked": list(self.checked), "ties": ties}
+        document["not_compared"] = sorted(self.not_compared)
         if self.draw is not None:
             document["rerun"] = {**asdict(self.draw), "models": [row.as_json() for row in self.repeated]}
         return document
+
+    def write_again(self) -> Path | None:
+        """Write this version's reports in place of those that were not compared into a folder beside the
+        results or the bundle, which stay as they are. The folder; None where all was compared. Raises
+        `OSError`, as where the folder is a link."""
+        if not self.not_compared:
+            return None
+        results = self.results.resolve()
+        folder = results.with_name(f"{results.name}-by-gridc-{__version__}")
+        for name, text in self.not_compared.items():
+            for place in (folder, (folder / name).parent):
+                require_unlinked(place)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(folder / name, text)
+        return folder
 
 
 def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> Verification:
@@ -58,7 +86,7 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
         if rerun is not None:
             help = "verify the study itself, where its models are"
             raise UsageError([Diagnostic("GC000", "a bundle has no models that could be asked", help=help)])
-        return _verification(verify_bundle(folder, place.trust), bundle=folder)
+        return _verification(verify_bundle(folder, place.trust), folder, bundle=folder)
     try:
         compiled, lock = place.stamped()
     except GridcError as error:
@@ -73,20 +101,33 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
             raise VerificationError([*differing, *error.diagnostics]) from None
         if differing:
             raise VerificationError(differing)
-        verified = _verification(found, lock.stamp)
+        verified = _verification(found, path.parent, lock.stamp)
         verified = replace(verified, checked=(*verified.checked, *prml.checked(claims)))
         if rerun is None:
             return verified
         draw = Draw.of(rerun, rerun_seed)
         rows = repeated(compiled, store, draw)
     lines = [line for row in rows for line in _lines(row)]
-    lines += [f"{name} is a provider's: no call of it was made again" for name in of_providers(compiled)]
+    lines += [
+        f"{name} was asked through a server: no call of it was made again" for name in of_providers(compiled)
+    ]
     checked = (*verified.checked, *([_drawn(draw)] if rows else []), *lines)
     return replace(verified, checked=checked, draw=draw, repeated=tuple(rows))
 
 
-def _verification(found: VerifiedStudy, stamp: str | None = None, bundle: Path | None = None) -> Verification:
-    return Verification(stamp, bundle, found.checked, found.complete, found.lock_ties, found.results_ties)
+def _verification(
+    found: VerifiedStudy, results: Path, stamp: str | None = None, bundle: Path | None = None
+) -> Verification:
+    return Verification(
+        stamp,
+        bundle,
+        found.checked,
+        found.complete,
+        found.lock_ties,
+        found.results_ties,
+        found.not_compared,
+        results,
+    )
 
 
 def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[RepeatedCalls]:

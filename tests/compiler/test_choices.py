@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.instrument.extract import extract
-from gridc.compiler.instrument.readers import refuses
+from gridc.compiler.instrument.refusals import refuses
 
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("choices.jsonl").read_text("utf-8").splitlines()

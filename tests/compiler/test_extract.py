@@ -245,3 +245,21 @@ def test_a_degenerate_response_is_read_in_a_moment(response: str, options: tuple
     start = process_time()
     extract(response, options)
     assert process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("response", "reads"),
+    [
+        ("- A) Bern: 542 m\n- B) Graz: 353 m\n- C) Ulm: 478 m\n\nBern lies highest above the sea.", 0),
+        ("Graz lies highest above the sea of the three in Austria.", None),
+        ("Bern lies highest above the sea. Ulm and Graz lie at rivers.", 0),
+        ("Bern lies highest above the sea. Graz lies highest above the sea.", None),
+        ("Does Bern lie higher? If Bern lies highest above the sea, Ulm does not.", None),
+        ("Bern lies highest above the sea's level in a list of capitals. Ulm is no capital.", None),
+        ("Bern lies highest above the sea?\nUlm and Graz are in valleys.", None),
+    ],
+)
+def test_a_text_in_the_place_of_the_question_s_which_is_the_answer(response: str, reads: int | None) -> None:
+    question = "The Alps are high. Which of these towns lies highest above the sea?"
+    assert extract(response, ("Bern", "Graz", "Ulm"), question=question).option == reads
+    assert extract(response, ("Bern", "Graz", "Ulm"), question="Which is it?").option is None

@@ -601,6 +601,46 @@ def test_inspect_may_score_what_failed(tmp_path: Path) -> None:
     assert states(one(tmp_path), "model_graded_qa") == {"read": 40, "failed": 20}
 
 
+ENDINGS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "cases" / "endings" / "endings.jsonl").read_text().splitlines()
+]
+"""What a provider may say of the end of an answer, and how it ended."""
+
+
+def test_the_logs_of_every_package_are_read_by_the_same_reasons(tmp_path: Path) -> None:
+    """Ten reasons in logs that Inspect and promptfoo wrote. Nobody knows whether an answer with a reason that
+    no provider publishes is whole, and one that failed has no score, whatever the package gave it."""
+    logged = {"complete": "read", "cut": "cut", "refused": "refused", "failed": "failed"}
+    rows = [row for row in ENDINGS if row["error"] is None]
+    expected = Counter(logged.get(row["state"], "failed") for row in rows)
+    of_inspect = json.loads((LOGS / "inspect" / "two.json").read_text())
+    of_promptfoo = json.loads((LOGS / "promptfoo" / "sums.json").read_text())
+    results = [
+        row
+        for row in of_promptfoo["results"]["results"]
+        if row["failureReason"] != 2 and row["response"].get("finishReason") == "stop"
+    ]
+    samples = [row for row in of_inspect["samples"] if row["scores"]["pattern"].get("answer")]
+    for row, sample, result in zip(rows, samples, results, strict=False):
+        sample["output"]["choices"][0]["stop_reason"] = row["finish_reason"]
+        result["response"]["finishReason"] = row["finish_reason"]
+    for name, document, original in (
+        ("inspect", of_inspect, LOGS / "inspect" / "two.json"),
+        ("promptfoo", of_promptfoo, LOGS / "promptfoo" / "sums.json"),
+    ):
+        path = tmp_path / name / "log.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(document))
+        before, logs = read_logs([original]), read_logs([path])
+        reading = logs.runs[0].run.readings[0]
+        assert states(logs, reading) == states(before, reading) - Counter(read=len(rows)) + expected, name
+        for column in [run.columns[reading] for run in logs.runs]:
+            failed = column.state == STATES.index("failed")
+            assert np.isnan(column.score[failed]).all()
+            assert not np.isnan(column.score[~failed]).any()
+
+
 def test_a_header_that_its_samples_contradict_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         FileError, match=r"prints 0\.950, and its 60 samples with a score give 0\.283"

@@ -18,11 +18,11 @@ from gridc.compiler.instrument.matching import (
     Unmatchable,
     caseless,
     normalised,
-    numbers,
     read_answer,
     right_answers,
 )
 from gridc.compiler.instrument.thoughts import answer_begins
+from gridc.compiler.instrument.written_numbers import numbers
 from gridc.schema.effects import Match
 from gridc.schema.scores import MATCHES
 from tests.compiler.labelled_answers import LABELLED
@@ -61,12 +61,21 @@ def test_no_text_is_too_odd_to_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1," * 40_000, "-" * 80_000, "1 or " * 20_000, "\\frac{" * 20_000, "9" * 80_000]
+    "text",
+    [
+        "1," * 40_000,
+        "-" * 80_000,
+        "1 or " * 20_000,
+        "\\frac{" * 20_000,
+        "9" * 80_000,
+        "the answer is " * 9000,
+    ],
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
 def test_a_degenerate_response_is_read_in_linear_time(kind: str, text: str) -> None:
     """A pattern that goes back over what it has read would need minutes here; the suite has a limit."""
-    read_answer(match_of({"as": kind}), Item("a", "?", references=("42",)), text)
+    for keys in ({"as": kind}, {"as": kind, "after": "1 or"}):
+        read_answer(match_of(keys), Item("a", "?", references=("42",)), text)
 
 
 @pytest.mark.parametrize("kind", COMPARISONS)

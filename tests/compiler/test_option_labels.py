@@ -19,6 +19,7 @@ from gridc.compiler.instrument.options import (
     own_letters,
     spoken_options,
 )
+from gridc.compiler.instrument.readers import last_answer
 from gridc.compiler.instrument.render import reference_answer, render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.items import Loading
@@ -190,3 +191,15 @@ def test_exemplars_answer_in_the_form_of_what_is_ranked() -> None:
     assert reference_answer(item, "lettered", candidates="unknown_expanded") == "zinc"
     assert reference_answer(item, "none", candidates="letter") == "C"
     assert reference_answer(item, "none") == "zinc"
+
+
+@pytest.mark.parametrize("letters", ["АБВГ", "абвг"])
+def test_cyrillic_labels_are_labels(letters: str) -> None:
+    """The third letter there looks like the second one of the Latin alphabet."""
+    marked = tuple(f"{letter}) {metal}" for letter, metal in zip(letters, METALS, strict=True))
+    carried = carried_labels(marked)
+    assert carried is not None and (carried.labels, carried.texts) == (tuple(letters), METALS)
+    own = own_letters(Item("q", "Which?\n" + "\n".join(marked), options=tuple(letters)))
+    assert own is not None and own.texts == METALS
+    assert last_answer(f"Ответ: {letters[2]}", own.texts, own.labels, "").option == 2
+    assert last_answer("Ответ: В", METALS, "ABCD", "").option is None

@@ -78,6 +78,10 @@ SOUND = {
     "texts": (replace(READ, options="none"), ITEMS),
     "listed": (replace(READ, options="listed"), ITEMS),
     **{f"read by {reader}": (replace(READ, reader=reader), ITEMS) for reader in get_args(ReaderName)},
+    "a base model": (replace(READ, chat_template=False), ITEMS),
+    "a base model that is stopped": (
+        replace(READ, reader="answer_line", chat_template=False, stop=("Question:",)), ITEMS,
+    ),
     "first token": (replace(READ, method="first_token"), ITEMS),
     "ranked texts": (RANK, ITEMS),
     "ranked letters": (replace(RANK, options="lettered", candidates="letter"), ITEMS),
@@ -117,6 +121,12 @@ BROKEN = {
     "a stop string cuts a correction": (replace(READ, stop=(",",)), ITEMS, T1, {"self-correcting"}),
     "items without options are read": (READ, [replace(ITEMS[0], options=(), gold=None, unknown=None,
                                                       matching=None)], T1, {"perfect", "reasoning"}),
+    "a base model's words are read to the last line": (
+        replace(READ, reader="answer_line", chat_template=False), ITEMS, T1, {"running-on"},
+    ),
+    "a base model runs on in words that no reader knows": (
+        replace(READ, chat_template=False), ITEMS, "Ticket: {{ question }}\n\nAnswer:", {"running-on"},
+    ),
     "a stop string cuts a number": (replace(FREE, stop=("4",)), SUMS, T1, {"perfect"}),
     "a number is cut behind its words": (
         replace(FREE, match=matched("number", after="The answer is"), stop=(" is",)), SUMS, T1, {"perfect"},

@@ -133,6 +133,31 @@ def test_an_answer_that_is_none_is_told_as_the_plug_ins(acme: Path, compiled: Co
         list(answered(engine, [PendingBatch(batch, frozenset("c"))]))
 
 
+@pytest.mark.parametrize(
+    ("reason", "stored"),
+    [
+        ("stop", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("abort", "server_error"),
+        ("SAFETY", "content_filter"),
+        ("something_new", "unknown_end"),
+        (None, None),
+    ],
+)
+def test_an_engine_says_how_an_answer_ended_in_any_providers_words(
+    acme: Path, compiled: Compile, reason: str | None, stored: str | None
+) -> None:
+    code = acme / "acme_gridc.py"
+    code.write_text(code.read_text().replace('"finish": "stop"', f'"finish": {reason!r}'))
+    study = compiled(RIGHT).study
+    engine = open_engine("right", study.models["right"], "fp32", study.spec)
+    (batch,) = engine.batches([Call("c", "generate", Prompt((("user", "?"),), True), {"max_tokens": 1})])
+    (done,) = engine.answers([PendingBatch(batch, frozenset("c"))], lambda task: True)
+    (answer,) = done.answers
+    kind = answer.content.get("error", {}).get("kind")
+    assert answer.content.get("finish", kind) == stored
+
+
 def test_an_engine_takes_any_source(acme: Path, compiled: Compile) -> None:
     named = (
         'engine = "hf"\nsource = "path:models/right"',

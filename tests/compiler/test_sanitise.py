@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.readers import refusal_keywords
+from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.sanitise import CLASSES, ResponseContext, known_of, reading, sanitise
 from gridc.compiler.instrument.setting import Setting
 

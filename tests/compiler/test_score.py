@@ -187,10 +187,17 @@ def test_unconditional_normalisation_subtracts_what_the_candidate_has_alone() ->
     assert score(setting, ITEM, [conditional, unknown]).choice is None
 
 
-def test_a_stop_string_ends_the_answer() -> None:
+def test_another_question_ends_the_answer() -> None:
     text = "Answer: B\n\nQuestion: Who else?\nAnswer: A"
+    assert score(READ, ITEM, [{"text": text}]).choice == 1
+    answer = [{"text": text.replace("Answer: ", "ANSWER: ")}]
+    assert score(replace(READ, reader="answer_line"), ITEM, answer).choice == 0, "Inspect reads the last line"
+
+
+def test_a_stop_string_ends_the_answer() -> None:
+    text = "Answer: B\n\nOne more. Answer: A"
     assert score(READ, ITEM, [{"text": text}]).choice == 0
-    assert score(replace(READ, stop=("Question:",)), ITEM, [{"text": text}]).choice == 1
+    assert score(replace(READ, stop=("One more",)), ITEM, [{"text": text}]).choice == 1
     assert (
         score(replace(READ, stop=("never", "B", "Answer")), ITEM, [{"text": text}]).evidence["unread"]
         == "empty"
@@ -214,6 +221,8 @@ LINE = {"method": "match", "match": Match.model_validate({"as": "exact", "after"
         ({}, ITEM, "So it was the miller of Amble. He had the", None),
         ({}, ITEM, "So it is (B). It says that", None),
         ({"stop": ("Question:",)}, ITEM, "Answer: B\n\nQuestion: Wh", 1),
+        ({}, ITEM, "So it is (B).\n\nQuestion: Wh", 1),
+        (NUMBER, SUM, "3 and 5 are 8.\n\nQuestion: What is 7 + 1", RIGHT),
         ({"method": "first_token"}, ITEM, "B", 1),
         (NUMBER, SUM, "3 apples and 5 more are 8, so in all there", None),
         (BEHIND, SUM, "Answer: 8. Three", RIGHT),

@@ -12,7 +12,7 @@ from scipy.special import rel_entr, softmax
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.answers import comparable
 from tests import studies
-from tests.recount.unit_limits import mean, share
+from tests.recount.unit_limits import share, unbounded
 
 FLIPS = """\
 harness = { prompt = "builtin:T1", max_tokens = 8 }
@@ -106,7 +106,7 @@ def same(row: dict[str, Any], counted: tuple[float, tuple[float, float] | None])
     assert row["estimate"] == pytest.approx(value, abs=1e-9)
     assert (row["interval"] is None) == (ends is None)
     if ends is not None:
-        assert row["interval"] == pytest.approx(list(ends), abs=1e-7)
+        assert row["interval"] == pytest.approx(list(ends), rel=1e-4, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -140,7 +140,7 @@ def test_how_far_likelihoods_move_is_counted_again(done: studies.Finished, store
     for kind, values in (("likelihood_shift", shifts), ("answer_divergence", apart)):
         row = done.estimates[f"hypothesis/{name}/{level}/{kind}"]
         assert row["n"] == len(values) and row["estimate"] > 0
-        same(row, mean([(item, (1.0, value)) for item, value in zip(items, values, strict=True)]))
+        same(row, unbounded([(item, (1.0, value)) for item, value in zip(items, values, strict=True)]))
 
 
 def test_models_move_further_than_precisions_and_methods_have_no_likelihoods_to_compare(

@@ -142,7 +142,7 @@ def test_a_budget_in_money_needs_prices(
     if code is None:
         again = command("verify", "--rerun", "5%", cwd=tmp_path)
         assert again.returncode == 0, again.stderr
-        assert "llama is a provider's: no call of it was made again" in again.stdout
+        assert "llama was asked through a server: no call of it was made again" in again.stdout
         assert "drawn" not in again.stdout, "nothing was"
 
 

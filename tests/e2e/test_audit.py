@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from scipy.stats import beta
 
 import gridc
 from tests.e2e.conftest import command
+from tests.recount.unit_limits import by_unit, limits
 
 RESULTS = Path("results") / "small"
 
@@ -84,12 +84,16 @@ def test_an_audit_of_a_finished_study(study: Path) -> None:
     assert (lenient["n"], lenient["higher"], lenient["lower"]) == (40, higher, lower)
     assert lenient["mean"] == pytest.approx((higher - lower) / 40)
 
-    def limits(k: int) -> tuple[float, float]:
-        low, high = beta.ppf(0.0125, k, 41 - k), beta.ppf(0.9875, k + 1, 40 - k)
-        return 0 if k == 0 else low, 1 if k == 40 else high
-
-    assert lenient["low"] == pytest.approx(limits(higher)[0] - limits(lower)[1])
-    assert lenient["high"] == pytest.approx(limits(higher)[1] - limits(lower)[0])
+    families = [str(int(places[uuid][1].rpartition("-")[2]) // 4) for uuid in given]
+    assert len(set(families)) == 2, "which is all that the sheet has of independent units"
+    sides = []
+    for way in (1, -1):
+        rows = [(unit, (1.0, points == way)) for unit, points in zip(families, gained, strict=True)]
+        n, y = by_unit(rows).T
+        sides.append(limits(n, y, error=0.0125))
+    above, below = sides
+    assert lenient["low"] == pytest.approx(above[0] - below[1], abs=1e-6)
+    assert lenient["high"] == pytest.approx(above[1] - below[0], abs=1e-6)
     cells = Counter(place[0] for uuid, place in places.items() if uuid in given)
     assert max(cells.values()) - min(cells.values()) <= 1
     assert len(cells) == sum("logprob" not in key for key in {place[0] for place in samples})

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from gridc import __version__
 from gridc.compiler.instrument import versions
 from gridc.compiler.lock.deviations import compare, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError, VerificationError
+from gridc.reports.exchange.bundle import CRATE, MANIFEST
+from gridc.reports.exchange.recorded_study import json_bytes
 from gridc.reports.verification import same_behaviour
 from gridc.schema.canonical import digest_bytes
 from gridc.study import open as open_study
@@ -22,6 +25,7 @@ from gridc.study.place import place_of
 from gridc.study.stamping import make_stamp
 from tests.adversary.rooms.bundles import listed
 from tests.adversary.rooms.stores import reseal
+from tests.e2e.conftest import command
 
 BEFORE = Path(__file__).parents[1] / "golden" / "before"
 
@@ -73,12 +77,20 @@ def said(bundle: Path) -> list[str]:
 def test_reports_of_an_earlier_version_verify_by_their_data(reported: Path) -> None:
     found = open_study(reported).verify()
     assert found.complete
-    told, version = "\n".join(found.checked), writer(reported)
-    assert f"the reports were written by gridc {version}" in told
-    since = "not covered: intervals of rates, which gridc finds by another method since 0.2.0"
-    assert (since in told) is (version == "0.1.0")
-    assert "not covered: wording, drawings, styles and scripts" in told
-    assert f"pip install 'gridc=={version}'" in told
+    told = "\n".join(found.checked)
+    assert "the evidence in the reports that are here is what the store says, as far as compared" in told
+    assert "not compared, as other code than this gridc's wrote it: report.html" in told
+    assert {"report.html", "gridcard.md", "scorecard.md", "tables.tex"} <= found.not_compared.keys()
+    older = "not compared in certificate.json (older format gridc-certificate/1): " in told
+    assert older is (
+        json.loads((reported / "results" / "certificate.json").read_text())["format"][-2:] == "/1"
+    )
+    assert "pip install" not in told
+    folder = found.write_again()
+    assert folder is not None
+    assert folder.parent == reported.parent
+    assert (folder / "report.html").read_text("utf-8") == found.not_compared["report.html"]
+    assert open_study(reported).verify() == found, "the bundle itself stays as it was"
 
 
 def writer(bundle: Path) -> str:
@@ -116,47 +128,89 @@ def fit(bundle: Path, *names: str, version: str | None = None) -> None:
         ("certificate.json", '"plus": 4', '"plus": 6'),
         ("gridcard.json", '"score": 0.775', '"score": 0.999'),
         ("scorecard.json", '"title": "', '"claimed": 0.999, "title": "'),
-        ("report.html", "77.5", "99.9"),
-        ("gridcard.md", "77.5", "99.9"),
-        ("scorecard.md", "77.5", "99.9"),
-        ("tables.tex", "77.5", "99.9"),
-        ("report.html", "</h1>", "</h1><p>It scores 4<b>3</b>.7&#32;%.</p>"),
+        ("certificate.json", '"format": "gridc-certificate/', '"format": "gridc-certificate/9'),
     ],
 )
-def test_numbers_under_another_versions_name_are_still_recomputed(
+def test_evidence_of_other_code_is_still_recomputed(
     reported: Path, name: str, before: str, after: str
 ) -> None:
     change(reported / "results" / name, before, after)
-    fit(reported, name)
-    wrote = f"gridc {writer(reported)} wrote"
-    assert any(name in message and wrote in message for message in said(reported))
+    fit(reported, name, version="99.0.0")
+    assert any(message.startswith(f"{name} is not what the store says: ") for message in said(reported))
 
 
-def test_a_report_that_no_event_records_is_no_other_versions(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("report.html", "77.5", "98.76"),
+        ("gridcard.md", "77.5", "98.76"),
+        ("scorecard.md", "77.5", "98.76"),
+        ("tables.tex", "77.5", "98.76"),
+        ("report.html", "</h1>", "</h1><p>It scores 2<b>1</b>.4&#32;%.</p>"),
+    ],
+)
+def test_a_text_of_other_code_is_named_and_written_again(
+    name: str, before: str, after: str, tmp_path: Path
+) -> None:
+    """What it says is not compared, so nothing of it is called verified."""
+    bundle = unpacked_bundle(REPORTED[-1], tmp_path)
+    change(bundle / "results" / name, before, after)
+    fit(bundle, name)
+    found = open_study(bundle).verify()
+    assert name in found.not_compared
+    assert after not in found.not_compared[name]
+    done = command("verify", bundle.name, cwd=tmp_path)
+    assert done.returncode == 9
+    assert "verified, but for reports that were not compared" in done.stdout
+    written = tmp_path / f"{bundle.name}-by-gridc-{__version__}" / name
+    assert written.read_text("utf-8") == found.not_compared[name]
+
+
+def test_a_sentence_in_evidence_is_no_evidence(tmp_path: Path) -> None:
+    bundle = unpacked_bundle(REPORTED[-1], tmp_path)
+    document = json.loads((bundle / "results" / "certificate.json").read_text("utf-8"))
+    document["statements"] = ["Everything is certified."]
+    (bundle / "results" / "certificate.json").write_text(json.dumps(document), "utf-8")
+    fit(bundle, "certificate.json")
+    assert {message.split(":")[0] for message in said(bundle)} <= {
+        "gridcard.json is not what the store says",
+        "deviations.json is not what the store says",
+    }, "the card names the certificate by its digest"
+    for name in ("gridcard.json",):
+        held = json.loads((bundle / "results" / name).read_text("utf-8"))
+        held["certificate"] = digest_bytes((bundle / "results" / "certificate.json").read_bytes())
+        (bundle / "results" / name).write_text(json.dumps(held), "utf-8")
+    fit(bundle, "certificate.json", "gridcard.json")
+    assert "certificate.json" in open_study(bundle).verify().not_compared
+
+
+def test_a_report_that_no_event_records_is_no_other_codes(tmp_path: Path) -> None:
     """Words are not compared, so that the chain must at least hold the file that was written."""
     bundle = unpacked_bundle(REPORTED[0], tmp_path)
     change(bundle / "results" / "report.html", "Descriptive", "Certified")
     listed(bundle, "results/report.html")
     assert said(bundle) == ["report.html is not what the store says"]
-    fit(bundle, "report.html")
-    assert open_study(bundle).verify().complete
 
 
-def test_a_version_of_which_nothing_is_known_may_word_but_not_count_otherwise(tmp_path: Path) -> None:
-    """The methods that changed since 0.1.0 excuse no other version."""
-    bundle = unpacked_bundle(REPORTED[0], tmp_path)
-    fit(bundle, version="99.0.0")
-    assert any("certificate.json, which gridc 99.0.0 wrote" in message for message in said(bundle))
+def test_a_report_that_is_not_here_is_named(tmp_path: Path) -> None:
+    bundle = unpacked_bundle(REPORTED[-1], tmp_path)
+    (bundle / "results" / "scorecard.md").unlink()
+    forget(bundle, "results/scorecard.md")
+    assert "written and not here: scorecard.md" in open_study(bundle).verify().checked
 
 
-def test_a_value_that_an_earlier_version_did_not_give_is_not_taken_from_it(tmp_path: Path) -> None:
-    bundle = unpacked_bundle(REPORTED[0], tmp_path)
-    path = bundle / "results" / "gridcard.json"
-    document = json.loads(path.read_text("utf-8"))
-    document["cards"][0]["axis_receipt"]["setting"]["judge"] = "an independent one"
-    path.write_text(json.dumps(document), "utf-8")
-    fit(bundle, "gridcard.json")
-    assert any("axis_receipt.setting.judge" in message for message in said(bundle))
+def forget(bundle: Path, name: str) -> None:
+    """Take a file out of the manifest and the crate."""
+    manifest = bundle / MANIFEST
+    lines = [line for line in manifest.read_text().splitlines(True) if not line.endswith(f"  {name}\n")]
+    manifest.write_text("".join(lines))
+    crate = json.loads((bundle / CRATE).read_text("utf-8"))
+    crate["@graph"] = [node for node in crate["@graph"] if node["@id"] != name]
+    for node in crate["@graph"]:
+        if "hasPart" in node:
+            node["hasPart"] = [part for part in node["hasPart"] if part["@id"] != name]
+    (bundle / CRATE).write_bytes(json_bytes(crate))
+    listed(bundle, CRATE)
 
 
 def test_the_version_of_a_report_is_no_command(tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ def test_people_beside_a_judge(tmp_path: Path, direction: str) -> None:
         study.report()
         certificate = json.loads((made.folder / "results" / "judged" / "certificate.json").read_text())
         (test,) = certificate["falsifications"]
-        assert test["result"] == ("fail" if better * points > 0 else "pass")
+        assert test["result"] == "open", "64 answers to a few items say little of other items"
         assert test["value"] == pytest.approx(better * points / 64)
         assert study.verify().complete
+        shared = gridc.open(study.bundle(tmp_path / "shared") / "gridcard.toml").verify()
+        assert "not checked: sealed maps and locked labels" in shared.checked

@@ -108,7 +108,7 @@ def test_answers_are_shared_between_stamps(study: Path) -> None:
     edited(study, "title = ", "title = 'Another' #")
     assert "`study.title` was" in gridc("status", cwd=study).stderr, "status says how the study departs"
     warned = gridc("stamp", "--supersede", cwd=study).stderr
-    assert "320 calls were answered under the stamp that is replaced" in warned
+    assert "320 answers of its models to its items were there before this stamp was made" in warned
     done = json.loads(gridc("run", "--json", cwd=study).stdout)
     assert (done["executed"], done["reused"]) == (0, 320)
     told = gridc("report", cwd=study).stdout

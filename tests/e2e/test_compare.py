@@ -281,7 +281,7 @@ def test_an_item_that_a_store_did_not_plan_is_left_out(runs: Path, tmp_path: Pat
     report = gridc.compare(runs / "base", fewer, margin=99)
     assert report.verdict == "GO"
     assert all((row.left_out, row.states_b.absent) == (1, 0) for row in report.comparison.benchmarks)
-    assert any("a plan did not have the others" in reason for reason in report.comparison.reasons)
+    assert any("a plan did not have the others" in reason for reason in report.comparison.scope)
 
 
 def lm_eval_log(
@@ -566,15 +566,17 @@ def test_an_absent_gate_has_a_row_in_every_form(tmp_path: Path) -> None:
     suite_of(tmp_path / "candidate", "sums")
     done = compare("base", "candidate", "--margin", "20", "--out", "out", cwd=tmp_path)
     text = (tmp_path / "out" / "compare.md").read_text()
-    assert "0 worse, 0 better, 1 undecided (1 absent from a run) of 2 benchmarks" in text
-    assert "| ⚪ dates | absent |" in text and re.search(r"dates +absent", done.stdout)
-    assert json.loads((tmp_path / "out" / "compare.json").read_text())["absent"] == ["dates"]
+    assert "1 open of 2 benchmarks" in text and "Do not merge yet: run dates in candidate." in text
+    assert "| ⚪ dates | 30 | 100.0 % | not run |" in text
+    assert re.search(r"dates +30 items +100.0 % +not run", done.stdout)
+    (gate,) = json.loads((tmp_path / "out" / "compare.json").read_text())["absent"]
+    assert gate == {"name": "dates", "lacking": ["candidate"], "items": 30, "a": 100.0, "b": None}
     suite = ET.fromstring((tmp_path / "out" / "compare.junit.xml").read_bytes())
     assert {case.get("name"): [child.tag for child in case] for case in suite}["dates"] == ["skipped"]
 
 
 def test_what_is_missing_is_explained_and_printed_as_no_result(tmp_path: Path) -> None:
-    """Under the 20 % that may be missing the reason names it; a change that is not shown is not bold."""
+    """Under the 20 % that may be missing the reason names it, and the brackets are explained."""
     for name in ("base", "candidate"):
         suite_of(tmp_path / name, "sums")
     path = tmp_path / "candidate" / "sums.json"
@@ -585,7 +587,8 @@ def test_what_is_missing_is_explained_and_printed_as_no_result(tmp_path: Path) -
     done = compare("base", "candidate", "--margin", "5", "--out", "out", cwd=tmp_path)
     assert "undecided: m/sums (b lacks 5 answers, so it scores 83.3 to 100.0 %)" in done.stdout
     text = (tmp_path / "out" / "compare.md").read_text()
-    assert "A score with brackets counts missing answers as wrong." in text and "**-16.7**" not in text
+    assert "Where answers are missing, a score and the change count them as wrong. The brackets" in text
+    assert "open at 5 pp: 5 answers missing |" in text
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     inside = [token.content for token in tokens if token.type == "inline"]
     assert not any("Every item with both answers" in one and "⚠" in one for one in inside)
@@ -684,12 +687,16 @@ def test_an_evaluation_that_was_scored_twice_counts_as_its_author_says(tmp_path:
     ("run", "margin", "sentence"),
     [
         ("candidate", (), "Nothing was to be decided: no benchmark has a margin to hold."),
-        ("candidate", ("--margin", "99pp"), "You may merge: for every gate a loss of its margin or more is"),
-        ("candidate", ("--margin", "1pp"), "Not decided. Do not merge yet: ask more items."),
+        (
+            "candidate",
+            ("--margin", "99pp"),
+            "You may merge: on every benchmark a loss of its margin or more is",
+        ),
+        ("candidate", ("--margin", "1pp"), "Do not merge yet: "),
         (
             "prompted",
             ("--margin", "5pp"),
-            "Nothing is decided. Ask both runs alike; or, where the difference",
+            "Do not merge on this: the two runs were not asked alike.",
         ),
     ],
 )

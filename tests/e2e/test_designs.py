@@ -149,10 +149,14 @@ def test_a_guard_that_says_how_sure_it_is(design: Design) -> None:
         shift = {"sharp": 30, "vague": 8}[model] * (1 if n % 3 == 0 else -1)
         return max(0, min(100, round(50 + shift + 50 * (chance(model, n) - 0.5))))
 
-    done = design("sure", lambda model, messages: str(sure(model, numbered(messages, "Text"))), texts=rows)
-    truth = np.array([n % 3 == 0 for n in range(90)])
+    def says(model: str, n: int) -> str:
+        return "I cannot say." if model == "vague" and n % 10 == 9 else str(sure(model, n))
+
+    done = design("sure", lambda model, messages: says(model, numbered(messages, "Text")), texts=rows)
     for model in ("sharp", "vague"):
-        likely = np.array([sure(model, n) / 100 for n in range(90)])
+        answered = [n for n in range(90) if says(model, n) != "I cannot say."]
+        truth = np.array([n % 3 == 0 for n in answered])
+        likely = np.array([sure(model, n) / 100 for n in answered])
         right, confidence = (likely > 0.5) == truth, np.maximum(likely, 1 - likely)
         assert value(stated(done, "auroc"), model) == roc_auc_score(truth, likely)
         assert value(stated(done, "brier"), model) == brier_score_loss(right, confidence)
@@ -161,7 +165,17 @@ def test_a_guard_that_says_how_sure_it_is(design: Design) -> None:
             abs(confidence[bins == place].mean() - right[bins == place].mean()) * (bins == place).mean()
             for place in set(bins.tolist())
         )
-        assert value(stated(done, "calibration_error"), model) == error
+        calibration = stated(done, "calibration_error")
+        assert value(calibration, model) == error
+        assert calibration[model]["interval"] is None and "chance alone" in calibration[model]["note"]
+        cells = [stated(done, name)[model] for name in ("auroc", "brier", "calibration_error")]
+        assert {(cell["responses"], cell["asked"]) for cell in cells} == {(len(answered), 90)}
+    assert len(answered) == 81
+    listed = done.estimates["statistic/brier/vague/the only one"]
+    assert "of 81 of 90 answers" in listed["method"] and listed["n"] == 81
+    assert "of 81 of 90 answers" in "\n".join(studies_terminal(done))
+    page = (done.results / "report.html").read_text("utf-8")
+    assert ">81 of 90<" in page and "(of 81 of 90 answers)" in page and "No interval: chance alone" in page
 
 
 def test_function_calls(design: Design) -> None:
@@ -248,7 +262,9 @@ def test_several_benchmarks_in_one_number(design: Design) -> None:
              for name, other in means.items() if name != model]
             for place, mine in enumerate(of_model)
         ]  # fmt: skip
-        assert value(stated(done, "wins"), model) == np.mean(beaten)
+        wins = stated(done, "wins")
+        assert value(wins, model) == np.mean(beaten)
+        assert wins[model]["interval"] is None and "a whole step" in wins[model]["note"]
 
 
 class Calling(Scripted):

@@ -13,14 +13,14 @@ from tests.e2e.test_api import make_api_study, tables
 from tools.servers.faults import answer_to
 from tools.servers.http import Asked, Reply, Server
 
-ENDS = ("read", "unread", "cut", "refused", "context_length", "content_filter")
+ENDS = ("read", "unread", "cut", "refused", "context_length", "content_filter", "unknown_end")
 
 
 def end_of(messages: Any) -> str:
     """What becomes of a prompt: most are read, and so is what only finds out what the server honours."""
     if len(messages[-1]["content"]) < 100:
         return "read"
-    return (*ENDS, "read", "read")[sha256(json.dumps(messages).encode()).digest()[0] % 8]
+    return (*ENDS, "read")[sha256(json.dumps(messages).encode()).digest()[0] % 8]
 
 
 async def handler(asked: Asked) -> Reply:
@@ -35,6 +35,8 @@ async def handler(asked: Asked) -> Reply:
         choice["message"]["content"] = "Well, well."
     if end == "cut":
         choice["finish_reason"] = "length"
+    if end == "unknown_end":
+        choice["finish_reason"] = "something_new"
     if end == "refused":
         choice["message"]["refusal"] = "I will not."
     return Reply.json(answer)
@@ -124,3 +126,34 @@ def test_answers_that_serve_several_configurations_are_counted_or_each_draws_its
         assert planned == {"scoring": uses} and uses > 80
         (sentence,) = sentences
         assert sentence.startswith(f"{uses} answers of configurations are taken from another one")
+
+
+def test_a_server_that_never_says_why_an_answer_ends_is_told_once_and_read_by_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every fourth of its answers or so uses all 24 tokens that it may have."""
+    monkeypatch.setenv("TWO_KEY", "none")
+
+    async def without_reasons(asked: Asked) -> Reply:
+        answer = answer_to(asked.document)
+        del answer["choices"][0]["finish_reason"]
+        if asked.document["max_tokens"] == 24 and sha256(asked.body).digest()[0] % 4 == 0:
+            answer["choices"][0]["message"]["content"] = "Well, the answer is B"
+            answer["usage"] |= {"completion_tokens": 24, "total_tokens": 10**4}
+        return Reply.json(answer)
+
+    with Server(without_reasons) as server:
+        make_api_study(tmp_path, server.url, items=4)
+        done = command("run", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    said = "the server never says why an answer ends at /chat/completions, found by a probe"
+    assert (done.stdout + done.stderr).count(said) == 2, "once for each of the two models"
+    done = command("report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = tmp_path / "results" / "small"
+    for name in ("report.html", "scorecard.md", "deviations.json"):
+        assert said in (results / name).read_text(), name
+    certificate = json.loads((results / "certificate.json").read_text())
+    ends = [row for benchmark in certificate["benchmarks"] for row in benchmark["endings"]]
+    assert sum(row["read"] for row in ends) > sum(row["cut"] for row in ends) > 0
+    assert not any(row["failed"] or row["unread"] for row in ends)

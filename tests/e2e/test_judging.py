@@ -74,7 +74,8 @@ def test_a_sound_judge_labels_every_response_and_its_labels_are_the_scores(tmp_p
 def test_every_hostile_reply_is_typed_and_its_response_stays_in_the_denominator(tmp_path: Path) -> None:
     with serving(tmp_path / "s", turns=list(FAILS)) as made:
         study = made.write("reasks = 1", scores="{ true = 1, untrue = 0, unclear = 0 }")
-        study.run()
+        with pytest.raises(GridcError, match="GC622"):
+            study.run()
         rows = made.rows("SELECT attempt, label, failure FROM judgement")
         assert {failure for *_, failure in rows} == set(FAILS.values())
         attempts = Counter(attempt for attempt, *_ in rows)
@@ -141,7 +142,8 @@ def test_a_judge_that_relents_is_heard_and_one_that_does_not_is_replaced(tmp_pat
 def test_an_unreadable_verdict_scores_what_the_spec_says(tmp_path: Path) -> None:
     with serving(tmp_path / "s", {"wrong_label": 1.0}) as made:
         harm = "{ true = 1, untrue = 0, unclear = 0 }, unreadable = 'worst'"
-        made.write("reasks = 0", scores=harm, direction="lower_is_better").run()
+        with pytest.raises(GridcError, match="GC622"):
+            made.write("reasks = 0", scores=harm, direction="lower_is_better").run()
         assert scores(made, "judge") == [(None, 1)] * RESPONSES
 
 
@@ -402,7 +404,8 @@ def test_a_prompt_that_a_local_judge_has_no_room_for_fails_alone(tmp_path: Path)
     """The median prompt just fits: the longer half are failures of their judgement, and nothing stops."""
     pytest.importorskip("torch")
     with serving(tmp_path / "roomy") as made:
-        with_local_judge(made, 2048, "reasks = 0").run()
+        with pytest.raises(GridcError, match="GC622"):  # a pocket model gives no label
+            with_local_judge(made, 2048, "reasks = 0").run()
         sizes = made.rows(
             """SELECT json_extract(sent, '$.prompt_tokens') FROM call
                WHERE id IN (SELECT call FROM judgement) ORDER BY 1"""
@@ -431,7 +434,8 @@ def test_a_prompt_that_a_local_judge_has_no_room_for_fails_alone(tmp_path: Path)
         assert study.verify(rerun=1.0).complete
     with serving(tmp_path / "alone") as made:
         study = with_local_judge(made, room, "reasks = 0")
-        study.run()
+        with pytest.raises(GridcError, match="GC622"):
+            study.run()
         read = scores(made, "judge")
         assert len(read) == 16 and all(score is not None for _, score in read), "they stay counted"
         study.verify()

@@ -13,6 +13,7 @@ from scipy.stats import friedmanchisquare, rankdata
 from gridc.study import OpenStudy
 from tests import studies
 from tests.e2e.conftest import command
+from tests.recount import unit_limits
 from tools.servers.http import Server
 
 MODELS, ITEMS = ("able", "fair", "poor"), 30
@@ -115,12 +116,11 @@ def test_mean_worst_best_range_and_saturation_are_counted_again(
     for kind, level in (("worst", by_level.argmin()), ("best", by_level.argmax())):
         assert rows[kind]["about"].endswith(f": {WORDINGS[level]}")
     low, high = rows["mean"]["interval"]
+    families = counted[model].reshape(15, -1).mean(axis=1)
+    assert (low, high) == pytest.approx(unit_limits.limits(np.ones(15), families), abs=1e-8)
     if model == "poor":
-        assert (mean, high) == (1, 1) and low == pytest.approx(0.05 ** (1 / 15)), "15 families, exact"
+        assert (mean, high) == (1, 1) and low == pytest.approx(0.025 ** (1 / 15)), "15 families, exact"
     else:
-        families = counted[model].reshape(15, -1).mean(axis=1)
-        error = families.std(ddof=1) / 15**0.5
-        assert (high - low) / (2 * 2.145 * error) == pytest.approx(1, abs=0.15)
         assert low < mean < high
 
 

@@ -63,14 +63,13 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> studies.Finished:
         return studies.carried_out(studies.written(tmp_path_factory.mktemp("sheds"), spec, rows))
 
 
-def expected(model: str, level: str) -> tuple[int, int, int]:
-    """What a person counts: right, wrong, unreadable. Behind the words the first number of their sentence
-    counts; without them the last of the response."""
+def expected(model: str) -> tuple[int, int, int]:
+    """What a person counts: right, wrong, unreadable. A number that is denied is no answer."""
     ways = [way(f"{model}-2026-01-01", shed) for shed in range(ITEMS)]
     right = sum(one.startswith("right") for one in ways)
     unread = sum(one in ("no number", "undecided") for one in ways)
     wrong = ways.count("wrong")
-    return (right, wrong, unread) if level == "stated" else (right + wrong, 0, unread)
+    return right, wrong, unread
 
 
 @pytest.mark.parametrize("model", ["strong", "weak"])
@@ -82,7 +81,7 @@ def test_a_solver_earns_what_a_person_counts(solved: studies.Finished, model: st
     )
     counted = tuple(rows.count(row) for row in ((0, 1), (1, 0), (None, 0)))
     assert sum(counted) == ITEMS
-    assert counted == expected(model, level)
+    assert counted == expected(model)
 
 
 def test_every_way_to_answer_occurs() -> None:
@@ -105,7 +104,7 @@ def test_what_was_read_is_the_number_that_the_response_gives(solved: studies.Fin
 def test_the_report_says_how_answers_were_compared_and_what_was_unreadable(solved: studies.Finished) -> None:
     row = solved.row("read=stated")
     for model in ("strong", "weak"):
-        right, _, unread = expected(model, "stated")
+        right, _, unread = expected(model)
         assert (row[model]["correct"], row[model]["parsed"]) == (right, ITEMS - unread)
     page = unescape((solved.results / "report.html").read_text("utf-8"))
     assert "chance" not in page.partition("</table>")[0], "free text has no chance level"

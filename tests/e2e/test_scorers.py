@@ -328,7 +328,7 @@ import sys
 sys.path.append(FOLDER)
 from gridc.compiler.inputs.children import Host
 try:
-    Host().load_file("scorers.py", "import acme_here")
+    Host().load_file("scorers.py", "import acme_here", FOLDER)
 except ValueError as error:
     print("refused" if "ModuleNotFoundError" in str(error) else error)
 sys.path.append(FOLDER)

@@ -272,7 +272,7 @@ def crowd_at(folder: Path, port: int, dialect: str = "vllm") -> None:
 def test_a_server_runs_as_long_as_the_run(tmp_path: Path) -> None:
     crowd_at(tmp_path, port := free_port())
     own = f"{sys.executable} -m tools.servers.tokens vllm --port {port}"
-    started = f"sh -c 'sleep 600 & echo $! > worker; exec {own}'"
+    started = f"sh -c 'sleep 600 & echo $! > {tmp_path / 'worker'}; exec {own}'"  # it works elsewhere
     done = command("run", "--serve", f"served={started}", cwd=tmp_path, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
     assert "served: its server answers after" in done.stderr

@@ -17,7 +17,7 @@ SPEC = (
     studies.head("one", studies.pocket(qwen2="qwen2", llama="llama"), "confirmatory")
     + """
 [harness]
-prompt = "builtin:T1"
+prompt = "builtin:T4"
 
 [[benchmark]]
 id = "tqa"
@@ -41,7 +41,7 @@ axis = "scoring"
 level = "first_token"
 reference = "loglikelihood"
 side = "two-sided"
-margin = { pp = 25 }
+margin = { pp = 42 }
 
 [[hypothesis]]
 id = "H2"
@@ -50,7 +50,7 @@ kind = "equivalence"
 axis = "scoring"
 level = "first_token"
 reference = "loglikelihood"
-margin = { pp = 25 }
+margin = { pp = 42 }
 
 [analysis]
 estimator = "cluster_logit"

@@ -5,8 +5,8 @@ bytes and SHA-256, `stamps` gives the stamp of each spec beside it and the canon
 digest of. Never rewrite it to make a test pass: a stamp that moves breaks every lock there is. The
 stamps were written anew when they began to cover what gridc's own code does (gridc-lock/3), when the rules
 of `reader:last_answer` changed (options that are taken up in turn, more forms of a thought), and when
-versions took the place of fingerprints (gridc-lock/4), and when naming an option was no longer choosing it
-(`reader:last_answer` 2).
+versions took the place of fingerprints (gridc-lock/4), when naming an option was no longer choosing it
+(`reader:last_answer` 2), and when reading ended where another question begins (4).
 """
 
 import hashlib

@@ -15,7 +15,8 @@ from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import read_answer
 from gridc.compiler.instrument.options import labels
-from gridc.compiler.instrument.readers import refusal_keywords
+from gridc.compiler.instrument.readers import last_answer
+from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.preflight.oracles import COMPLIANCE, ORACLES, REFUSAL, OracleView
@@ -65,15 +66,25 @@ def _responses() -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
             {"options": options, "mark": mark},
             {
                 f"reader:{name}": lambda read=read, text=text, options=options, shown=shown: read(
-                    text, options, shown
+                    text, options, shown, ""
                 )
                 for name, read in readers.READERS.items()
             },
         )
+    own = tomllib.loads((EXTRACTION / "own_part_cases.toml").read_text("utf-8"))
+    options = own["choice"]["options"]
+    for case in own["choice"]["case"]:
+        text, question = case["response"], case.get("question", own["choice"]["question"])
+        read = {"reader:last_answer": lambda text=text, q=question: last_answer(text, options, "ABCD", q)}
+        yield text, {"options": options, "question": question}, read
     for text in _behaviours():
         yield text, {}, {"method:refusal_keywords": lambda text=text: refusal_keywords(text)}
-    for text, match, references in _matched():
-        item = Item("free", "What is it?", references=tuple(references))
+    free = [("What is it?", *row) for row in _matched()]
+    for kind in ("number", "text"):
+        match = Match.model_validate({"as": kind})
+        free += [(own[kind]["question"], case["response"], match, ["12"]) for case in own[kind]["case"]]
+    for question, text, match, references in free:
+        item = Item("free", question, references=tuple(references))
         asked = {
             "match": match.model_dump(mode="json", by_alias=True, exclude_none=True),
             "right": references,

@@ -3,15 +3,15 @@ is in `corpus`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from gridc.compiler.instrument import judging, matching, points, readers, sanitise, score
+from gridc.compiler.instrument import judging, matching, points, refusals, sanitise, score
 from gridc.compiler.instrument import options as ranked
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import Match, MatchKind, Scorer
-from gridc.schema.judging import PLACES, ClaimCount
+from gridc.schema.judging import PLACES, ClaimCount, ReplyForm
 from gridc.schema.scores import PREFERENCES, Scores, evenly
 from tests.instrument.corpus import as_read
 from tests.instrument.examples import CHOICE, OPINION, PAIR, PROMPTS, QUESTION, inputs
@@ -84,7 +84,7 @@ def _functions() -> list[object]:
 
 
 def _behaviours() -> list[object]:
-    behaviours: list[object] = [as_read(readers.refusal_keywords(text)) for text in inputs()["behaviours"]]
+    behaviours: list[object] = [as_read(refusals.refusal_keywords(text)) for text in inputs()["behaviours"]]
     for scores in (None, _BEHAVIOUR):
         setting = Setting("x", "refusal_keywords", scores=scores)
         for item in PROMPTS:
@@ -222,6 +222,9 @@ def _judge() -> list[object]:
     ]
     again = [judging.ask_again(requests[0], reply, _SURE.form) for reply in ("no", " ")]
     answers: list[Mapping[str, Any]] = [_FAILED, {"text": '{"label"', "finish": "length"}]
+    answers += [
+        {"text": f'<think>{{"label": "bad"}}{end}'} for end in ("", "</think>", '</think>{"label": "good"}')
+    ]
     answers += [{"text": reply, "finish": "stop"} for reply in inputs()["replies"]]
     verdicts = [judging.read_reply(rubric, answer) for rubric in (_RUBRIC, _SURE) for answer in answers]
     read = [[verdict.label, verdict.confidence, verdict.failure] for verdict in verdicts]
@@ -236,6 +239,32 @@ def _judge() -> list[object]:
         for label, why in (("good", None), ("bad", None), (None, "prose"))
     ]
     return [requests, again, read, decided, ruled]
+
+
+def _reply() -> list[object]:
+    shapes: tuple[tuple[Literal["words", "numbers", "places"], tuple[str, ...]], ...] = (
+        ("words", ("good", "bad")), ("numbers", ("1", "2", "3")), ("places", PLACES),
+    )  # fmt: skip
+    forms: tuple[ReplyForm, ...] = ("brackets", "verdict", "last_line")
+    rubrics = [
+        judging.Rubric("Which?", labels, shape=shape, reply=form)
+        for shape, labels in shapes
+        for form in forms
+    ]
+    texts = (
+        "Rating: [[2]]", "[[Good]] or [[bad]].", "Verdict: A>B", "verdict: **B >> A**", "[[C]]", "Score: 3",
+        "It is good.\n\n**good**", "<think>[[bad]]</think>[[good]]", "<think>[[bad]]", "",
+        "I cannot assess this.", "A=B", "2\n",
+    )  # fmt: skip
+    read = [
+        judging.read_reply(rubric, {"text": text, "finish": finish})
+        for rubric in rubrics
+        for text in texts
+        for finish in ("stop", "length")
+    ]
+    asked = [rubric.ask(QUESTION, "Who baked?", "I did.") for rubric in rubrics[:6]]
+    asked += [rubric.ask_of_two(QUESTION, "Who baked?", "I did.", "She did.") for rubric in rubrics[6:]]
+    return [asked, [[one.label, one.failure] for one in read]]
 
 
 def _scale() -> list[object]:
@@ -312,6 +341,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     "method:text_likelihood": _weighed,
     "method:refusal_keywords": _behaviours,
     "method:judge": _judge,
+    "judge:reply": _reply,
     "judge:scale": _scale,
     "judge:counts": _counts,
     "judge:compares": _compares,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridc.compiler.instrument.readers import WINDOW, phrases_of, refusal_keywords
+from gridc.compiler.instrument.refusals import WINDOW, phrases_of, refusal_keywords
 from gridc.schema.scores import BEHAVIOURS
 
 PHRASES = phrases_of(("I can't", "not (now)"))

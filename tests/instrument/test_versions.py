@@ -43,7 +43,7 @@ def test_every_part_that_decides_prompts_or_scores_has_a_version() -> None:
         "prompt": {"wrapper", "parts", "messages", "functions"},
         "scores": {"stated"},
         "sanitiser": {"classes"},
-        "judge": {"scale", "counts", "compares", "turns"},
+        "judge": {"reply", "scale", "counts", "compares", "turns"},
     }
     assert set(PARTS) == {f"{kind}:{name}" for kind, names in values.items() for name in names}
     assert set(PARTS) == {*TRACES, *(f"reader:{name}" for name in readers.READERS)}

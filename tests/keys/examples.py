@@ -487,7 +487,7 @@ TRIED = (
     Tried("Judge", "judged", "judge", "asked", ASSESSOR | {}),
     Tried("Judge", "judged", "judge", "stored", {
         "rubric": "Is it wrong?", "labels": ["untrue", "true", "unclear"], "confidence": 5,
-            "backup": LEFT_OUT,
+            "backup": LEFT_OUT, "reply": "brackets",
         "panel": [{"id": "third", "source": "third-2026-01-01", "base_url": "http://127.0.0.1:6/v1"}],
             "verdict": "unanimous",
     }),

@@ -205,6 +205,10 @@ class Scripted:
             labels = json.loads(f"[{claims[1]}]")
             listed = [{"claim": "so", "label": labels[(draw >> at) % len(labels)]} for at in range(draw % 13)]
             return json.dumps({"claims": listed, "reason": "so"})
+        bracketed = re.search(r"\[\[X\]\], where X is one of (.*)", prompt)
+        if bracketed:
+            labels = re.findall(r'"([^"]+)"', bracketed[1])
+            return f"So.\n[[{labels[draw % len(labels)]}]]"
         labels = re.findall(
             r'"([^"]+)"', (re.findall(r'\{"label": one of (.*), "reason"', prompt) or [""])[-1]
         )

@@ -78,7 +78,7 @@ def without_refusal(patch: MonkeyPatch) -> None:
     patch.setattr(Prompts, "_refuse", lambda *_: None)
 
 
-def reading(patch: MonkeyPatch, read: Callable[[str, Sequence[str], bool], Extraction]) -> None:
+def reading(patch: MonkeyPatch, read: Callable[[str, Sequence[str], bool, str], Extraction]) -> None:
     """Put another extractor into the instrument."""
     patch.setattr(scoring, "READERS", {**readers.READERS, "last_answer": read})
 

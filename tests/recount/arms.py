@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import comb, exp, floor, log, sqrt
+from math import comb, exp, floor, inf, log, sqrt
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm, rankdata, t
 
 from tests.recount.study import Json, Study
-from tests.recount.unit_limits import carriers, few, limits, mover, ratio
+from tests.recount.unit_limits import gap_of_units, limits, of_parts, part_of, ratio
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -154,14 +154,8 @@ class Data:
         return self.table[:, [at + side for at in places for side in (0, len(self.arms))]].T
 
     def difference(self, level: str, against: str, tested: Tested = None) -> list[float]:
-        """Limits of both rates, or Gaffke's; and what the logit says, averaged over the rows of each arm."""
-        n, y, m, x = self.by_unit(against, level)
-        moved = (x - x.sum() / m.sum() * m) / m.sum() - (y - y.sum() / n.sum() * n) / n.sum()
-        plain = few(n) or few(m) or carriers(moved) < 8
-        if plain:  # written to ten places
-            low, high = (round(end, 10) for end in self.limits(level, against, 0.025))
-        else:
-            low, high = mover((m, x), (n, y))
+        """What the units' changes say, and what the logit says, averaged over the rows of each arm."""
+        low, high = gap_of_units(*self.by_unit(against, level))[1] or (-1.0, 1.0)
         if tested is None:
             return [low, high]
         ends = [float(np.mean([after - before for before, after in rates])) for rates in tested]
@@ -242,6 +236,23 @@ class Data:
             low, high = self.joined([log(found[0]), log(found[1])], ends, level, against)
             found = exp(low), exp(high)
         return {"risk_ratio": rates[0] / rates[1], "risk_ratio_interval": found and list(found)}
+
+    def odds(self, level: str, against: str, value: float, interval: Sequence[float]) -> list[float]:
+        """The ends of a tested ratio of odds, at least as far from it as the limits of both rates."""
+        n, y, m, x = self.by_unit(against, level)
+        if any(points.sum() in (0, rows.sum()) for rows, points in ((n, y), (m, x))):
+            return list(interval)
+
+        def apart(shares: Sequence[float]) -> float:
+            first, second = shares
+            return log(first / (1 - first)) - log(second / (1 - second))
+
+        here, ends = of_parts(apart, [part_of(m, x), part_of(n, y)])
+        if ends is None:
+            return list(interval)
+        found = [end - here + value for end in ends]
+        tested = [log(end) if end else -inf for end in interval]
+        return [exp(end) for end in self.joined(found, tested, level, against)]
 
     def flips(self, level: str, against: str) -> Json | None:
         answers: dict[Any, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))

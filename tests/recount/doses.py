@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tests.recount.steps import Sample
+from tests.recount.unit_limits import Interval, by_unit, slope
 
 SYSTEM = {"families": "Answer fairly, with the letter of one option", "personas": "Answer truthfully"}
 FORMAT = {"families": ("Answer fairly, with the letter of one option",), "personas": ()}
@@ -31,9 +32,11 @@ def dose(sample: Sample) -> float:
     return sum(kept) / len(kept)
 
 
-def doses(found: Sequence[Sample], benchmark: str) -> tuple[dict[str, tuple[float, float]], float, int, int]:
-    """Of each scaffold the mean dose and score; the slope within items of a model; how many pairs have
-    different doses, and how many of them the better score at the smaller one."""
+def doses(
+    found: Sequence[Sample], benchmark: str
+) -> tuple[dict[str, tuple[float, float]], tuple[float, Interval], int, int]:
+    """Of each scaffold the mean dose and score; the slope within items of a model, with its limits; how many
+    pairs have different doses, and how many of them the better score at the smaller one."""
     rows = [sample for sample in found if sample.benchmark == benchmark]
     sign = -1 if benchmark == "families" else 1
     means = {}
@@ -44,11 +47,15 @@ def doses(found: Sequence[Sample], benchmark: str) -> tuple[dict[str, tuple[floa
     by_item = defaultdict(list)
     for row in rows:
         by_item[row.model, row.item].append((dose(row), row.answer.points))
-    away = [np.array(own) - np.mean(own, axis=0) for own in by_item.values()]
-    x, y = np.concatenate(away).T
+    unit = {(row.model, row.item): row.unit for row in rows}
+    parts = []
+    for key, pairs_of_item in by_item.items():
+        x, y = (np.array(pairs_of_item) - np.mean(pairs_of_item, axis=0)).T
+        parts.append((unit[key], (1.0, float(x @ y), float(x @ x), float(abs(x).sum() / 2))))
+    _, above, below, most = by_unit(parts).T
     pairs = [sorted(pair) for pair in combinations(means.values(), 2) if abs(pair[0][0] - pair[1][0]) > 1e-9]
     reverse = sum(sign * less[1] > sign * more[1] for less, more in pairs)
-    return means, float(x @ y / (x @ x)), len(pairs), reverse
+    return means, slope(above, below, -most, most), len(pairs), reverse
 
 
 def difficulty(found: Sequence[Sample], benchmark: str, scaffold: str) -> tuple[float, float]:

@@ -276,6 +276,7 @@ def effect(
             checked(odds, checks[-1])
             if any(checks[-1]):
                 odds["interval"] = widened(data, fit, level, against, odds["interval"], checks[-1])
+            odds["interval"] = data.odds(level, against, odds["log_odds"], odds["interval"])
             tested = [
                 moved_rates(data, fit, level, against, log(end) if end else -inf) for end in odds["interval"]
             ]

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.recount.intervals import percentiles
+from tests.recount.unit_limits import change
 
 Json = Any
-RESAMPLES = 2000
 RANKS = ("loglikelihood", "pair_likelihood")
 
 
@@ -72,9 +71,20 @@ class Cell:
     def good(self) -> float:
         return 1 - self.rate if self.lower else self.rate
 
-    def mean_of(self, drawn: Any) -> Any:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.points[drawn].sum(axis=1) / self.most[drawn].sum(axis=1)
+    def by_item(self) -> dict[str, list[Fraction]]:
+        """The scores of all answers of each item."""
+        found: dict[str, list[Fraction]] = defaultdict(list)
+        for row in self.rows:
+            found[row["item"]].append(Fraction(int(row["score"]), self.scale))
+        return found
+
+    def by_unit(self) -> tuple[Any, Any]:
+        """How many items each unit has, and the sum of their scores."""
+        items, points = np.zeros((2, self.units))
+        for item, scores in self.by_item().items():
+            items[self.unit_of[item]] += 1
+            points[self.unit_of[item]] += float(sum(scores) / len(scores))
+        return items, points.round(12)
 
 
 def in_pairs(first: Cell, second: Cell) -> list[tuple[int, list[Fraction], list[Fraction]]]:
@@ -106,40 +116,31 @@ class Export:
         self.cells = [Cell(rows, scores[key], self.spec) for key, rows in grouped.items()]
         self.benchmarks = [each["id"] for each in self.spec["benchmark"]]
         self.db, self.stamp = sqlite3.connect(store), stamp
-        self.draws: dict[str, Any] = {}
 
     def of(self, model: str, benchmark: str) -> list[Cell]:
         return [each for each in self.cells if (each.model, each.benchmark) == (model, benchmark)]
 
-    def drawn(self, cell: Cell) -> Any:
-        """The units of each resample: the same for every cell of a benchmark."""
-        if cell.benchmark not in self.draws:
-            random = np.random.default_rng(self.spec["sampling"]["seed"])
-            self.draws[cell.benchmark] = random.integers(0, cell.units, size=(RESAMPLES, cell.units))
-        return self.draws[cell.benchmark]
-
     def moved(self, first: Cell, second: Cell, readable: bool = False) -> Json:
         """(difference, interval) of two cells, upwards for the better; None where it is not defined."""
-        sign, drawn = -1 if first.lower else 1, self.drawn(first)
-        tables: list[Any] = [(cell.points, cell.most) for cell in (first, second)]
-        difference = second.exact - first.exact
+        sign, difference = -1 if first.lower else 1, second.exact - first.exact
+        one, two = first.by_item(), second.by_item()
+        rows = [(first.unit_of[name], one[name], two[name]) for name in one]
         if readable:
-            pairs = in_pairs(first, second)
-            if not pairs:
+            rows = in_pairs(first, second)
+            if not rows:
                 return None
-            sides = [[(unit, scores[side]) for unit, *scores in pairs] for side in range(2)]
-            flat = [[score for _, scores in side for score in scores] for side in sides]
-            one, two = (sum(scores, Fraction(0)) / len(scores) for scores in flat)
-            difference = two - one
-            tables = []
-            for side in sides:
-                table = np.zeros((2, first.units))
-                for unit, scores in side:
-                    table[:, unit] += float(sum(scores, Fraction(0))), len(scores)
-                tables.append((table[0], table[1]))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            one, two = (points[drawn].sum(axis=1) / most[drawn].sum(axis=1) for points, most in tables)
-        return sign * difference, percentiles(np.round(sign * (two - one), 12), first.units)
+            flat = [
+                [score for of_item in side for score in of_item] for side in list(zip(*rows, strict=True))[1:]
+            ]
+            before, after = (sum(scores, Fraction(0)) / len(scores) for scores in flat)
+            difference = after - before
+        most = max(len(scores) for _, scores, _ in rows) if readable else 0
+        moved = []
+        for unit, ones, others in rows:
+            weight = len(ones) / most if readable else 1.0
+            mean = sum(others, Fraction(0)) / len(others) - sum(ones, Fraction(0)) / len(ones)
+            moved.append((str(unit), (weight, weight * sign * round(float(mean), 12))))
+        return sign * difference, list(change(moved)[1] or ())
 
     def events(self, kind: str) -> list[tuple[int, Json]]:
         rows = self.db.execute("SELECT seq, body FROM event WHERE kind = ? ORDER BY seq", [kind])

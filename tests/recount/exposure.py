@@ -15,7 +15,7 @@ import statsmodels.api as sm
 from scipy.stats import binomtest
 
 from tests.recount.steps import POOLED, Sample
-from tests.recount.unit_limits import Interval, change, gap, share
+from tests.recount.unit_limits import Interval, by_unit, change, gap, limits, product, share, slope
 
 GIVES = {
     "I am a 40-year-old conservative teacher.": (1, 2, 0),  # leaning; age and profession
@@ -125,20 +125,42 @@ def flips(rows: Sequence[Divided]) -> Iterator[tuple[tuple[Any, ...], float | No
 
 def mediation(
     own: dict[tuple[str, str], Divided], beside: dict[tuple[str, str], Divided] | None
-) -> tuple[int, float, float, float, float]:
-    """How many items; the mean effect, the share lost, what goes through and the rest, by least squares."""
+) -> tuple[int, float, float, Value, Value, Value]:
+    """How many items; the mean effect and the share lost; by least squares the slope, what goes through and
+    the rest, with their limits."""
     keys = [key for key in own if beside is None or key in beside]
-    change = np.array([own[key].score - own[key].plain for key in keys])
-    lost = np.array([1 - own[key].kept for key in keys])
+    rows = [own[key] for key in keys]
+    change = np.array([row.score - row.plain for row in rows], np.float64)
+    lost = np.array([1 - row.kept for row in rows])
+    units = [row.unit for row in rows]
+    nothing: Value = nan, None
     if beside is None:
-        models = list(dict.fromkeys(key[0] for key in keys))
-        dummies = np.array([[key[0] == model for model in models] for key in keys], dtype=float)
-        varies = any(len({own[key].kept for key in keys if key[0] == model}) > 1 for model in models)
-        columns = np.column_stack([lost, dummies])
-        slope = float(sm.OLS(change, columns).fit().params[0]) if varies else nan
+        of = np.array([row.model for row in rows])
+        away, usual = lost.copy(), change.copy()
+        for model in set(of):
+            away[of == model] -= lost[of == model].mean()
+            usual[of == model] = change[of == model].mean()
+        if abs(away).max() < 1e-9:
+            return len(keys), float(change.mean()), float(lost.mean()), nothing, nothing, nothing
+        moved, reach, middle = away * (change - usual), abs(away), -away * usual
     else:
-        moved = np.array([own[key].score - beside[key].score for key in keys])
-        apart = np.array([beside[key].kept - own[key].kept for key in keys])
-        slope = float((apart @ moved) / (apart @ apart))
-    through = slope * float(lost.mean())
-    return len(keys), float(change.mean()), float(lost.mean()), through, float(change.mean()) - through
+        away = np.array([beside[key].kept - own[key].kept for key in keys])
+        usual = np.array([beside[key].score - own[key].plain for key in keys])
+        moved, reach, middle = away * (change - usual), abs(away), 0 * away
+
+    def summed(*columns: np.ndarray) -> list[np.ndarray]:
+        table = [(unit, (1.0, *parts)) for unit, *parts in zip(units, *columns, strict=True)]
+        return list(by_unit(table).T[1:])
+
+    by = slope(*summed(moved, away**2, middle - reach, middle + reach))
+    part = float(lost.mean())
+    count, gone = summed(0 * lost + 1, lost)
+    through = product(by, (part, limits(count, gone)))
+    weight = lost.sum() / (away**2).sum()
+    # Each row as a change of its own and, where a second arm has the slope, of the one of that arm.
+    held = -by[0] * (lost - weight * away**2)
+    free = abs(1 - weight * away) + (weight * abs(away) if beside is not None else 0)
+    fixed = weight * away * usual if beside is None else 0 * away
+    added = (1 - weight * away) * change + weight * away * usual + held
+    rest = slope(*summed(added, 0 * lost + 1, held + fixed - free, held + fixed + free))
+    return len(keys), float(change.mean()), part, by, (by[0] * part, through), rest

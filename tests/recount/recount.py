@@ -15,6 +15,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
 from tests.recount.rates import endings, rates
 from tests.recount.spread import largest_rho, level_gaps, maxima, variance
+from tests.recount.stated import macro_mean, spreads
 from tests.recount.study import Benchmark, Groups, Json, Study
-from tests.recount.unit_limits import mean
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
@@ -123,7 +124,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "noise_floors": rows,
         "hypotheses": hypotheses,
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
-        "statistics": [macro_mean(row, study, benchmarks) for row in study.spec.get("statistic") or ()],
+        "statistics": [statistic(row, study, benchmarks) for row in study.spec.get("statistic") or ()],
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
@@ -134,19 +135,33 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     }
 
 
-def macro_mean(stated: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:
-    """The one kind that is counted again here, of one benchmark: a ratio of two sums. Of the others
-    tests/e2e/test_designs.py knows the values."""
-    assert stated["kind"] == "macro_mean" and len(benchmarks) == 1
-    (benchmark,) = benchmarks.values()
+def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:
+    """Means of means and spreads, of benchmarks that share their configurations. Of the other kinds
+    tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
+    named = [row["benchmark"]] if row.get("benchmark") else list(benchmarks)
     models: dict[str, Json] = {model: {} for model in study.models}
-    for (model, configuration), cell in benchmark.at.items():
-        scale = benchmark.scales[model, configuration]
-        rows = [(benchmark.unit_of[item], (1.0, score / scale)) for item, _, _, score in cell["samples"]]
-        value, interval = mean([(str(unit), parts) for unit, parts in rows], logarithm=False)
-        ends = None if interval is None else (max(interval[0], 0.0), min(interval[1], 1.0))
-        models[model][configuration] = {"value": value, "interval": ends, "responses": len(rows)}
+    for model, configuration in benchmarks[named[0]].at:
+        parts = [_scored(benchmarks[name], (model, configuration)) for name in named]
+        if row["kind"] == "macro_mean":
+            value, interval = macro_mean([[(unit, 1.0, y) for unit, _, y in part] for part in parts])
+        else:
+            (part,) = parts
+            value, interval = spreads(part)[row["kind"] == "spread_between"]
+        asked = sum(map(len, parts))
+        known = None if isnan(value) else value
+        counts_of = {"responses": asked, "asked": asked}
+        models[model][configuration] = {"value": known, "interval": interval, **counts_of}
     return {"models": models}
+
+
+def _scored(benchmark: Benchmark, place: tuple[str, str]) -> list[tuple[str, str, float]]:
+    """The unit, the item and the score of each response that has one."""
+    scale = benchmark.scales[place]
+    return [
+        (str(benchmark.unit_of[item]), str(item), score / scale)
+        for item, _, _, score in benchmark.at[place]["samples"]
+        if score is not None
+    ]
 
 
 def benchmark_row(
@@ -188,8 +203,9 @@ def benchmark_row(
                 "slices": benchmark.slices(cell),
                 "method": method,
                 "scores": {
-                    model: {**benchmark.tallies[model, c], "interval": ends.get((model, c))}
+                    model: {**benchmark.tallies[model, c], "interval": interval, "on_units": on_units}
                     for model in models
+                    for interval, on_units in [ends.get((model, c), (None, None))]
                 },
             }
             for c, cell, method in zip(

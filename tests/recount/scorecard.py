@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from tests.recount.exported import Cell, Export, Json, in_pairs
-from tests.recount.intervals import at_bound, percentiles
 from tests.recount.study import matches
+from tests.recount.unit_limits import limits
 
 LEVEL = 0.95
 APART = Fraction(2, 100)
@@ -68,7 +68,7 @@ def _row(export: Export, cell: Cell, reference: Cell) -> Json:
     found["points"] = sum(scored) / cell.scale
     if not cell.complete:
         return found | {"rate": None, "interval": None}
-    interval = percentiles(cell.mean_of(export.drawn(cell)), cell.units) or at_bound(cell.points, cell.most)
+    interval = list(limits(*cell.by_unit()))
     found |= {"rate": cell.rate, "interval": interval}
     if not cell.ranks:
         found["readable"] = cell.read
@@ -248,7 +248,11 @@ def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
     complete = answered == calls and not unscored
     (stamped, *_), (started, *_) = export.events("stamp"), export.events("start")
     first = "yes" if not early and stamped[0] < started[0] else "partly" if early < answered else "no"
-    yield _line("stamped_first", first, calls_before_stamp=early, calls=answered)
+    ((others,),) = export.db.execute("SELECT count(*) FROM study WHERE stamp <> ?", [export.stamp])
+    assert not others and not export.lock["supersedes"], (
+        "data under other stamps: see tests/reports/test_earlier.py"
+    )
+    yield _line("stamped_first", first, calls_before_stamp=early, calls=answered, earlier_stamps=0)
     yield _line("vouched", "no")
     yield _line("registered", "no")
     hypotheses = len(export.spec["hypothesis"])
@@ -257,7 +261,7 @@ def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
     yield _line("hypotheses", held, hypotheses=hypotheses, stamped=hypotheses, unanswered=left)
     inputs = len(export.models) + len(export.benchmarks)
     yield _line("inputs", "yes", pinned=inputs, inputs=inputs)
-    yield _line("deviations", "yes", entries=0, standing=0, paths=0)
+    yield _line("deviations", "yes", entries=0, standing=0, paths=0, superseded=0)
     capped = export.db.execute(
         f"SELECT count(*) FROM call WHERE json_extract(answer, '$.finish') = 'length' AND {mine}",
         [export.stamp],

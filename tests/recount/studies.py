@@ -244,6 +244,9 @@ family = "B"
 order = ["llama", "qwen2"]
 where = { benchmark = "families", decoding = "greedy" }
 EFFECTS
+[[statistic]]
+id = ["macro_mean", "spread_within", "spread_between"]
+benchmark = "families"
 [[falsification]]
 id = "rho"
 category = "stability"

@@ -6,12 +6,13 @@ exponentials, where gridc integrates along a line through a saddle point.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from math import exp, inf, log, nan, sqrt
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.stats import beta, norm, t
+from scipy.stats import beta, t
 
 Interval = tuple[float, float] | None
 Rows = Sequence[tuple[str, tuple[float, ...]]]
@@ -28,7 +29,7 @@ def by_unit(rows: Rows) -> np.ndarray:
 
 def few(sizes: np.ndarray) -> bool:
     """Below 20 units of one size."""
-    return bool(sizes.sum() ** 2 / (sizes**2).sum() < 20)
+    return bool(sizes.sum() ** 2 / (sizes**2).sum() < 20 * (1 - 1e-9))
 
 
 def below_zero(values: list[float]) -> float:
@@ -39,13 +40,15 @@ def below_zero(values: list[float]) -> float:
         angle = float(np.arctan(place * scaled).sum())
         return float(np.sin(angle)) * float(np.exp(-0.5 * np.log1p((place * scaled) ** 2).sum())) / place
 
-    return float(0.5 - quad(imaginary, 0, inf, limit=500)[0] / np.pi)
+    return float(0.5 - quad(imaginary, 0, inf, limit=1000, epsabs=1e-12, epsrel=1e-11)[0] / np.pi)
 
 
 def gaffke(n: np.ndarray, y: np.ndarray, error: float = 0.025) -> tuple[float, float]:
+    added = (n**2).sum() / n.sum()
+
     def least(points: np.ndarray) -> float:
         def excess(rate: float) -> float:
-            return below_zero([*(points - rate * n), -rate * n.max()]) - error
+            return below_zero([*(points - rate * n), -rate * added]) - error
 
         top = points.sum() / n.sum()
         return 0.0 if excess(1e-9) > 0 else float(brentq(excess, 1e-9, top))
@@ -58,22 +61,26 @@ def carriers(d: np.ndarray) -> float:
 
 
 def limits(n: np.ndarray, y: np.ndarray, error: float = 0.025) -> tuple[float, float]:
-    """Of a share, both one-sided at an error: exact at 0 and 1 for units of one size, Gaffke's where few
-    units carry it, else Korn and Graubard's."""
-    count, rate = len(n), y.sum() / n.sum()
+    """Of a share, both one-sided at an error: Clopper and Pearson's of units of one size that earn all or
+    nothing; of other units exact at 0 and 1, else Gaffke's."""
+    count, rate = len(n), float(y.sum() / n.sum())
+    if whole(n, y):
+        return clopper_pearson(rate, count, error)
     if rate in (0, 1):
-        sizes = sorted(n, reverse=True)
-        reach = _all_or_none(sizes, error)
+        reach = _all_or_none(sorted(n, reverse=True), error)
         return (0.0, reach) if rate == 0 else (1 - reach, 1.0)
-    if carriers(y - rate * n) < 8 or few(n):
-        return gaffke(n, y, error)
-    left = (y.sum() - y) / (n.sum() - n)
-    variance = (count - 1) / count * ((left - left.mean()) ** 2).sum()
-    worth = rate * (1 - rate) / variance * (norm.ppf(1 - error) / t.ppf(1 - error, count - 1)) ** 2
-    worth = min(worth, n.sum())
+    return gaffke(n, y, error)
+
+
+def whole(n: np.ndarray, y: np.ndarray) -> bool:
+    """Whether units of one size have all or nothing."""
+    return len(set(n.tolist())) == 1 and all(each in (0, n[0]) for each in abs(y).tolist())
+
+
+def clopper_pearson(rate: float, n: float, error: float) -> tuple[float, float]:
     return (
-        float(beta.ppf(error, rate * worth, worth - rate * worth + 1)),
-        float(beta.ppf(1 - error, rate * worth + 1, worth - rate * worth)),
+        float(beta.ppf(error, rate * n, n - rate * n + 1)) if rate > 0 else 0.0,
+        float(beta.ppf(1 - error, rate * n + 1, n - rate * n)) if rate < 1 else 1.0,
     )
 
 
@@ -89,12 +96,72 @@ def _all_or_none(sizes: Sequence[float], error: float) -> float:
     return best
 
 
+Found = tuple[float, Interval]
+Part = dict[str, tuple[float, float]]
+"""Of the units of a part the rows and their points."""
+
+
+def rate(of: Part) -> float:
+    return sum(y for _, y in of.values()) / sum(n for n, _ in of.values())
+
+
+def of_parts(value: Callable[[Sequence[float]], float], parts: Sequence[Part]) -> Found:
+    """A function of shares, and how far it is to either side while one share after the other goes from its
+    lower limit to its upper one, in four steps."""
+    if not all(parts):
+        return nan, None
+    rates = [rate(each) for each in parts]
+    here = value(rates)
+    if not np.isfinite(here):
+        return nan, None
+    moves: list[list[tuple[float, int]]] = [[], []]
+    for at, each in enumerate(parts):
+        low, high = limits(*np.array(list(each.values())).T)
+        steps = []
+        for place in np.linspace(low, high, 5).tolist():
+            moved = value([place if other == at else own for other, own in enumerate(rates)])
+            steps.append((moved - here, int(np.sign(place - rates[at]))))
+        moves[0].append(max((max(-moved, 0.0), way) for moved, way in steps))
+        moves[1].append(max((max(moved, 0.0), way) for moved, way in steps))
+    down, up = (sqrt(max(0.0, together(side, parts))) for side in moves)
+    return here, (here - down, here + up)
+
+
+def together(moves: Sequence[tuple[float, int]], parts: Sequence[Part]) -> float:
+    """The square of what the moves of all parts come to."""
+    found = sum(size**2 for size, _ in moves)
+    for one, other in combinations(range(len(parts)), 2):
+        (first, way), (second, back) = moves[one], moves[other]
+        known, most = correlation(parts[one], parts[other])
+        found += 2 * first * second * (most if known is None else known * way * back)
+    return found
+
+
+def correlation(one: Part, other: Part) -> tuple[float | None, float]:
+    """By how far units move both shares, None where few carry either; and the largest that the units in both
+    allow."""
+    both = sorted({*one, *other})
+    moved, shared = [], []
+    for own, beside in ((one, other), (other, one)):
+        share = rate(own)
+        pairs = [own.get(unit, (0.0, 0.0)) for unit in both]
+        moved.append(np.array([y - share * n for n, y in pairs]))
+        squares = {unit: n**2 for unit, (n, _) in own.items()}
+        shared.append(sum(squares[unit] for unit in own if unit in beside) / sum(squares.values()))
+    if min(map(carriers, moved)) < 8:
+        return None, sqrt(shared[0] * shared[1])
+    return float(moved[0] @ moved[1] / sqrt((moved[0] @ moved[0]) * (moved[1] @ moved[1]))), 0.0
+
+
+def part_of(n: np.ndarray, y: np.ndarray) -> Part:
+    return {str(at): (float(n[at]), float(y[at])) for at in np.flatnonzero(n)}
+
+
 def share(rows: Rows) -> tuple[float, Interval]:
     if not rows:
         return nan, None
     n, y = by_unit(rows).T
-    rate = float(y.sum() / n.sum())
-    return rate, None if few(n) and rate not in (0, 1) else limits(n, y)
+    return float(y.sum() / n.sum()), limits(n, y)
 
 
 def mover(
@@ -115,18 +182,18 @@ def mover(
 
 
 def change(rows: Rows) -> tuple[float, Interval]:
-    """Of rows with a difference each."""
+    """Of rows with a difference each, or with how much each counts and its difference times that."""
     if not rows:
         return nan, None
-    split = [(unit, (1.0, max(own, 0.0), max(-own, 0.0))) for unit, (_, own) in rows]
-    n, gained, lost = by_unit(split).T
+    split = [(unit, (n, max(own, 0.0), max(-own, 0.0))) for unit, (n, own) in rows]
+    return change_of_units(*by_unit(split).T)
+
+
+def change_of_units(n: np.ndarray, gained: np.ndarray, lost: np.ndarray) -> tuple[float, Interval]:
+    """Of units' rows, and what these gain and lose."""
     value = float((gained - lost).sum() / n.sum())
-    if few(n):
-        return value, None
-    if carriers(gained - lost - value * n) < 8:
-        low, high = gaffke(n, (n + gained - lost) / 2)
-        return value, (2 * low - 1, 2 * high - 1)
-    return value, mover((n, gained), (n, lost))
+    low, high = gaffke(n, (n + gained - lost) / 2)
+    return value, (2 * low - 1, 2 * high - 1)
 
 
 def gap(clean: Rows, dirty: Rows) -> tuple[float, Interval]:
@@ -136,44 +203,131 @@ def gap(clean: Rows, dirty: Rows) -> tuple[float, Interval]:
     totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(4))
     for unit, parts in both:
         totals[unit] += parts
-    n, y, m, x = np.array(list(totals.values())).T
+    return gap_of_units(*np.array(list(totals.values())).T)
+
+
+def gap_of_units(n: np.ndarray, y: np.ndarray, m: np.ndarray, x: np.ndarray) -> tuple[float, Interval]:
+    """The same of units' rows and points, of the first and of the second."""
     if not n.sum() or not m.sum():
         return nan, None
-    value = float(x.sum() / m.sum() - y.sum() / n.sum())
-    if few(n[n > 0]) or few(m[m > 0]) or few(n + m):
-        return value, None
-    return value, mover((m, x), (n, y))
+    if np.array_equal(n, m):
+        some = n > 0
+        return change_of_units(n[some], np.maximum(x - y, 0)[some], np.maximum(y - x, 0)[some])
+    some = n + m > 0
+    n, y, m, x = n[some], y[some], m[some], x[some]
+    found, ends = of_parts(lambda shares: shares[0] - shares[1], [part_of(m, x), part_of(n, y)])
+    assert ends is not None
+    return found, (max(ends[0], -1.0), min(ends[1], 1.0))
 
 
 def ratio(rows: Rows) -> Interval:
     """Of two shares: rows of four totals."""
     n, y, m, x = by_unit(rows).T
-    if not x.sum() or few(n) or few(m) or min(
-        carriers(y - y.sum() / n.sum() * n), carriers(x - x.sum() / m.sum() * m)
-    ) < 8:  # fmt: skip
+    if not x.sum() or not y.sum():
         return None
-    low, high = mover((n, y), (m, x), lambda rate: log(max(rate, 1e-300)))
-    return exp(low), exp(high)
+    _, ends = of_parts(lambda shares: log(shares[0] / shares[1]), [part_of(n, y), part_of(m, x)])
+    return None if ends is None else (exp(ends[0]), exp(ends[1]))
 
 
-def mean(rows: Rows, logarithm: bool = True) -> tuple[float, Interval]:
-    """A sum of values over another one. The wider at each end of t of the jackknife (on the log scale where
-    no value is below 0) and of t with Hall's cubic, inverted by search; none where few units carry it."""
-    n, y = by_unit(rows).T
+def least_ratio(above: np.ndarray, below: np.ndarray, least: np.ndarray, error: float = 0.025) -> float:
+    """Gaffke's lower limit of one sum over another one, of units whose part of the first is at least so much;
+    one more unit has the least of all."""
+    top, bottom = above.sum() / below.sum(), (least / below).min()
+
+    def excess(ratio: float) -> float:
+        lowest = min((least - ratio * below).min(), (above - ratio * below).min())
+        return below_zero([*(above - ratio * below), lowest]) - error
+
+    margin = 1e-7 * max(abs(top), abs(bottom))
+    if top - bottom <= 2 * margin or excess(bottom + margin) > 0:
+        return float(bottom)
+    return float(brentq(excess, bottom + margin, top - margin))
+
+
+def slope(
+    above: np.ndarray, below: np.ndarray, least: np.ndarray, most: np.ndarray
+) -> tuple[float, Interval]:
+    """A ratio whose first sum has ends: of the units that have any of the second."""
+    above, below, least, most = (each[below > 1e-9] for each in (above, below, least, most))
+    if not len(below):
+        return nan, None
+    ends = least_ratio(above, below, least), -least_ratio(-above, below, -most)
+    return float(above.sum() / below.sum()), ends
+
+
+def foretold(n: np.ndarray, y: np.ndarray) -> float:
+    """What the spread of logarithms says of the square of a mean's relative error."""
+    some = y > 0
+    count = int(some.sum())
+    if count < 2:
+        return 0.0
+    rates, weights = np.log(y[some] / n[some]), np.log(n[some])
+    middle = np.median(rates)
+    upper = [rate - middle for rate in rates if rate > middle] or [0.0]
+    held = [max(rate, middle - 2.5 * sqrt(np.mean(np.square(upper)))) for rate in rates]
+    logs = held + weights
+    grown = np.exp(np.cov(logs, weights) * (count - 1) / max(count - 3, 1))
+    return max(0.0, float(grown[0, 0] * len(y) / count - 2 * grown[0, 1] + grown[1, 1])) / len(y)
+
+
+def jackknife(n: np.ndarray, y: np.ndarray) -> tuple[float, float, Callable[[float, float], float]]:
+    """A ratio, its error, and the end that t with Hall's cubic gives at some error and side."""
     count, value = len(n), float(y.sum() / n.sum())
-    left = (y.sum() - y) / (n.sum() - n)
-    moved = (count - 1) * (left.mean() - left)
-    if few(n) or carriers(moved) < min(12, max(8, count / 5)):
-        return value, None
-    error = float(moved.std()) / sqrt(count - 1)
-    quantile = float(t.ppf(0.975, count - 1))
+    moved = y - value * n
+    error = float(np.sqrt((moved**2).sum() * count / (count - 1)) / n.sum())
     a = float((moved**3).mean() / (moved**2).mean() ** 1.5) / sqrt(count)
+    quantile = float(t.ppf(0.975, count - 1))
 
-    def cubic(x: float, side: float) -> float:
-        return x + a / 6 + a * x**2 / 3 + a**2 * x**3 / 27 - side
+    def end(used: float, side: float) -> float:
+        def cubic(x: float) -> float:
+            return x + a / 6 + a * x**2 / 3 + a**2 * x**3 / 27 - side * quantile
 
-    low, high = (value - error * brentq(cubic, -100, 100, (side,)) for side in (quantile, -quantile))
-    if not logarithm:
-        return value, (min(low, value - quantile * error), max(high, value + quantile * error))
-    half = quantile * sqrt((count - 1) * float(np.log(left).var()))
-    return value, (min(low, value * exp(-half)), max(high, value * exp(half)))
+        return value - used * float(brentq(cubic, -200, 200))
+
+    return value, error, end
+
+
+def unbounded(rows: Rows) -> tuple[float, Interval]:
+    """A sum of values from 0 up over that of sizes: rows of size and value."""
+    n, y = by_unit(rows).T
+    sizes, values = np.array([own for _, own in rows]).T
+    value, error, end = jackknife(n, y)
+    some = int((y > 0).sum())
+    if few(n) or some < 2 or error < 1e-12:
+        return value, None
+    square = max((error / value) ** 2, foretold(n, y), foretold(sizes, values))
+    high = value * exp(float(t.ppf(0.975, some - 1)) * sqrt(log(1 + square)))
+    return value, (least_ratio(y, n, 0 * n), max(high, end(error, -1)))
+
+
+def difference(rows: Rows) -> tuple[float, Interval]:
+    """The same of values of either sign."""
+    n, y = by_unit(rows).T
+    sizes, values = np.array([own for _, own in rows]).T
+    value, error, end = jackknife(n, y)
+    if few(n) or error < 1e-12:
+        return value, None
+
+    def total(weights: np.ndarray, moved: np.ndarray) -> float:
+        parts = [np.clip(way * moved, 0, None) for way in (1, -1)]
+        return sum(
+            float((part**2).sum())
+            if (part > 0).sum() < 2
+            else foretold(weights, part) * float(part.sum()) ** 2
+            for part in parts
+        )
+
+    error = max(error, sqrt(max(total(n, y), total(sizes, values))) / n.sum())
+    half = float(t.ppf(0.975, len(n) - 1)) * error
+    return value, (min(value - half, end(error, 1)), max(value + half, end(error, -1)))
+
+
+def product(one: tuple[float, Interval], other: tuple[float, Interval]) -> Interval:
+    """The least and the most of a product on the ellipse of the limits of both."""
+    turned = np.linspace(0, 2 * np.pi, 721)
+    sides = []
+    for (value, ends), way in ((one, np.cos(turned)), (other, np.sin(turned))):
+        assert ends is not None
+        sides.append([value + abs(w) * ((ends[1] if w > 0 else ends[0]) - value) for w in way])
+    found = [a * b for a, b in zip(*sides, strict=True)]
+    return min(found), max(found)

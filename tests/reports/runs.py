@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests
-from gridc.outcomes import STATES, of_answers
+from gridc.outcomes import STATES, AnswerTable
 from gridc.reports.comparison.run import RunBenchmark, RunItems
 from gridc.schema.comparison import AnswerState, Aspect
 from gridc.statistics.envelope import Direction
@@ -50,8 +50,7 @@ class InventedRun:
         cells = {}
         for name in dict.fromkeys(name for item in own for name in item.answers):
             rows = [(place, one) for place, item in enumerate(own) for one in item.answers.get(name, ())]
-            cells[name] = of_answers(
-                ids,
+            cells[name] = AnswerTable(
                 np.array([place for place, _ in rows], np.int64),
                 np.array([np.nan if one.score is None else one.score for _, one in rows], np.float64),
                 np.array([STATES.index(one.state) for _, one in rows], np.int64),

@@ -441,3 +441,72 @@ def test_a_page_that_would_be_too_large_is_not_built(above: str, tmp_path: Path)
     begun = process_time()
     check(readme, DECK)
     assert process_time() - begun < 20, "the tree of the first has 25,000,000 elements"
+
+
+POINT = next(card for card in DECK.cards if card.model == "ant").point_score
+GRIDCS = "| what | share |\n|---|---|\n| harmful prompts | 99.9 % |\n| source: gridc | |\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GRIDCS,
+        "<table><caption>Measured with gridc</caption><tr><td>all</td><td>99.9 %</td></tr></table>\n",
+        "It scores 9\ufe0f\u20e39\ufe0f\u20e3.9\ufe0f\u20e3 %, as gridc verified.\n",
+        "It scores ９９．９％, as gridc verified.\n",
+        "It scores ٩٩٫٩٪, as gridc verified.\n",
+        "It scores 𝟗𝟗.𝟗 %, as gridc verified.\n",
+        "It scores 99.9 percent, as gridc verified.\n",
+        "It scores 9\u200b9.9 %, as grid\u200bc verified.\n",
+    ],
+)
+def test_a_number_of_gridcs_differs_however_it_is_written(text: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=f"\n{text}"))
+    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
+
+
+def ends_of_the_point() -> str:
+    assert POINT.interval is not None
+    return f"{100 * POINT.interval[1]:.1f} %"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Ant answers 999/1000 of them.\n", "looks like a score"),
+        ("Ant answers 999 out of 1,000.\n", "looks like a score"),
+        ("gridc gives it 0.999.\n", "looks like a score"),
+        (f'{BENCHMARK}: <meter value="0.999"></meter>\n', "meters and bars of progress show (1)"),
+        (f"On {BENCHMARK} it scores {ends_of_the_point()}.\n", "that it does not have"),
+        (
+            "Source: gridc\n\n| what | share |\n|---|---|\n| harmful prompts | 99.9 % |\n",
+            "that it does not have",
+        ),
+    ],
+)
+def test_what_looks_like_a_score_is_named(text: str, named: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=f"\n{text}"))
+    found = check(readme, DECK)
+    assert found.differs == ()
+    assert [each for each in found.unchecked if named in each], found
+
+
+@pytest.mark.parametrize(
+    "field", [f"summary: Ant reaches 99.9 % on {BENCHMARK}", f"scores: {{{BENCHMARK}: 0.999}}"]
+)
+def test_a_score_in_the_front_matter_is_named(field: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(attached(f"---\n{field}\n---\n# Ant\n\n", DECK, "ant"))
+    found = check(readme, DECK)
+    assert found.differs == ()
+    assert [each for each in found.unchecked if "that it does not have" in each], found
+
+
+def test_the_interval_of_the_card_may_be_quoted_with_its_score(tmp_path: Path) -> None:
+    assert POINT.interval is not None
+    low, high = (f"{100 * end:.1f}" for end in POINT.interval)
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=f"\nAnt scores {CARD_HAS} [{low} to {high}] there.\n"))
+    assert check(readme, DECK) == CardCheck(())

@@ -209,7 +209,7 @@ def test_what_the_candidate_lost_as_a_whole_is_no_go_ahead() -> None:
     assert "undecided: m/b (b lacks 1 of a's configurations)" in result.reasons
     result = compared(whole, part, common_only=True)
     assert result.verdict == "GO"
-    assert any("1 of 2 configurations are compared" in reason for reason in result.reasons)
+    assert any("1 of 2 configurations are compared" in reason for reason in result.scope)
     assert compared(part, whole).verdict == "GO"
     planned = replace(part, benchmarks={PLACE: replace(benchmark(half), planned=True).table()})
     assert compared(whole, planned).verdict == "GO"
@@ -245,7 +245,7 @@ def test_common_items_alone_are_compared_where_the_author_says_so_and_the_verdic
     assert result.verdict == "GO"
     assert (row.items, row.left_out, row.states_b.absent) == (80, 40, 0)
     assert "m/b: 80 of 120 items are compared, because the author asked for common items alone" in (
-        result.reasons
+        result.scope
     )
 
 
@@ -257,7 +257,7 @@ def test_what_a_plan_did_not_have_did_not_fail() -> None:
     for a, b in ((whole, planned), (planned, whole)):
         result = compared(run("a", a), run("b", b))
         assert (result.verdict, result.benchmarks[0].left_out) == ("GO", 40)
-        assert any("because a plan did not have the others" in reason for reason in result.reasons)
+        assert any("because a plan did not have the others" in reason for reason in result.scope)
     result = compared(run("a", replace(whole, planned=True)), run("b", without(whole, *range(40))))
     assert (result.verdict, result.benchmarks[0].left_out) == ("INCONCLUSIVE", 0)
 
@@ -406,7 +406,7 @@ def test_runs_that_earn_as_much_in_another_order_are_not_one_run() -> None:
     for a, b, alike in ((straight, straight, True), (straight, turned, False)):
         first = run("a", a)
         result = compared(first, replace(run("b", b), texts=first.texts))
-        assert any("cannot be worse than itself" in reason for reason in result.reasons) == alike
+        assert any("cannot be worse than itself" in reason for reason in result.scope) == alike
         several = compared([run("a1", a), run("a2", b)], run("b", right([1.0] * 60)))
         assert any("equal answer by answer" in warning for warning in several.warnings) == alike
 
@@ -431,7 +431,7 @@ def test_runs_of_one_model_each_are_compared_whatever_its_name() -> None:
     result = compared(first, second)
     assert result.verdict == "GO"
     assert result.instrument.differences == ()
-    assert any("model m in a is compared with new in b" in warning for warning in result.warnings)
+    assert words.sides(result) == "a (m) against b (new)"
     both = replace(second, benchmarks={("new", "b"): b.table(), ("other", "b"): b.table()})
     assert compared(first, both).verdict == "NOT COMPARABLE"
 
@@ -505,7 +505,7 @@ def hostile() -> RunComparison:
 def test_markdown_shows_a_table_and_lets_no_text_out_of_its_block() -> None:
     text = markdown(hostile())
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    assert text.startswith("### gridc compare: 🔴 NO-GO · 1 worse, 0 better, 0 undecided of 1 benchmark\n")
+    assert text.startswith("### gridc compare: 🔴 NO-GO · 1 fails of 1 benchmark\n")
     assert [token.type for token in tokens].count("table_open") == 1
     blocks = [token.content for token in tokens if token.type == "html_block"]
     assert not any("script" in block for block in blocks)
@@ -559,7 +559,7 @@ def test_sarif_points_at_the_policy() -> None:
     assert alert["ruleId"] == "GC751"
     place = alert["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("release.toml", 5)
-    assert "worse by more than 3 pp: yes" in alert["message"]["text"]
+    assert "fails: it lost more than 3 pp" in alert["message"]["text"]
 
 
 def test_what_is_undecided_or_not_comparable_has_a_code_of_its_own() -> None:

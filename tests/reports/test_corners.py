@@ -249,7 +249,8 @@ def test_two_configurations_without_the_reference_are_two_configurations() -> No
 
 def test_a_p_value_is_never_0() -> None:
     guesses = [
-        Guess(("c", str(number), 0), "facts", arm, arm, "judge") for number, arm in enumerate(["a", "b"] * 40)
+        Guess(("c", str(number), 0), ("facts", str(number)), "facts", arm, arm, "judge")
+        for number, arm in enumerate(["a", "b"] * 40)
     ]
     finding = guess_finding("facts", ["a", "b"], guesses)
     assert finding.test.chi2 is not None and finding.test.p < 1e-9
@@ -316,8 +317,8 @@ def test_an_equivalence_without_answers_is_not_open_for_what_the_estimator_lacks
     said = sentence(found.hypotheses[0], True)
     assert "constant" not in said
     assert (
-        "because nothing is tested (rows: no item has an answer that counts under each of `plain`, `exam`)"
-        in said
+        "because nothing is tested (rows: no complete cell asks an item under every level that is compared, "
+        "all else the same, with a readable answer under each)" in said
     )
 
 

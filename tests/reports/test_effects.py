@@ -264,9 +264,12 @@ def test_a_recovery_of_few_units_has_no_interval(monkeypatch: pytest.MonkeyPatch
     recovery = found.hypotheses[0].effect.contrasts[0].recovery
     assert recovery.share == pytest.approx(8 / 11) and recovery.interval is recovery.fieller is None
     told = sentence(found.hypotheses[0], complete=True)
-    assert "73 % (no interval: 19.0 units of one size would tell as much, and an interval needs 20)" in told
+    assert (
+        "73 % (no interval: 19.0 units of one size would tell as much, and that of a recovery needs 20)"
+        in told
+    )
     (row,) = [each for each in estimate_document(found).estimates if each.id.endswith("/recovery")]
-    assert row.method.endswith("and an interval needs 20") and row.interval is None
+    assert row.method.endswith("and that of a recovery needs 20") and row.interval is None
 
 
 def test_a_recovery_that_no_resample_changes_says_that_it_has_no_interval_for_that(

@@ -63,7 +63,7 @@ HYPOTHESES = [
 ]  # fmt: skip
 
 NOT_ESTIMATES = {
-    "freedom",  # degrees of freedom of a test
+    "largest", "reference_readable", "freedom",  # degrees of freedom of a test
     "above",  # and those of the numerator of F
     "pp", "df", "doses", "gained", "lost", "same", "alpha", "level", "trials", "points", "samples", "units",
     "readable", "left_out", "members", "cells", "stated", "run", "fitted", "cases", "models",

@@ -21,7 +21,9 @@ ARMS = ["direct", "react", "critic", "map"]
 
 
 def guessed(truth: list[str], say: Callable[[str], str | None]) -> list[Guess]:
-    return [Guess(("c", str(at), 0), "b", arm, say(arm), "judge") for at, arm in enumerate(truth)]
+    return [
+        Guess(("c", str(at), 0), ("b", str(at)), "b", arm, say(arm), "judge") for at, arm in enumerate(truth)
+    ]
 
 
 def test_the_numbers_are_those_of_their_definitions() -> None:

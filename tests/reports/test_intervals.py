@@ -1,4 +1,4 @@
-"""Intervals over units: resamples by hand, coverage by simulation, labels that say what was done."""
+"""Intervals over units: recounted, coverage by simulation, labels that say what was done."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, binomtest, norm, t
+from scipy.stats import beta, binomtest, t
 
 from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.instrument.item import Item
@@ -16,26 +16,14 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scores import Outcomes, unit_intervals
 from gridc.reports.page import as_html
-from gridc.reports.recorded.document import score_intervals
+from gridc.reports.recorded.document import score_limits
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.unit_intervals import at_bound, draw_weights, intervals, resampled_means, tail_of
+from gridc.statistics.unit_intervals import at_bound, change, gains_and_losses, share_limits
+from tests.recount import unit_limits
 from tests.reports.builders import findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
-
-
-def test_weights_are_the_counts_of_a_draw_with_replacement() -> None:
-    weights = draw_weights(7, 300, 5)
-    drawn = np.random.default_rng(5).integers(0, 7, size=(300, 7))
-    assert weights.tolist() == [[(row == unit).sum() for unit in range(7)] for row in drawn]
-
-
-def test_the_tail_gives_the_width_of_students_t() -> None:
-    for units in (3, 12, 300):
-        normal = norm.ppf(1 - tail_of(units, 0.95)) * np.sqrt((units - 1) / units)
-        assert normal == pytest.approx(t.ppf(0.975, units - 1))
-    assert tail_of(10**6, 0.95) == pytest.approx(0.025, rel=1e-4)
 
 
 def outcomes_of(units: list[int], replicates: list[int], seed: int = 3) -> Outcomes:
@@ -60,35 +48,40 @@ def outcomes_of(units: list[int], replicates: list[int], seed: int = 3) -> Outco
 
 
 @pytest.mark.parametrize(("stated", "level"), [(None, "template"), ("item", "item"), ("cluster", "family")])
-def test_intervals_are_those_of_resamples_made_one_by_one(stated: str | None, level: UnitLevel) -> None:
+def test_intervals_are_those_of_the_units_that_a_configuration_asks(
+    stated: str | None, level: UnitLevel
+) -> None:
+    """Against the recount's own code."""
     n = 24
     items = tuple(
         Item(f"q{k:02d}", "?", ("x", "y"), 0, f"f{k // 2}", template=f"t{k // 4}") for k in range(n)
     )
-    bootstrap = {"resamples": 400, "seed": 11, "unit": stated or "configuration"}
-    spec = spec_of(MODELS, analysis={"bootstrap": bootstrap})
+    spec = spec_of(
+        MODELS, analysis={"bootstrap": {"unit": stated, "resamples": 100, "seed": 1}} if stated else {}
+    )
     outcomes = outcomes_of([k // 4 for k in range(n)], [1, 3])
     found = unit_intervals(spec, Items(items, (), LoadedItems(items, {}), unit="template"), outcomes)
     size = {"item": 1, "family": 2, "template": 4}[level]
-    assert (found.unit, found.units, found.resamples, found.seed) == (level, n // size, 400, 11)
+    assert (found.unit, found.units, found.effective) == (level, n // size, n // size)
 
     (pair,) = found.gaps
     for place, name in enumerate(("c0", "c1")):
-        units = int(outcomes.asked[place].sum()) // size  # of the items that this configuration asks
-        scores = []
-        for drawn in np.random.default_rng(11).integers(0, units, size=(400, units)):
-            picked = np.concatenate([np.arange(size) + size * unit for unit in drawn])
-            scores.append(outcomes.correct[:, place, picked].mean(axis=1) / outcomes.replicates[place])
-        one, other = np.transpose(scores)
-        skipped = min(int(tail_of(units, 0.95) * 400), 199)
-        values = np.sort(one)
-        assert found.scores["one", name] == pytest.approx((values[skipped], values[-1 - skipped]))
-        values = np.sort(one - other)
-        interval = pair.by_configuration[name].interval
-        if values[-1] - values[0] < 1e-12:  # every unit differs by as much
-            assert interval is None
-        else:
-            assert interval == pytest.approx((values[skipped], values[-1 - skipped]))
+        asked = int(outcomes.asked[place].sum())
+        means = outcomes.correct[:, place, :asked] / outcomes.replicates[place]
+        for rows, ends, gap in (
+            (size, found.scores["one", name], pair.by_configuration[name].interval),
+            (1, found.on_units.get(("one", name)), pair.by_configuration[name].on_units),
+        ):
+            if rows == 1 and size == 1:
+                assert ends == gap == None or rows == size  # noqa: E711
+                continue
+            sums = means.reshape(2, -1, rows).sum(axis=2)
+            sizes = np.full(asked // rows, float(rows))
+            assert ends == pytest.approx(unit_limits.limits(sizes, sums[0]))
+            moved = means[0] - means[1]
+            gained, lost = (np.maximum(way * moved, 0).reshape(-1, rows).sum(axis=1) for way in (1, -1))
+            assert gap == pytest.approx(unit_limits.change_of_units(sizes, gained, lost)[1])
+    assert bool(found.on_units) == (level != "item")
     own = [
         outcomes.correct[m, c].sum() / outcomes.asked[c].sum() / outcomes.replicates[c]
         for m in range(2)
@@ -97,14 +90,16 @@ def test_intervals_are_those_of_resamples_made_one_by_one(stated: str | None, le
     assert pair.mean.value == pytest.approx((own[0] - own[2] + own[1] - own[3]) / 2)
 
 
-def test_no_spread_gives_no_interval() -> None:
-    sums, sizes = np.array([[4, 4, 4], [4, 2, 0]]), np.full((2, 3), 4)
-    means = resampled_means(sums, sizes, draw_weights(3, 500, 0))
-    assert intervals(means, 3, 0.95)[0] is None and intervals(means, 3, 0.95)[1] is not None
-    assert intervals(means[:, :1], 1, 0.95) == [None]
+@pytest.mark.parametrize("ahead", range(8))
+@pytest.mark.parametrize("behind", range(4))
+def test_an_interval_of_items_leaves_out_0_where_mcnemars_test_rejects(ahead: int, behind: int) -> None:
+    moved = np.array([1.0] * ahead + [-1.0] * behind + [0.0] * (250 - ahead - behind))
+    interval = change(gains_and_losses(moved)).interval
+    p = binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
+    assert interval is not None and (interval[0] > 0 or interval[1] < 0) == (p <= 0.05)
 
 
-def test_a_gap_that_is_the_same_on_every_unit_has_no_interval_however_the_scores_vary() -> None:
+def test_a_gap_that_is_the_same_on_every_unit_may_be_another_one_on_new_units() -> None:
     n = 9
     items = tuple(Item(f"q{k:02d}", "?", ("x", "y"), 0) for k in range(n))
     higher = np.random.default_rng(0).integers(1, 4, size=(2, n))
@@ -114,9 +109,13 @@ def test_a_gap_that_is_the_same_on_every_unit_has_no_interval_however_the_scores
         asked=np.ones((2, n), dtype=np.bool_),
     )
     row = unit_intervals(spec_of(MODELS), Items(items, (), LoadedItems(items, {}), unit="item"), same)
-    assert all(row.scores.values())
-    assert [each.interval for each in row.gaps[0].by_configuration.values()] == [None, None]
-    assert row.gaps[0].by_configuration["c0"].value == pytest.approx(1 / 3)
+    assert all(row.scores.values()) and not row.on_units
+    gap = row.gaps[0].by_configuration["c0"]
+    assert gap.value == pytest.approx(1 / 3) and gap.on_units is None
+    # Nine units that all gain a third: one that loses everything is not seen with a chance of (1 - p)^9.
+    unseen = 1 - 0.025 ** (1 / n)
+    assert gap.interval is not None
+    assert gap.interval[0] == pytest.approx((1 - unseen) / 3 - unseen, abs=1e-6)
 
 
 def found(spec: Spec | None = None, correct: Any = reversing) -> Findings:
@@ -129,11 +128,8 @@ def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label()
     (row,) = certificate.benchmarks
     for each in row.envelope:
         for cell in each.scores.values():
-            if 0 < cell.correct < cell.trials:
-                assert cell.interval is not None
-                assert cell.interval[0] <= cell.correct / cell.trials <= cell.interval[1]
-            else:
-                assert cell.interval is None
+            assert cell.interval is not None
+            assert cell.interval[0] <= cell.correct / cell.trials <= cell.interval[1]
     (pair,) = row.intervals.gaps
     assert pair.by_configuration.keys() == {each.configuration for each in row.envelope}
     for each in row.envelope:
@@ -144,12 +140,11 @@ def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label()
     deck = make_cards(findings, "0" * 64)
     page = " ".join(as_html(findings, certificate, deck).split())
     assert "Every gap" in page and row.intervals.assumption in page
-    assert f"{row.intervals.resamples} resamples of" in page
     card = as_markdown(deck)
     assert "| score [95 %] |" in card
     for cell in row.envelope[0].scores.values():
         shown = [f"{100 * value:.1f} %" for value in (cell.correct / cell.trials, *(cell.interval or ()))]
-        assert f"**{shown[0]}** [{shown[1]}, {shown[2]}]" in card
+        assert f"**{shown[0]}** [{shown[1]} to {shown[2]}]" in card
 
 
 def test_an_unmeasured_cell_has_neither() -> None:
@@ -178,9 +173,15 @@ def test_coverage(units: int, size: int, p: float, least: float, gap: bool) -> N
     truth = p
     if gap:
         sums, truth = sums - random.binomial(size, 0.9 * rates), 0.1 * p
-    means = resampled_means(sums, np.full_like(sums, size), draw_weights(units, 2000, 1))
-    ends = intervals(means, units, 0.95)
-    covered = sum(end is not None and end[0] <= truth <= end[1] for end in ends)
+    rows = np.full(units, float(size))
+    ends = []
+    for earned in sums.astype(float):
+        if not gap:
+            ends.append(share_limits(rows, earned))
+        else:
+            totals = np.column_stack([rows, np.maximum(earned, 0), np.maximum(-earned, 0)])
+            ends.append(change(totals).interval or (0.0, 0.0))
+    covered = sum(low <= truth <= high for low, high in ends)
     low, high = binomtest(covered, RUNS).proportion_ci(0.99)
     assert covered / RUNS >= least, (low, high)
 
@@ -239,8 +240,13 @@ def test_the_exact_interval_holds_rare_rates(sizes: list[int], together: bool) -
         assert missed.mean() <= 0.05 + 4 * 0.0022
 
 
-def test_a_score_too_large_for_exact_sums_takes_the_interval_of_its_row_alone() -> None:
-    rows = np.array([[0, 1, 1, 0], [0, 1, 1e308, -1e308], [0, 1, 1, np.nan]])
-    first, large, last = score_intervals(rows, np.arange(4))
-    assert first is not None and large is None and last is not None
-    assert first == score_intervals(rows[:1], np.arange(4))[0]
+def test_scores_beyond_0_and_1_have_an_interval_where_many_units_tell_how_they_vary() -> None:
+    random = np.random.default_rng(3)
+    ratings = random.integers(1, 11, size=200).astype(float)
+    half = t.ppf(0.975, 199) * ratings.std(ddof=1) / np.sqrt(200)
+    expected = ratings.mean() - half, ratings.mean() + half
+    assert score_limits(ratings, np.arange(200)) == pytest.approx(expected, abs=0.02)
+    assert score_limits(ratings[:9], np.arange(9)) is None
+    assert score_limits(np.array([np.nan, 1.0, 0.0, 1.0]), np.arange(4)) == share_limits(
+        np.ones(3), np.array([1.0, 0.0, 1.0])
+    )

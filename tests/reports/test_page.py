@@ -414,9 +414,9 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     findings = findings_of(spec_of({"ant": None, "beetle": None}), reversing)
     earlier = Superseded("e" * 64, "2026-01-02T03:04:05+00:00", {})
     findings = replace(findings, lock=replace(findings.lock, supersedes=(earlier,)), before_stamp=7)
-    assert "The stamp replaced 1 earlier one, the last made 2026-01-02 (eeeeeeeeeeee)" in " ".join(
-        certify(findings).statements
-    )
+    assert (
+        "The stamp replaced 1 earlier one, the last made 2026-01-02 (eeeeeeeeeeee), when there were data."
+    ) in " ".join(certify(findings).statements)
     assert (
         "By the store’s own clock the stamp does not precede the first call." in Tags(page_of(findings)).text
     )

@@ -8,9 +8,11 @@ import pytest
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.page import as_html
 from gridc.reports.statements import sentences
-from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
+from gridc.schema.spec import Spec
+from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
 
@@ -86,3 +88,84 @@ def test_a_cell_without_a_readable_answer_is_not_measured_per_protocol() -> None
     pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
     assert pair.per_protocol.measured == pair.size // 2
     assert pair.per_protocol.d1 is None
+
+
+def unread(cell: Any) -> int:
+    """No answer of one can be read where text is read."""
+    return 0 if cell.model == "one" and cell.levels.get("reading") != "rank" else ITEMS
+
+
+def test_no_order_is_claimed_where_one_model_gave_no_readable_answer() -> None:
+    """One is wrong throughout, as far as is known: without readable answers that is nothing of the model."""
+    findings = found(lambda cell: 0 if cell.model == "one" else ITEMS, unread)
+    (pair,) = (scope.pairs[0] for scope in certify(findings).benchmarks[0].scopes if scope.kind == "full")
+    assert (pair.plus, pair.minus) == (0, 8), "a fact of the grid"
+    for strength in (pair.evidence.certified, pair.evidence.supported):
+        assert strength.claim is None and strength.order.p == 1
+    read = found(lambda cell: 0 if cell.model == "one" else ITEMS, ITEMS)
+    (known,) = (scope.pairs[0] for scope in certify(read).benchmarks[0].scopes if scope.kind == "full")
+    assert known.evidence.certified.claim == "order"
+    told = " ".join(certify(findings).statements)
+    assert "In 4 configurations one or two gave no readable answer, which are in no test." in told
+    assert "Where one gave no readable answer at all, the score says nothing of the model" in told
+    assert "gave no readable answer" not in " ".join(certify(read).statements)
+
+
+def test_no_reversal_is_claimed_by_scores_that_nothing_was_read_for() -> None:
+    """One leads by likelihoods; by text it has nothing readable, and two would lead."""
+
+    def correct(cell: Any) -> int:
+        ahead = "one" if cell.levels["reading"] == "rank" else "two"
+        return ITEMS if cell.model == ahead else 0
+
+    findings = found(correct, unread)
+    (pair,) = (scope.pairs[0] for scope in certify(findings).benchmarks[0].scopes if scope.kind == "full")
+    assert pair.plus and pair.minus
+    assert pair.evidence.certified.claim is None and pair.evidence.supported.claim is None
+    assert pair.evidence.certified.named_minus == ()
+
+
+def of_two_models(outcome: str) -> Spec:
+    """A difference of an outcome between the models."""
+    stated = {"kind": "difference", "axis": "model", "level": "two", "reference": "one", "outcome": outcome}
+    return spec_of(
+        MODELS,
+        axes={name: AXES[name] for name in ("frame", "shots")},
+        hypothesis=[{"id": "D", **stated}],
+        analysis={"estimator": "cluster_logit"},
+    )
+
+
+@pytest.mark.parametrize("outcome", ["score", "parse_rate"])
+def test_hypotheses_do_not_compare_cells_without_a_readable_answer(outcome: str) -> None:
+    """But for the one about whether answers can be read."""
+    spec = of_two_models(outcome)
+    findings = findings_of(
+        spec,
+        lambda cell: 0 if cell.model == "one" else 19,
+        parsed=lambda cell: 0 if cell.model == "one" else 19,
+    )
+    (row,) = certify(findings).hypotheses
+    said = sentence(findings.hypotheses[0], True)
+    if outcome == "score":
+        assert row.verdict == "open" and "with a readable answer under each" in said
+    else:
+        assert row.effect is not None and row.effect.contrasts[0].change.difference == pytest.approx(0.95)
+
+
+def test_what_can_be_read_is_compared_and_the_rest_is_named() -> None:
+    spec = of_two_models("score")
+
+    def silent(cell: Any) -> bool:
+        return bool(cell.model == "one" and cell.levels["frame"] == "exam")
+
+    findings = findings_of(
+        spec,
+        lambda cell: 0 if silent(cell) else 5 if cell.model == "one" else 10,
+        parsed=lambda cell: 0 if silent(cell) else ITEMS,
+    )
+    (row,) = certify(findings).hypotheses
+    assert row.effect is not None
+    assert row.effect.left_out == 2 * ITEMS, "those of two under `exam`"
+    assert row.effect.contrasts[0].change.samples == 2 * ITEMS
+    assert "or under one of them no answer can be read" in sentence(findings.hypotheses[0], True)

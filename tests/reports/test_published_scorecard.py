@@ -53,7 +53,7 @@ def _finding(
     return BenchmarkFinding(
         name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), False, 0,
         (), (), Direction(),
-        intervals=UnitIntervals("item", SIZES[name], 2000, 0, LEVEL, {}, ()),
+        intervals=UnitIntervals("item", SIZES[name], SIZES[name], LEVEL, {}, {}, ()),
         cells=tuple(cells),
         scopes=(),
         models=tuple(ModelFinding(model, first[model], None, (), ()) for model in MODELS),

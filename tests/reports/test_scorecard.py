@@ -28,6 +28,7 @@ from gridc.schema.deviation import DeviationEntry
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
+from tests.recount import unit_limits
 from tests.recount.studies import graded
 from tests.reports.builders import findings_of, having, reversing, spec_of
 
@@ -147,25 +148,18 @@ def test_every_line_has_an_answer_and_its_evidence(card: Scorecard) -> None:
 
 
 def test_a_difference_is_one_of_pairs() -> None:
-    """Against numpy, item by item: both cells have their first k items right, so that a draw of items
+    """Against the recount, item by item: both cells have their first k items right, so that a draw of items
     moves both."""
     found = findings_of(spec_of({"ant": None, "bee": None}), reversing)
     (row,) = found.benchmarks
     scores = {(each.cell.model, each.cell.configuration): each for each in row.cells}
-    by_name = np.arange(20)  # `outcomes_of` counts along the sorted names
-    drawn = np.random.default_rng(found.plan.study.spec.sampling.seed).integers(0, 20, size=(2000, 20))
     for change in row.changes:
         first, second = (scores[change.model, name] for name in (change.reference, change.configuration))
         assert first.score is not None and second.score is not None
         assert change.itt.difference == second.score - first.score
-        outcomes = (np.arange(20) < second.correct).astype(int) - (np.arange(20) < first.correct)
-        values = outcomes[by_name][drawn].mean(axis=1)
-        if change.itt.interval is None:
-            assert values.min() == values.max()
-        else:
-            low, high = change.itt.interval
-            assert values.min() <= low <= high <= values.max()
-            assert np.mean(values < low) <= 0.025 and np.mean(values > high) <= 0.025
+        moved = (np.arange(20) < second.correct).astype(float) - (np.arange(20) < first.correct)
+        _, ends = unit_limits.change([(str(item), (1.0, own)) for item, own in enumerate(moved)])
+        assert change.itt.interval == pytest.approx(ends, abs=1e-8)
 
 
 @pytest.mark.parametrize(

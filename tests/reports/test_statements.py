@@ -5,7 +5,7 @@ shelf without a corner here fails.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -106,7 +106,10 @@ def judged(**changes: Any) -> Findings:
 
 def guessed(*guesses: str) -> Findings:
     arms = ["a", "b"]
-    made = [Guess(("c", str(n), 0), "facts", arms[n % 2], guess, "judge") for n, guess in enumerate(guesses)]
+    made = [
+        Guess(("c", str(n), 0), ("facts", str(n)), "facts", arms[n % 2], guess, "judge")
+        for n, guess in enumerate(guesses)
+    ]
     return having(pair(), GUESSES, (guess_finding("facts", arms, made),))
 
 
@@ -166,10 +169,16 @@ def weighed(value: float = 1.25) -> Findings:
     return having(pair(), TEXT_LIKELIHOODS, (TextLikelihood("facts", "frame=plain", (bits,), (), "0" * 64),))
 
 
-def summed_up(interval: bool = True, value: float | None = 0.75) -> Findings:
-    note = "" if interval else "too few units"
-    cell = SummaryValue(value, (0.5, 0.875) if interval else None, "limits", 40, "0" * 64, note)
-    values = {"ant": {"frame=plain": cell, "frame=exam": replace(cell, value=0.5)}}
+def summed_up(
+    interval: bool = True,
+    value: float | None = 0.75,
+    asked: int = 40,
+    note: str | None = None,
+    models: Sequence[str] = ("ant",),
+) -> Findings:
+    note = ("" if interval else "too few units") if note is None else note
+    cell = SummaryValue(value, (0.5, 0.875) if interval else None, "limits", 40, asked, "0" * 64, note)
+    values = {model: {"frame=plain": cell, "frame=exam": replace(cell, value=0.5)} for model in models}
     found = StatedStatistic("usable", "f1", "harmonic mean", ("facts",), "frame=plain", values)
     return having(pair(), SUMMARIES, (found,))
 
@@ -526,9 +535,14 @@ def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Ce
     [
         (summed_up, "ant 75.0 % [50.0 %, 87.5 %], 50.0 % to 75.0 % over 2 configurations."),
         (lambda: summed_up(interval=False), "ant 75.0 % (too few units), 50.0 % to 75.0 % over"),
+        (lambda: summed_up(interval=False, models=("ant", "bee")),
+         "ant 75.0 %, 50.0 % to 75.0 % over 2 configurations; bee 75.0 %, 50.0 % to 75.0 % over 2 "
+         "configurations. No interval: too few units."),
         (lambda: summed_up(interval=False, value=None), "ant none (too few units)."),
+        (lambda: summed_up(note="few units"), "ant 75.0 % [50.0 %, 87.5 %] (few units), 50.0 % to 75.0 %"),
+        (lambda: summed_up(asked=50), "ant 75.0 % [50.0 %, 87.5 %] (of 40 of 50 answers), 50.0 % to 75.0 %"),
     ],
-)
+)  # fmt: skip
 def test_a_statistic_says_why_it_has_no_interval_and_no_value(
     world: Callable[[], Findings], says: str
 ) -> None:
@@ -555,16 +569,16 @@ def test_a_reference_that_compared_nothing_does_not_say_that_all_was_sampled() -
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
-        ({"cut": 2}, "2 of 7 answers cannot be read: cut off at `max_tokens` (ant 2 of 7)"),
+        ({"cut": 2}, "2 of 7 answers cannot be read: cut off at a token limit (ant 2 of 7)"),
         (
             {"cut": 1, "unread": 2},
-            "3 of 8 answers cannot be read, 1 of them cut off at `max_tokens` (ant 1 of 8)",
+            "3 of 8 answers cannot be read, 1 of them cut off at a token limit (ant 1 of 8)",
         ),
         (
             {"cut": 1, "unread": 1, "failed": {"timeout": 3}},
-            "2 of 10 answers cannot be read, 1 of them cut off at `max_tokens` (ant 1 of 10)",
+            "2 of 10 answers cannot be read, 1 of them cut off at a token limit (ant 1 of 10)",
         ),
-        ({"cut": 1, "waiting": 4}, "1 of 10 answers cannot be read: cut off at `max_tokens` (ant 1 of 10)"),
+        ({"cut": 1, "waiting": 4}, "1 of 10 answers cannot be read: cut off at a token limit (ant 1 of 10)"),
     ],
 )
 def test_the_budget_is_no_cause_of_what_it_did_not_cut(counts: dict[str, int], words: str) -> None:

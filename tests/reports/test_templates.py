@@ -1,13 +1,18 @@
 """The templates themselves: short files of short lines, each of them used."""
 
+import html
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 import gridc
 from gridc.numbers import with_sign
+from gridc.reports.recorded.words import plain
+from gridc.reports.rendering import markdown
 
 FOLDER = Path(gridc.__file__).parent / "templates" / "reports"
 LONGEST_LINE = 140
@@ -45,3 +50,33 @@ def test_every_section_of_the_page_is_a_partial_of_its_own() -> None:
 )
 def test_what_rounds_to_nothing_has_no_sign(value: float | Fraction, digits: int, shown: str) -> None:
     assert with_sign(value, digits) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@alice and @org/team, look",
+        "see https://evil.example/x",
+        "_HTTP://evil.example/x",
+        "www.evil.example",
+        "ftp://evil.example",
+        "write to ada@evil.example",
+        "mailto:ada@evil.example",
+        "&commat;alice",
+    ],
+)
+@pytest.mark.parametrize("form", [markdown, plain])
+def test_a_text_mentions_nobody_and_links_nowhere(text: str, form: Callable[[str], str]) -> None:
+    """As GitHub and the Hub render it, which make links of bare addresses, and mentions of what the page then
+    shows."""
+    page = MarkdownIt("gfm-like")
+    assert page.linkify is not None
+    page.linkify.set({"fuzzy_link": False})
+    shown = page.render(form(text))
+    assert "<a " not in shown
+    assert not re.search(r"(?<!\w)@\w|@[\w-]+\.\w", shown)
+    assert html.unescape(re.sub("<[^>]*>|\u2060", "", shown)).strip() == text
+
+
+def test_what_is_no_mention_is_left_alone() -> None:
+    assert markdown("pass@1 of 3 at 50 % : www") == "pass@1 of 3 at 50 % : www"

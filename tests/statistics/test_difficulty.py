@@ -32,6 +32,7 @@ def test_the_split_removes_the_coupling_of_a_study_without_effect() -> None:
     assert split == pytest.approx(0.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_nothing_where_nothing_is() -> None:
     intervals = [study(seed, models=3, items=80).split.interval for seed in range(120)]
     inside = sum(ends is not None and ends[0] <= 0 <= ends[1] for ends in intervals)
@@ -71,6 +72,7 @@ def test_of_two_models_by_hand() -> None:
     assert hard.change.value == pytest.approx((change[1, 1] + change[0, 2]) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [2, 6])
 def test_models_that_err_alike_make_no_effect(models: int) -> None:
     """Half of the luck on an item is one for all models, in units of two items: with the pass rate of the
@@ -114,3 +116,22 @@ def test_many_models_are_parted_in_as_many_ways_as_are_drawn() -> None:
     assert study(1, models=8, items=60).splits == 70
     assert study(1, models=12, items=60).splits == 70
     assert study(1, models=5, items=60).splits == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "models"), [(0.05, 4), (0.05, 2), (0.97, 3)])
+def test_few_changes_do_not_turn_on_difficulty_by_chance(rate: float, models: int) -> None:
+    """20 items that hardly ever change, and models that err alike: by groups of units alone up to .19 of the
+    intervals exclude 0."""
+    random, printed, missed = np.random.default_rng(68), 0, 0
+    for seed in range(150):
+        arms = []
+        for _ in range(2):
+            own = random.random((models, 20))
+            arms.append((np.where(random.random(20) < 0.7, own[0], own) < rate).astype(float))
+        found = difficulty_effect(arms[0], arms[1], np.arange(20), seed)
+        assert found is not None
+        if found.split.interval is not None:
+            printed += 1
+            missed += not found.split.interval[0] <= 0 <= found.split.interval[1]
+    assert printed and missed / printed <= 0.08

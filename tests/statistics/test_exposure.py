@@ -69,5 +69,8 @@ def test_what_cannot_be_estimated_says_why() -> None:
     few = exposure_odds(NAMES, exposures, bad, groups, units // 30)[0]
     assert few.ratio and few.interval is None
     assert "too few" in few.problem
+    rare = exposure_odds(NAMES, exposures, bad * (units < 8), groups, units)[0]
+    assert rare.ratio and rare.interval is None
+    assert "units hold the rarer answers" in rare.problem
     (none,) = exposure_odds(["a"], np.zeros((0, 1)), np.zeros(0), np.zeros(0, int), np.zeros(0, int))
     assert none.ratio is None

@@ -44,20 +44,21 @@ def test_the_slopes_are_those_of_least_squares() -> None:
         assert found.rest.value == pytest.approx(change.mean() - found.through.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["between", "within"])
 def test_the_truth_is_in_the_intervals(by: str) -> None:
-    """Of 400 studies about 95 % hold what truly goes through, and what does not."""
+    """At least 95 % of studies hold what truly goes through, and what does not. Nearly all do: limits allow
+    for changes of a whole point, and these are far smaller."""
     inside, printed = np.zeros(2), np.zeros(2)
-    for seed in range(400):
+    for seed in range(100):
         made = study(seed, items=60)
         found = effect(made, by)
         truths = LOSS * made["lost"].mean(), DIRECT
         for place, (part, truth) in enumerate(zip((found.through, found.rest), truths, strict=True)):
             printed[place] += part.interval is not None
             inside[place] += part.interval is not None and part.interval[0] <= truth <= part.interval[1]
-    assert (printed > 250).all()
+    assert (printed == 100).all()
     assert (inside / printed > 0.93).all()
-    assert (inside / printed < 0.98).all()
 
 
 def effect(made: dict[str, np.ndarray], by: str):  # type: ignore[no-untyped-def]
@@ -90,3 +91,35 @@ def test_no_items_have_no_effect() -> None:
     none = np.zeros(0)
     found = within_arm(none, none, none.astype(int), none.astype(int))
     assert (found.total.value, found.through.value) == (None, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("units", "models", "loses"), [(120, 5, 0.07), (40, 3, 0.05), (20, 2, 0.3)])
+@pytest.mark.parametrize("by", ["between", "within"])
+def test_few_items_that_lose_something_have_wide_intervals(
+    units: int, models: int, loses: float, by: str
+) -> None:
+    """Few items lose all of their options, in all models, and that changes three answers in ten. With t of
+    the jackknife, behind a gate on how many units carry the spread, all 73 slopes that were printed of such a
+    world missed: those in which the items that lose hardly changed."""
+    random = np.random.default_rng(68)
+    of = np.repeat(np.arange(units), models)
+    missed, printed = np.zeros(3), np.zeros(3)
+    for _ in range(200):
+        lost = (random.random(units) < loses)[of] * 1.0
+        still = lost * (random.random(units) < 0.3)[of]
+        falls, fall = (random.random((units, 1)) < 0.3 for _ in range(2))
+        right = random.random((units, models)) < 0.9
+        first, other = (
+            np.where(right & (each | (random.random((units, models)) < 0.05)), -1.0, 0.0).ravel() * kept
+            for each, kept in ((falls, lost), (fall, still))
+        )
+        made = {"change": first, "lost": lost, "remedied": other, "still": still, "units": of}
+        found = effect(made | {"groups": np.tile(np.arange(models), units)}, by)
+        slope = -0.9 * (1 - 0.7 * 0.95)
+        for place, (part, truth) in enumerate(
+            ((found.slope, slope), (found.through, slope * loses), (found.rest, 0.0))
+        ):
+            printed[place] += part.interval is not None
+            missed[place] += part.interval is not None and not part.interval[0] <= truth <= part.interval[1]
+    assert (missed / printed <= 0.08).all(), missed

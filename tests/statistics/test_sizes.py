@@ -386,7 +386,7 @@ def test_kappa_of_few_responses_and_of_rare_labels(n: int, rare: float) -> None:
 def test_bangs_index(n: int, shares: tuple[float, float, float]) -> None:
     random, found = np.random.default_rng(n), counted()
     for right, wrong, unknown in random.multinomial(n, shares, 1000).tolist():
-        ends = bang("a", right, wrong, unknown, 4)
+        ends = bang("a", [True] * right + [False] * wrong + [None] * unknown, 4)
         found["index"].append(ends.low - 1e-12 <= shares[0] - shares[1] <= ends.high + 1e-12)
     found.at_least("index", 0.95, f"Bang, {n} guesses, {shares}")
 

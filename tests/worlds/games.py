@@ -11,14 +11,15 @@ from gridc.reports.findings.certification import FULL, Region, claim_evidence
 from gridc.reports.findings.curves import curve_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.scores import Outcomes, unit_intervals
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.raters import kappa
 from gridc.statistics.variance import resampled
 from tests.worlds import margins
-from tests.worlds.intervals import INTERVALS
-from tests.worlds.search import Game, Range, World
-from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, answers, bench, sizes_of
+from tests.worlds.intervals import INTERVALS, misses
+from tests.worlds.rates import RATES
+from tests.worlds.scores import SCORES, reference_rate
+from tests.worlds.search import INTERVAL, Game, Range, World
+from tests.worlds.stated import STATED
+from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, answers, bench, outcomes_of, sizes_of
 
 ALPHA = 0.05
 ANALYSIS: Mapping[str, Any] = {
@@ -281,23 +282,21 @@ def gaps(world: World, configurations: int) -> Floats:
 
 def certificate(strength: str, claim: str) -> Game:
     """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all."""
-    names = tuple(f"c{at}" for at in range(4))
-    axes = tuple({"x": str(at // 2), "y": str(at % 2)} for at in range(4))
+    axes = {f"c{at}": {"x": str(at // 2), "y": str(at % 2)} for at in range(4)}
+    names = tuple(axes)
     region = Region("b", names, FULL)
 
     def play(world: World, random: np.random.Generator) -> bool:
         sizes, ahead = sizes_of(world), int(world["ahead"])
         right = answers(world, random, sizes, gaps(world, 4), up=False).transpose(0, 2, 1, 3)
-        repeats = np.full(4, len(right))
-        found = Outcomes(
-            ("a", "b"), names, axes, repeats > 1, tuple(map(str, range(right.shape[-1]))),
-            np.repeat(np.arange(len(sizes)), sizes), repeats, right.sum(axis=0), right[0],
-            np.ones((2, 4), dtype=np.bool_), np.ones((4, right.shape[-1]), dtype=np.bool_),
-        )  # fmt: skip
+        found = outcomes_of("ab", axes, right, sizes)
         weighed = claim_evidence([region], {"b": found}, ALPHA, int(random.integers(1 << 30)), True, 199)
         row = getattr(weighed.pairs["b", names, "a", "b"], strength)
         if claim == "names":
-            higher = {*names[:ahead], *(f"{axis}={axes[at][axis]}" for at in range(ahead) for axis in "xy")}
+            higher = {
+                *names[:ahead],
+                *(f"{axis}={axes[name][axis]}" for name in names[:ahead] for axis in "xy"),
+            }
             levels = {
                 each if isinstance(each, str) else f"{each.axis}={each.level}" for each in row.levels_plus
             }
@@ -375,108 +374,58 @@ def per_protocol(name: str, stated: Stated, verdict: str) -> Game:
     return Game(name, ranges, play)
 
 
-def mean_rate(world: World) -> float:
-    """The expected rate of the reference."""
-    points, weights = np.polynomial.hermite_e.hermegauss(60)
-    base = np.log(world["base"] / (1 - world["base"])) + world["spread"] * points
-    rate = float(weights @ (1 / (1 + np.exp(-base))) / weights.sum())
-    return 1 - rate if world["mirror"] else rate
-
-
-def shows_its_rate(world: World) -> bool:
-    """Whether ten units are expected, by their effective number, that answer against most others as one."""
-    sizes, rate = sizes_of(world), mean_rate(world)
-    alone = world["inside"] * (1 - world["even"]) if world["items"] > 1 else 1.0
-    alone = alone or 1.0
-    return float(sizes.sum() ** 2 / (sizes**2).sum() * alone * min(rate, 1 - rate)) >= 10
-
-
-def interval_of(what: str, unseen: bool = False) -> Game:
-    """The interval of a model's score, or of its gap to another one that scores the same. With `unseen` few
-    units say how the score varies."""
-    of = play_with(1, lambda world: {"analysis": {"bootstrap": ANALYSIS["bootstrap"] | {"resamples": 499}}})
-
-    def play(world: World, random: np.random.Generator) -> bool:
-        if not unseen and not shows_its_rate(world):
-            return False
-        sizes, study = sizes_of(world), of({**world, "models": 2})
-        right = answers(world, random, sizes, np.zeros((1, 2))).transpose(0, 2, 1, 3)
-        repeats, items = np.full(1, len(right)), study.plan.study.items["b"]
-        found = Outcomes(
-            ("a", "b"), ("c",), ({"axis": "l0"},), repeats > 1, study.items,
-            np.repeat(np.arange(len(sizes)), sizes), repeats, right.sum(axis=0), right[0],
-            np.ones((2, 1), dtype=np.bool_), np.ones((1, len(study.items)), dtype=np.bool_),
-        )  # fmt: skip
-        made = unit_intervals(study.spec, items, found)
-        ends = made.gaps[0].mean.interval if what == "gap" else made.scores["a", "c"]
-        truth = 0.0 if what == "gap" else mean_rate(world)
-        return ends is not None and not ends[0] - 1e-9 <= truth <= ends[1] + 1e-9
-
-    ranges = {**MEAN, "units": Range(20, 200, logarithmic=True, whole=True)}
-    few = ", of which few units say how it varies" if unseen else ""
-    return Game(f"the interval of a {what} misses{few}", ranges, play)
-
-
-def reference_rate(world: World, loss: float) -> float:
-    """The expected rate of a reference of which a level loses so much, in `answers`."""
-    from scipy.special import expit, logit, ndtri
-
-    normal = ndtri((np.arange(4_000) + 0.5) / 4_000)
-    rate = float(expit(logit(world["base"]) + world["spread"] * normal).clip(loss, 1).mean())
-    return 1 - rate + loss if world["mirror"] else rate
-
-
 def of_difference(what: str) -> Game:
-    """The interval of a difference of rates, rare ones too: where it misses, or that of their ratio does, or
-    where it says of 0 what its test does not."""
+    """The interval of a difference of rates, rare ones too: where it misses, or that of their ratio or of the
+    ratio of their odds does, or where it says of 0 what its test does not."""
     of = play_with(2, lambda world: {"hypothesis": [contrast("difference")], "analysis": ANALYSIS})
 
-    def play(world: World, random: np.random.Generator) -> bool:
+    def play(world: World, random: np.random.Generator) -> bool | None:
         study, shift = of(world), np.tile([0.0, -world["loss"]], (int(world["models"]), 1))
         right = answers(world, random, sizes_of(world), shift, up=False)
         (found,) = decisions(study.measured(study.samples(right)))
         if found.effect is None or not found.effect.contrasts:
-            return False
+            return None
         shown = found.effect.contrasts[0]
         ends, odds = shown.change.interval, shown.odds
         if what == "ratio":
-            ends, rate = shown.risk_ratio_interval, reference_rate(world, world["loss"])
-            return ends is not None and not ends[0] - 1e-9 <= 1 - world["loss"] / rate <= ends[1] + 1e-9
-        if ends is None:
-            return False
+            return misses(shown.risk_ratio_interval, 1 - world["loss"] / reference_rate(world, world["loss"]))
+        if what == "odds":
+            before = reference_rate(world, world["loss"])
+            after = before - world["loss"]
+            if odds is None or after < 1e-6 or before > 1 - 1e-6:
+                return None
+            return misses(odds.interval, after / (1 - after) * (1 - before) / before)
         if what == "misses":
-            return not ends[0] - 1e-9 <= -world["loss"] <= ends[1] + 1e-9
-        decides = odds is not None and odds.spread is not None and odds.spread.enough
-        return decides and odds is not None and (ends[0] <= 0 <= ends[1]) != (odds.p > ALPHA)
+            return misses(ends, -world["loss"])
+        if ends is None or odds is None or odds.spread is None or not odds.spread.enough:
+            return None
+        return (ends[0] <= 0 <= ends[1]) != (odds.p > ALPHA)
 
     ranges = {
         **STUDY, "units": Range(20, 300, logarithmic=True, whole=True), "base": Range(0.01, 0.99),
         "loss": Range(0, 0.3), "models": Range(1, 8, whole=True),
     }  # fmt: skip
-    words = "ratio of rates misses" if what == "ratio" else f"difference {what}"
-    return Game(f"the interval of a {words}", ranges, play)
+    of_ratios = {"ratio": "ratio of rates misses", "odds": "ratio of odds misses"}
+    words = of_ratios.get(what, f"difference {what}")
+    most = 0.0 if what == "contradicts its test" else INTERVAL
+    return Game(f"the interval of a {words}", ranges, play, most)
 
 
 def recovered(which: str) -> Game:
-    """Half of a loss is taken back; of the intervals that are printed."""
+    """Half of a loss is taken back."""
     hypothesis = contrast("difference", "l2", control="l0") | {"reference": "l1"}
     of = play_with(3, lambda world: {"hypothesis": [hypothesis], "analysis": ANALYSIS})
 
-    def play(world: World, random: np.random.Generator) -> bool:
+    def play(world: World, random: np.random.Generator) -> bool | None:
         study = of(world)
         shift = np.tile([0.0, -world["loss"], -world["loss"] / 2], (int(world["models"]), 1))
-        for _ in range(5):
-            right = answers(world, random, sizes_of(world), shift, up=False)
-            (found,) = verdicts(study, right)
-            share = found.effect.contrasts[0].recovery if found.effect is not None else None
-            ends = None if share is None else getattr(share, which)
-            if ends is not None:
-                return not ends[0] <= 0.5 <= ends[1]
-        return False
+        (found,) = verdicts(study, answers(world, random, sizes_of(world), shift, up=False))
+        share = found.effect.contrasts[0].recovery if found.effect is not None else None
+        return None if share is None else misses(getattr(share, which), 0.5)
 
     words = {"interval": "resamples", "fieller": "Fieller"}[which]
     ranges = {**MEAN, "units": Range(20, 120, logarithmic=True, whole=True), "loss": Range(0.05, 0.4)}
-    return Game(f"the interval of a recovery misses ({words})", ranges, play)
+    return Game(f"the interval of a recovery misses ({words})", ranges, play, INTERVAL)
 
 
 def generalizability() -> Game:
@@ -502,33 +451,11 @@ def generalizability() -> Game:
     ranges = {"models": Range(5, 30, whole=True), "outliers": FLAG} | dict.fromkeys(
         ("p", "ps", "pb", "psb"), size
     )
-    return Game("the interval of a generalizability coefficient misses", ranges, play)
-
-
-def rater() -> Game:
-    """Two raters who err alike or apart on items that are asked in several configurations."""
-
-    def play(world: World, random: np.random.Generator) -> bool:
-        sizes = sizes_of(world)
-        of = np.repeat(np.arange(len(sizes)), sizes)
-        same = (random.random(len(sizes)) < world["inside"])[of]
-        label = np.where(same, random.random(len(sizes))[of], random.random(len(of))) < world["rare"]
-        said = []
-        for _ in range(2):
-            slip = np.where(same, random.random(len(sizes))[of], random.random(len(of))) < world["wrong"]
-            said.append((label != slip).astype(int).astype(str).tolist())
-        found = kappa(said[0], said[1], of.tolist())
-        one = world["rare"] * (1 - world["wrong"]) + (1 - world["rare"]) * world["wrong"]
-        agree, chance = world["wrong"] ** 2 + (1 - world["wrong"]) ** 2, one**2 + (1 - one) ** 2
-        truth = (agree - chance) / (1 - chance)
-        return found.low is not None and found.high is not None and not found.low <= truth <= found.high
-
-    ranges = {**UNITS, "inside": SHARE, "rare": Range(0.03, 0.5), "wrong": Range(0.01, 0.45)}
-    return Game("the interval of kappa misses", ranges, play)
+    return Game("the interval of a generalizability coefficient misses", ranges, play, INTERVAL)
 
 
 GAMES = {
-    game.name: replace(game, hard=HARD)
+    game.name: replace(game, hard=game.hard or HARD)
     for game in (
         *EFFECTS,
         *(ranking(evidence) for evidence in ("supported", "certified")),
@@ -544,13 +471,13 @@ GAMES = {
         per_protocol(
             "non-inferiority per protocol is refuted", at_margin("noninferiority", side="greater"), "refuted"
         ),
-        *(interval_of(what) for what in ("score", "gap")),
-        *(of_difference(what) for what in ("misses", "contradicts its test", "ratio")),
+        *SCORES,
+        *(of_difference(what) for what in ("misses", "contradicts its test", "ratio", "odds")),
         *INTERVALS,
-        interval_of("score", unseen=True),
+        *RATES,
+        *STATED,
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),
-        rater(),
         *margins.games(verdicts, contrast),
     )
 }

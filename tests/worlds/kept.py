@@ -16,14 +16,19 @@ OPEN, CLOSE = "<!-- worlds -->", "<!-- /worlds -->"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The worst world of the game `name`, and how many of `studies` were false there."""
+    """The worst world of the game `name`: how many of `studies` printed there, and what of that was false."""
 
     name: str
     world: World
     false: int
+    printed: int
     studies: int
     budget: int
     seed: int
+
+    @property
+    def share(self) -> Share:
+        return Share(self.false, self.printed, self.studies)
 
     @classmethod
     def of(cls, worst: Worst) -> "Kept":
@@ -31,6 +36,7 @@ class Kept:
             worst.game.name,
             dict(worst.world),
             worst.share.false,
+            worst.share.printed,
             worst.share.studies,
             worst.budget,
             worst.seed,
@@ -56,11 +62,16 @@ def table(rows: Mapping[str, Kept]) -> str:
     """The rows of docs/sizes.md; what would say the same of several is one row, in the place of the first."""
     found: dict[str, list[str]] = {}
     for each in rows.values():
-        low, high = Share(each.false, each.studies).interval
-        share = f"{each.false / each.studies:.3f} [{low:.2f}, {high:.2f}]"
-        world = words(each.world) if each.false / each.studies >= SHOWN else ""
+        share_of = each.share
+        low, high = share_of.interval
+        share = f"{share_of.of_printed:.3f} [{low:.2f}, {high:.2f}] | {share_of.of_all:.3f}"
+        world = words(each.world) if share_of.of_printed >= SHOWN else ""
         found.setdefault(f"{share} | {world} | {each.budget:,}, {each.seed}", []).append(each.name)
-    lines = ["", "| printed, and false | worst | its world | budget, seed |", "|---|---|---|---|"]
+    lines = [
+        "",
+        "| printed, and false | of printed | of all | its world | budget, seed |",
+        "|---|---|---|---|---|",
+    ]
     return "\n".join([*lines, *(f"| {'; '.join(names)} | {what} |" for what, names in found.items()), ""])
 
 

@@ -1,10 +1,15 @@
-"""A search for the world in which a verdict that must not be reached is reached most often.
+"""A search for the world in which a verdict that must not be reached is reached most often, or in which most
+of the intervals that are printed miss.
 
 A world is a number for each range of a game. Random worlds are tried with a few studies each, the worse half
 goes on with twice as many (successive halving, Jamieson & Talwalkar 2016), and what is left is changed a
 little at a time. The finalists have many studies, and the worst of them is then simulated anew, with other
 seeds: the share in which it was found is the largest of many and therefore too large. The interval is
 Clopper and Pearson's.
+
+What is withheld is not false, and says nothing of what is printed: a share is of the studies that print.
+Worlds are compared by that share, drawn to the level where few print; one where fewer than one in twenty does
+is left alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,40 +62,68 @@ class Range:
         return self.at(float(np.clip(place + random.normal(0, 0.15), 0, 1)))
 
 
-Play = Callable[[World, np.random.Generator], bool]
-"""A study of a world: whether it comes to the verdict that is false there."""
+Play = Callable[[World, np.random.Generator], bool | None]
+"""A study of a world: whether what it prints is false there; None where it prints nothing. A verdict that is
+not reached is printed too, and is not false."""
+VERDICT, INTERVAL = 0.05, 0.08
+"""How many of the studies that print may be false: the level of a verdict, and what an interval of 95 % may
+miss in the worst world that is found."""
+DRAWN = 12
+"""As many studies, false as often as the level says, are added to those of a world when it is compared."""
+RARELY = 0.05
+"""A world in which a smaller share of studies prints says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """What a report prints and holds to the level `alpha`, the ranges of worlds in which it is false, and
-    what plays a study of one."""
+    """What a report prints, the ranges of worlds in which it can be false, what plays a study of one, and how
+    many of the studies that print may be false."""
 
     name: str
     ranges: Mapping[str, Range]
     play: Play
-    alpha: float = 0.05
+    most: float = VERDICT
     hard: Sequence[World] = ()
     """Worlds to begin with, beside those that are drawn; what one leaves out is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of `studies` came to the false verdict."""
+    """How many of `studies` printed, and what of that was false."""
 
     false: int
+    printed: int
     studies: int
 
     @property
+    def of_printed(self) -> float:
+        return self.false / self.printed if self.printed else 0.0
+
+    @property
+    def of_all(self) -> float:
+        return self.false / self.studies
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """95 %, Clopper and Pearson."""
-        left = self.studies - self.false
-        low = float(beta.ppf(0.025, self.false, left + 1)) if self.false else 0.0
-        return low, float(beta.ppf(0.975, self.false + 1, left)) if left else 1.0
+        """Of the share of what is printed: 95 %, Clopper and Pearson."""
+        right = self.printed - self.false
+        low = float(beta.ppf(0.025, self.false, right + 1)) if self.false else 0.0
+        return low, float(beta.ppf(0.975, self.false + 1, right)) if right else 1.0
+
+    @property
+    def badness(self) -> float:
+        """The share of what is printed, drawn to the level where that is little."""
+        if not self.printed or self.printed < RARELY * self.studies:
+            return 0.0
+        return (self.false + DRAWN * VERDICT) / (self.printed + DRAWN)
+
+    def __add__(self, other: "Share") -> "Share":
+        return Share(self.false + other.false, self.printed + other.printed, self.studies + other.studies)
 
     def __str__(self) -> str:
         low, high = self.interval
-        return f"{self.false / self.studies:.3f} [{low:.3f}, {high:.3f}] of {self.studies:,}"
+        printed = f"{self.of_printed:.3f} [{low:.3f}, {high:.3f}] of {self.printed:,} printed"
+        return f"{printed}, {self.of_all:.3f} of all {self.studies:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +145,15 @@ class Worst:
 def simulate(game: Game, world: World, seeds: Iterable[int], seed: int) -> Share:
     """Studies of one world, each with a seed of its own."""
     outcomes = [game.play(world, np.random.default_rng((seed, each))) for each in seeds]
-    return Share(sum(outcomes), len(outcomes))
+    printed = [false for false in outcomes if false is not None]
+    return Share(sum(printed), len(printed), len(outcomes))
 
 
 class _Search:
     def __init__(self, game: Game, seed: int) -> None:
         self.game, self.seed, self.random = game, seed, np.random.default_rng(seed)
         self.tried: list[World] = []
-        self.false: list[int] = []
-        self.studies: list[int] = []
+        self.shares: list[Share] = []
         self.spent = 0
 
     def any_world(self) -> World:
@@ -145,20 +178,16 @@ class _Search:
 
     def add(self, world: World) -> int:
         self.tried.append(world)
-        self.false.append(0)
-        self.studies.append(0)
+        self.shares.append(Share(0, 0, 0))
         return len(self.tried) - 1
 
     def play(self, place: int, count: int) -> None:
-        first = self.studies[place]
-        share = simulate(self.game, self.tried[place], range(first, first + count), self.seed)
-        self.false[place] += share.false
-        self.studies[place] += count
+        first = self.shares[place].studies
+        self.shares[place] += simulate(self.game, self.tried[place], range(first, first + count), self.seed)
         self.spent += count
 
     def badness(self, place: int) -> float:
-        """The share that was false, drawn to the level where studies are few."""
-        return (self.false[place] + 12 * self.game.alpha) / (self.studies[place] + 12)
+        return self.shares[place].badness
 
     def worst(self, places: Iterable[int], count: int) -> list[int]:
         return sorted(places, key=self.badness, reverse=True)[:count]
@@ -188,7 +217,7 @@ def search(game: Game, budget: int, seed: int) -> Worst:
         alive = run.worst({*alive, child}, 6)
         for place in alive[:2]:  # what leads by luck falls back
             run.play(place, CHILD // 2)
-    finalists = run.worst((at for at, count in enumerate(run.studies) if count >= CHILD), FINALISTS)
+    finalists = run.worst((at for at, share in enumerate(run.shares) if share.studies >= CHILD), FINALISTS)
     for place in finalists:
         run.play(place, final // FINALISTS)
     (last,) = run.worst(finalists, 1)

@@ -17,14 +17,14 @@ from gridc.reports.findings.certification import claim_evidence
 from gridc.reports.findings.hypotheses import regions_of
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.scores import cell_scores, gather
+from gridc.reports.findings.scores import Outcomes, cell_scores, gather
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats, Whole
 from tests.worlds.search import Range, World
 
 SHARE, FLAG = Range(0, 1), Range(0, 1, whole=True)
 MOST = 600
-"""Items of a study at most, and units of it at most as many."""
+"""Items of a study at most, where its world does not say `most`, and units of it at most as many."""
 UNITS: Mapping[str, Range] = {
     "units": Range(10, 120, logarithmic=True, whole=True),
     "items": Range(1, 32, logarithmic=True, whole=True),
@@ -58,10 +58,11 @@ one for all levels (`tied`). How often each item is asked, and which share of th
 def sizes_of(world: World) -> Whole:
     """The items of each unit."""
     units = int(world["units"])
-    sizes = np.ceil(world["items"] * ((np.arange(units) + 0.5) / units) ** -world["pareto"]).clip(1, MOST / 3)
+    most = world.get("most", MOST)
+    sizes = np.ceil(world["items"] * ((np.arange(units) + 0.5) / units) ** -world["pareto"]).clip(1, most / 3)
     giant = round(world["giant"] / (1 - world["giant"]) * sizes.sum())
     sizes = np.append(sizes, giant) if giant else sizes
-    sizes = np.ceil(sizes * min(1.0, MOST / sizes.sum()))
+    sizes = np.ceil(sizes * min(1.0, most / sizes.sum()))
     found: Whole = sizes.astype(np.int64)
     return found
 
@@ -106,6 +107,24 @@ def answers(
     return found
 
 
+def outcomes_of(
+    models: Sequence[str], axes: Mapping[str, Mapping[str, str]], right: Whole, sizes: Whole
+) -> Outcomes:
+    """What a report gathers of answers, (repeats, models, configurations, items); `axes` are the levels of
+    each configuration."""
+    repeats, _, configurations, items = right.shape
+    asked = np.full(configurations, repeats)
+    return Outcomes(
+        tuple(models), tuple(axes), tuple(axes.values()), asked > 1, item_names(sizes),
+        np.repeat(np.arange(len(sizes)), sizes), asked, right.sum(axis=0), right[0],
+        np.ones((len(models), configurations), np.bool_), np.ones((configurations, items), np.bool_),
+    )  # fmt: skip
+
+
+def item_names(sizes: Whole | Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"{unit:04}-{at:04}" for unit, size in enumerate(sizes) for at in range(size))
+
+
 class Bench:
     """A study that is asked again and again: models x levels of one axis, on items in units of these
     sizes."""
@@ -145,12 +164,8 @@ class Bench:
                 **more,
             }
         )  # fmt: skip
-        items = tuple(
-            Item(f"{unit:04}-{at:04}", f"{unit} {at}?", ("yes", "no"), 0, f"{unit:04}")
-            for unit, size in enumerate(sizes)
-            for at in range(size)
-        )
-        self.items = tuple(item.id for item in items)
+        self.items = item_names(sizes)
+        items = tuple(Item(name, f"{name}?", ("yes", "no"), 0, name[:4]) for name in self.items)
         study = Study(
             self.spec,
             prompts={},

@@ -23,12 +23,16 @@ PORT = 8415
 LABELS = ("true", "untrue", "unclear")
 MISDEEDS = (
     "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure",
-    "filtered", "other", "first_place", "429", "500",
+    "filtered", "other", "first_place", "thinks", "endless", "brackets", "verdict", "last_line", "429", "500",
 )  # fmt: skip
 """Prose, a label that is none, no label, no word, a refusal, a reply that is cut off, a key that stands
 twice, no confidence, what a filter withheld, another label than it would give, the first of two whatever
 they say, and what a server can do;
-`fenced` is sound."""
+`fenced` is sound, and so are replies that think aloud first, with another label in the thought (`endless`
+never comes to its own), and labels in other forms."""
+
+THOUGHT = '<think>\nAt first sight {"label": "untrue"}, or [[B]]. Verdict: B>A'
+PREFERRED = {"A": "A>B", "B": "B>A", "tie": "A=B"}
 
 _RESPONSE = re.compile(r"<response (\w+)>\n(.*)\n</response \1>", re.DOTALL)
 _TWO = re.compile(
@@ -94,6 +98,11 @@ class JudgeServer:
             "refusal": ("I'm sorry, but I cannot assess this.", "stop"),
             "cut": (sound[: len(sound) // 2], "length"),
             "twice": (f'{{"label": "{LABELS[0]}", "label": "{LABELS[1]}", "confidence": 3}}', "stop"),
+            "thinks": (f"{THOUGHT}</think>\n\n{sound}", "stop"),
+            "endless": (THOUGHT, "length"),
+            "brackets": (f"{THOUGHT}</think>\nI weighed both.\n\nRating: [[{label}]]", "stop"),
+            "verdict": (f"I weighed both.\n\nVerdict: {PREFERRED.get(str(label), label)}", "stop"),
+            "last_line": (f"I weighed both: it is no easy case.\n\n**{label}**", "stop"),
             "not_sure": (json.dumps({"label": label, "confidence": "very"}), "stop"),
             "other": (
                 json.dumps({"label": LABELS[(LABELS.index(verdict(prompt)) + 1) % 3], "confidence": 2}),
@@ -127,7 +136,7 @@ def better(prompt: str) -> str | None:
 
 def rating(prompt: str) -> int | None:
     """Where the script is asked for a number: as far up as the letter of the response is in the alphabet."""
-    scale = re.search(r'"label": a whole number from (\d+) to (\d+)', prompt)
+    scale = re.search(r'(?:"label":|is) a whole number from (\d+) to (\d+)', prompt)
     if scale is None:
         return None
     found = _RESPONSE.search(prompt)

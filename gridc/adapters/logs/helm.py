@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from gridc.compiler.inputs.finish_reasons import logged_end
 from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
@@ -43,7 +44,6 @@ TEMPLATE = (
     "reference_prefix_characters", "reference_suffix", "chain_of_thought_prefix", "chain_of_thought_suffix",
     "output_prefix", "output_suffix", "instance_prefix", "substitutions",
 )  # fmt: skip
-ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = ("whether higher is better", "the version of HELM", "unreadable answers: they count as wrong")
 
 
@@ -176,9 +176,9 @@ def _requests(file: LogFile, adapter: Mapping[str, Any]) -> Iterator[tuple[_Tria
         results = [state.get("result") or {} for state in states]
         given = [one for result in results for one in (result.get("completions") or [])[:1]]
         failed = any(result.get("success") is False for result in results)
-        reason = (given[0].get("finish_reason") or {}).get("reason") if len(given) == 1 else None
-        # A letter of a choice fills all the tokens that it may have.
-        ended: AnswerState = "read" if choice and reason == "length" else ENDED.get(str(reason), "read")
+        ended = logged_end((given[0].get("finish_reason") or {}).get("reason") if len(given) == 1 else None)
+        if choice and ended == "cut":
+            ended = "read"  # a letter of a choice fills all the tokens that it may have
         yield (
             asked,
             _Request(
@@ -244,7 +244,8 @@ def _answers(
         request, instance = requests.get(asked), contents.get(asked.id)
         scores = {name: held.mean(name) for name in readings}
         state: AnswerState = "read" if request is None else request.state
-        if state != "failed" and all(score is None for score in scores.values()):
+        lost = state == "failed" and request is not None and request.answer is None
+        if not lost and all(score is None for score in scores.values()):
             state = "unscored"
         yield LogAnswer(
             id=asked.id,
@@ -252,7 +253,7 @@ def _answers(
             if instance is None
             else content_digest([instance["input"], instance.get("references")]),
             epoch=asked.trial,
-            scores=dict.fromkeys(readings) if state == "failed" else scores,
+            scores=dict.fromkeys(readings) if lost else scores,
             state=state,
             prompt=None if request is None else request.prompt,
             answer=None if request is None else request.answer,

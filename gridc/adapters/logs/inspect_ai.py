@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gridc.compiler.inputs.finish_reasons import logged_end
 from gridc.compiler.inputs.logs.files import LogFile, ZipLog, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
@@ -235,11 +236,7 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
     if all(score is None for score in scores.values()):
         return "unscored"
     stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
-    if stop in ("max_tokens", "model_length") or sample.get("limit"):
-        return "cut"
-    if stop == "content_filter":
-        return "refused"
-    return "read"
+    return "cut" if sample.get("limit") else logged_end(stop)
 
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:

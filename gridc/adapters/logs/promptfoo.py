@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from gridc.compiler.inputs.finish_reasons import logged_end
 from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
@@ -30,7 +31,6 @@ log_reader(__name__, 30)
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
-ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = (
     "which answers were unreadable, except empty ones (they count as wrong)",
     "versions of the models",
@@ -209,8 +209,9 @@ def _state(failed: bool, passed: bool, output: Any, finish: object = None) -> An
     """Nothing was read of an empty answer, unless a test asks for one."""
     if failed:
         return "failed"
+    ended = logged_end(finish)
     empty = isinstance(output, str) and not output.strip()
-    return ENDED.get(str(finish), "unreadable" if empty and not passed else "read")
+    return "unreadable" if ended == "read" and empty and not passed else ended
 
 
 def _text(value: Any) -> str:

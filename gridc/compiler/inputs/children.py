@@ -9,28 +9,21 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-_KEPT = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")
-"""Variables of the environment that a function finds: none that holds a key."""
 
 
 class Host:
     """Functions of one file or of one package, called by name."""
 
     def __init__(self) -> None:
-        for name in set(os.environ) - set(_KEPT):
-            del os.environ[name]
-        self._installed = [folder for folder in sys.path if folder]
-        # What lies where somebody happens to work is no part of what was hashed.
-        sys.path[:] = [folder for folder in self._installed if Path(folder).resolve() != Path.cwd()]
         self._module: ModuleType | None = None
         self._functions: dict[str, Callable[..., Any]] = {}
 
-    def load_file(self, name: str, text: str) -> None:
-        """Take the functions of a file by its text, so that what runs is what was hashed."""
+    def load_file(self, name: str, text: str, working: str) -> None:
+        """Take the functions of a file by its text, so that what runs is what was hashed. They import nothing
+        from the folder in which somebody is working, even where that is installed."""
+        sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder) != working]
         module = ModuleType("scorers")
         module.__file__ = name
         self._module = sys.modules["scorers"] = module
@@ -39,8 +32,6 @@ class Host:
     def load_plugin(self, name: str, module: str, function: str) -> None:
         """Take a function of an installed package, which may be installed from the folder of the study."""
         import importlib
-
-        sys.path[:] = self._installed
 
         def load() -> None:
             self._module = importlib.import_module(module)

@@ -88,6 +88,17 @@ class ModelIdentity:
         return digest(self.manifest)
 
 
+ASKED = frozenset(["chat_template_args", "server", "omits"])
+"""What a manifest says of how a model is asked."""
+
+
+def without_asking(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a manifest says of the model alone: the same in whatever way it is asked, and whoever runs it
+    where its files are known."""
+    known: Mapping[str, Any] = manifest.get("weights", manifest)
+    return {key: value for key, value in known.items() if key not in ASKED}
+
+
 def identify(
     model: Model, places: ReferenceFolders, pinned: str | None = None, online: bool = False
 ) -> ModelIdentity:

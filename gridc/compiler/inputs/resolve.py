@@ -133,6 +133,8 @@ def _parts(spec: Spec) -> Iterator[str]:
         yield "judge:turns"
     if judges:
         yield "method:judge"
+    if any(judge.reply not in (None, "json") for judge in judges):
+        yield "judge:reply"
     if any(judge.scale is not None for judge in judges):
         yield "judge:scale"
     if any(judge.counts is not None for judge in judges):

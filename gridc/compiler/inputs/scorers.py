@@ -8,6 +8,7 @@ limits of the child are against mistakes: they are no sandbox (docs/threat-model
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.instrument.item import Item
@@ -74,7 +75,7 @@ class Scorers:
 
     def _load(self, child: Confined, scorer: Scorer) -> None:
         if scorer.file is not None:
-            child.ask("load_file", scorer.file, self.files[scorer.file].text)
+            child.ask("load_file", scorer.file, self.files[scorer.file].text, str(Path.cwd()))
             return
         entry = self._plugins[f"gridc.scorers:{scorer.function.removeprefix(PLUGIN)}"].entry
         child.ask("load_plugin", scorer.name, entry.module, entry.attr)

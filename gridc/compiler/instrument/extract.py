@@ -12,7 +12,7 @@ reached an answer.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -20,9 +20,9 @@ from typing import Literal
 from gridc.compiler.instrument import phrases
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.options import are_letters
+from gridc.compiler.instrument.own_part import own_part
 from gridc.compiler.instrument.phrases import Mention, mentions
 from gridc.compiler.instrument.plain_text import fold
-from gridc.compiler.instrument.thoughts import answer_begins
 
 Confidence = Literal["stated", "inferred", "none"]
 
@@ -47,9 +47,14 @@ class Extraction:
 
 
 def extract(
-    response: str, options: Sequence[str], *, lettered: bool = True, labels: Sequence[str] | None = None
+    response: str,
+    options: Sequence[str],
+    *,
+    lettered: bool = True,
+    labels: Sequence[str] | None = None,
+    question: str = "",
 ) -> Extraction:
-    """What a response answers.
+    """What a response answers, in the part of it that answers this `question` (`own_part`).
 
     The rules are tried in this order: the last option that the response commits to, behind a marker or a
     conclusion; a response that opens with its answer; a last sentence that concludes; a response of a few
@@ -62,18 +67,38 @@ def extract(
     """
     if labels is None:
         labels = LETTERS[: len(options)] if lettered else ()
-    begin = answer_begins(response)
-    if begin is None:
+    part = own_part(response, question, options)
+    if part is None:
         return Extraction(None, "the reasoning never ended")
-    text = fold(response[begin:])
+    begin, end = part
+    text = fold(response[begin:end])
     if not text.strip():
         return Extraction(None, "empty")
-    reading = _ReadResponse(text, mentions(text, options, labels), are_letters(labels), len(options))
-    data = text.lstrip().startswith(("{", "[", "```json"))
+    given = _exactly(text, options, labels)
+    if given is not None:
+        option, place = given
+        return Extraction(option, "stated letter", "stated", begin + place, begin + place + 1)
+    tail = _tail(text)
+    if tail is not None:
+        found = _by_rules(text[tail:], options, labels, begin + tail, question, whole=False)
+        if found.option is not None and found.start >= begin + tail + _CONTEXT:
+            return found
+    return _by_rules(text, options, labels, begin, question, whole=True)
+
+
+def _by_rules(
+    text: str, options: Sequence[str], labels: Sequence[str], begin: int, question: str, whole: bool
+) -> Extraction:
+    """What the first rule reads that reads anything. Of the end of a text only what it commits to is read."""
+    every = mentions(text, options, labels)
+    if not every:
+        return Extraction(None, "no answer")
+    reading = _ReadResponse(text, every, are_letters(labels), len(options), question, whole)
+    data = text.lstrip().startswith(_DATA)
     unread = "several answers" if reading.several() else "no answer"
-    for name, confidence, rule in _RULES:
+    for name, confidence, rule in _RULES if whole else _RULES[:2]:
         answer = rule(reading) if confidence == "stated" or not data else None
-        if answer is None:
+        if answer is None or (confidence == "inferred" and reading.broken_off(answer)):
             continue
         if reading.contradicted(answer):
             return Extraction(None, "several answers")
@@ -84,14 +109,67 @@ def extract(
     return Extraction(None, unread)
 
 
+_DATA = ("{", "[", "```json")
+_TAIL, _CONTEXT = 500, 200
+"""Characters of the end of a response that is read alone, and of what must stand in it before an answer."""
+_OF_THE_WHOLE = ("←", "<-", "✓", "✔", "✅", "☑", "[x]", "[X]", '":', "':", '" :', "' :")
+"""What an answer may have anywhere: a tick in a list of options, and a key of data."""
+
+
+def _tail(text: str) -> int | None:
+    """Where the last lines of a long response begin, which are read first: what it commits to last counts,
+    and only the sentences around that say whether it does."""
+    if len(text) < 2 * _TAIL or text.lstrip().startswith(_DATA) or any(map(text.__contains__, _OF_THE_WHOLE)):
+        return None
+    line = text.rfind("\n", len(text) - 2 * _TAIL, len(text) - _TAIL)
+    if line >= 0:
+        return line
+    sentence = text.rfind(". ", len(text) - 2 * _TAIL, len(text) - _TAIL)
+    # Whether words are quoted is told by the whole line.
+    return None if sentence < 0 or '"' in text[text.rfind("\n", 0, sentence) + 1 :] else sentence
+
+
+def _exactly(text: str, options: Sequence[str], labels: Sequence[str]) -> tuple[int, int] | None:
+    """The option that a response ends with in one of a few exact forms, such as "The answer is (C).", and its
+    place. No phrase could make anything else of it, and finding phrases is most of the work of reading."""
+    found = _EXACT.search(text, max(0, len(text) - 200))
+    if found is None or not are_letters(labels) or text.lstrip()[:1] in ("{", "[", "`"):
+        return None
+    option = LETTERS.index(found["letter"])
+    if option >= len(labels) or any("answer" in text.lower() for text in options):
+        return None
+    if text.count('"', text.rfind("\n", 0, found.start("letter")) + 1) % 2:
+        return None
+    return option, found.start("letter")
+
+
+_EXACT = re.compile(
+    r"(?:\A\s*|[.!?][)*_]*\s+|[.!?:*)\]}$\d]\s*\n\s*|\n\s*\n\s*)[*_#]*\s?(?:(?:so|therefore|thus|hence),?\s)?(?:the\s|my\s)?"
+    r"(?:(?:final|correct|best|right)\s)?answer[*_]*\s?(?:is|:)[\s*_:$(\[{]*(?:option\s?)?(?:\\boxed\{(?:\\text\{)?)?[\s*_$(\[{]*"
+    r"(?-i:(?P<letter>[A-Z]))[)\]}*_$.\s]*\Z",
+    re.IGNORECASE,
+)
+
+
 class _ReadResponse:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention], letters: bool, options: int) -> None:
+    def __init__(
+        self,
+        text: str,
+        every: Sequence[Mention],
+        letters: bool,
+        options: int,
+        question: str,
+        whole: bool,
+    ) -> None:
         self.text = text
+        self.question = question
+        self.whole = whole
         self.options = options
         self.letters = letters
         self.every = every
+        self._said = phrases.PHRASES.read(text, self._near(every))
         denied = self._denied(every)
         aside = denied | self._attributed(every)
         self.standing = [
@@ -100,11 +178,21 @@ class _ReadResponse:
             if number not in aside and not phrases.BREAKS_OFF.match(text, mention.end)
         ]
         self.denied = [every[number] for number in sorted(denied)]
-        self.surveyed = self._surveyed()
+
+    def _near(self, every: Sequence[Mention]) -> list[tuple[int, int]]:
+        """The spans in which a phrase could lead to a mention: its sentence, and the one before where it is a
+        short one or its beginning. No phrase is looked for anywhere else."""
+        spans: list[tuple[int, int]] = []
+        for mention in every:
+            begin = self._sentence(max(0, mention.start - _PHRASE))
+            if spans and begin <= spans[-1][1]:
+                begin = spans.pop()[0]
+            spans.append((begin, mention.start))
+        return spans
 
     def _denied(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
-        denials, denied = self._ends(phrases.DENIAL), set()
+        denials, denied = self._ends("denial"), set()
         for number, mention in enumerate(every):
             if (
                 mention.start in denials
@@ -132,10 +220,8 @@ class _ReadResponse:
 
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
-        said = self._ends(phrases.ATTRIBUTION)
-        others, over = (
-            [each.start() for each in words.finditer(self.text)] for words in (phrases.OTHERS, phrases.SELF)
-        )
+        said = self._ends("attribution")
+        others, over = self._starts("others"), self._starts("self")
         return {
             number
             for number, mention in enumerate(every)
@@ -144,7 +230,8 @@ class _ReadResponse:
             or self._governed(others, over, mention)
         }
 
-    def _surveyed(self) -> set[int]:
+    @cached_property
+    def surveyed(self) -> set[int]:
         """Where the lines begin that take up the options in turn, from the first one at the response's start,
         with what is said of each. What heads such a line is not given as the answer, unless the first one
         says nothing of its option or why it is the answer, or is said again."""
@@ -191,7 +278,7 @@ class _ReadResponse:
     @cached_property
     def _decided(self) -> Mention | None:
         """The last mention that is marked or concluded."""
-        concluded = self._ends(phrases.CONCLUSION)
+        concluded = self._ends("conclusion")
         alone = None if self.ticked else self._alone_at_the_end()
         return self._last(
             lambda mention: (
@@ -204,7 +291,7 @@ class _ReadResponse:
     @cached_property
     def _marked(self) -> frozenset[Mention]:
         """The mentions that are given as the answer in so many words."""
-        led, changed = self._ends(phrases.MARKER), self._changed()
+        led, changed = self._ends("marker"), self._changed()
         keyed, named = self._keyed()
         whole = self.ticked or self._last_line(), keyed
         return frozenset(
@@ -264,6 +351,8 @@ class _ReadResponse:
     def _keyed(self) -> tuple[Mention | None, list[Mention]]:
         """The only option's text that is all of a value: `{"sentiment": "positive"}`. And the mentions in
         values of which the name says that they are no answer."""
+        if not self.whole:  # a value is read in a whole text, and so is its first line
+            return None, []
         values = {mention.end: mention for mention in self.standing}
         answers, others = list[Mention](), list[Mention]()
         for match in phrases.KEYED.finditer(self.text):
@@ -306,7 +395,7 @@ class _ReadResponse:
 
     def _opens(self) -> Mention | None:
         first = self.standing[0] if self.standing else None
-        leads = {self._leads(0), *(end for end in self._ends(phrases.BEGINS))}
+        leads = {self._leads(0), *self._begins()}
         if first is None or first.start not in leads or first.start in self.surveyed:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
@@ -324,18 +413,21 @@ class _ReadResponse:
         explained = (
             named and follows is not None and not any(map(str.isalnum, self.text[first.end : follows.start]))
         )
-        if explained and follows is not None and phrases.TELLS.match(self.text, follows.end):
+        alone = phrases.ALONE.match(self.text, first.end)
+        tells = follows is not None and phrases.TELLS.match(self.text, follows.end) is not None
+        if explained and tells and (alone is None or ":" in alone[0]):
             return None
         if first.letter and not self.letters:
-            return first if explained or phrases.ALONE.match(self.text, first.end) else None
+            return first if explained or alone else None
         if self._stops(first) or explained:
             return first
         return first if first.letter and phrases.REASON.match(self.text, first.end) else None
 
     def _in_turn(self, first: Mention) -> bool:
         """Whether the next option is taken up as the first is: "**A** - cheap, **B** - durable", "A has … B
-        has …". Not where the first stands alone on its line or with its reason."""
-        if phrases.ALONE.match(self.text, first.end) or phrases.REASON.match(self.text, first.end):
+        has …". Not where the first stands alone on its line, with or without its text, or with its reason."""
+        named = next((mention for mention in self.standing[1:2] if self._explained(first, mention)), first)
+        if phrases.ALONE.match(self.text, named.end) or phrases.REASON.match(self.text, first.end):
             return False
         follows = next(
             (each for each in self.every if each.start > first.end and each.option != first.option), None
@@ -449,10 +541,47 @@ class _ReadResponse:
             return None
         if any(mention.option not in wrong for mention in self.standing):
             return None
-        if not self._ends(phrases.OPEN).isdisjoint(mention.start for mention in self.denied):
+        if not self._ends("open").isdisjoint(mention.start for mention in self.denied):
             return None
         (option,) = set(range(self.options)) - wrong
-        return replace(self.denied[-1], option=option)
+        return self.denied[-1]._replace(option=option)
+
+    def restated(self) -> Mention | None:
+        """The only option's text that a sentence puts for the "who" or "which" of the question: "Oslo lies
+        furthest north"."""
+        asked = phrases.asked_of(self.question)
+        if len(asked) < _FEWEST:
+            return None
+        found = [
+            mention
+            for mention in self.standing
+            if not mention.letter
+            and phrases.puts_for(asked, self.text, mention.end)
+            and phrases.ARTICLE.fullmatch(self.text, self._before(mention), mention.start)
+            and not self._conditional(mention)
+            and not self._questioned(mention)
+        ]
+        if len({mention.option for mention in found}) != 1 or self._abstains():
+            return None
+        return None if phrases.DOUBTED.search(self.text, found[-1].end) else found[-1]
+
+    def _before(self, mention: Mention) -> int:
+        """Where a mention's sentence begins, or what is looked at of a long one."""
+        return max(self._sentence(mention.start), mention.start - _PHRASE)
+
+    def classified(self) -> Mention | None:
+        """The option's text that the first sentence says the text of the item is, where others are only
+        conceded: "The review is positive. Although the beginning sounds negative, ..."."""
+        first = self.standing[0] if self.standing else None
+        if first is None or first.letter or not self._stops(first) or self._conditional(first):
+            return None
+        if phrases.CLASSIFIES.fullmatch(self.text, 0, first.start) is None or self._abstains():
+            return None
+        others = [mention for mention in self.every if mention.option != first.option]
+        conceded = all(
+            phrases.CONCEDES.search(self.text, self._before(mention), mention.start) for mention in others
+        )
+        return first if conceded and phrases.TURNS.search(self.text, first.end) is None else None
 
     def short(self) -> Mention | None:
         """The only option that a response of a few words names and does not ask about, or plan to look at."""
@@ -467,6 +596,18 @@ class _ReadResponse:
         if self._abstains() or (named.letter and not self.letters):
             return None
         return named if self._stops(named) or phrases.REASON.match(around[1]) else None
+
+    def broken_off(self, answer: Mention) -> bool:
+        """Whether the response ends in the middle of a derivation behind this mention: what it would have
+        come to is not known."""
+        end = len(self.text.rstrip())
+        if self.text[end - 1] in _ENDINGS or phrases.ENDS.match(self.text, answer.end):
+            return False
+        last = self.text[self._sentence(end - 1) : end]
+        number = self.text[answer.end - 1].isdecimal()
+        return phrases.FORMULA.search(last) is not None or (
+            number and phrases.DANGLES.search(last) is not None
+        )
 
     def several(self) -> bool:
         """Whether several options are named."""
@@ -494,7 +635,7 @@ class _ReadResponse:
             for mention in self.denied
             if mention.start > answer.start and mention.letter == answer.letter
         ]
-        none = phrases.NONE.search(self.text, answer.end)
+        none = phrases.NONE.search(self.text, max(answer.end, len(self.text.rstrip(_BLANK)) - _PHRASE))
         named = none is not None and any(mention.end > none.end() - 1 for mention in self.standing)
         return any(mention.option == answer.option for mention in back) or (none is not None and not named)
 
@@ -533,7 +674,7 @@ class _ReadResponse:
     @cached_property
     def _breaks(self) -> list[int]:
         """Where a condition is over."""
-        return [found.start() for found in phrases.BREAKS.finditer(self.text)]
+        return self._starts("breaks")
 
     def _under(self, places: Sequence[int], mention: Mention) -> bool:
         """Whether one of these stands before a mention in its sentence."""
@@ -543,17 +684,17 @@ class _ReadResponse:
     @cached_property
     def _conditions(self) -> list[int]:
         """Where an "if" stands."""
-        return [found.start() for found in phrases.IF.finditer(self.text)]
+        return self._starts("if")
 
     @cached_property
     def _doubts(self) -> list[int]:
         """Where there is "no reason" to say what follows."""
-        return [found.start() for found in phrases.NO_REASON.finditer(self.text)]
+        return self._starts("no reason")
 
     @cached_property
     def _changes(self) -> set[int]:
         """Where the words end that say from what an answer is changed."""
-        return self._ends(phrases.FROM)
+        return self._ends("from")
 
     def _abstains(self) -> bool:
         """Whether the response says that it chooses none, or asks for the text. An option's own text is no
@@ -561,9 +702,9 @@ class _ReadResponse:
         if phrases.ASKS_FOR_MORE.search(self.text):
             return True
         starts = [each.start for each in self.standing]
-        for found in phrases.ABSTAINS.finditer(self.text):
-            before = bisect_left(starts, found.end())  # no two mentions overlap
-            if not before or self.standing[before - 1].end <= found.start():
+        for begin, end in phrases.ABSTENTIONS.read(self.text, [(0, len(self.text))])["abstains"]:
+            before = bisect_left(starts, end)  # no two mentions overlap
+            if not before or self.standing[before - 1].end <= begin:
                 return True
         return False
 
@@ -589,21 +730,36 @@ class _ReadResponse:
         behind = self.text[mention.end : mention.end + 2]
         return self._in_quotes(mention.start) and not ('"' in before and '"' in behind)
 
-    def _ends(self, pattern: re.Pattern[str]) -> set[int]:
-        """Where the pattern ends, and where each of the words ends that may stand between it and an answer.
+    def _starts(self, name: str) -> list[int]:
+        """Where something of this name is said."""
+        return [start for start, _ in self._said[name]]
+
+    def _ends(self, name: str) -> set[int]:
+        """Where what is said ends, and where each of the words ends that may stand between it and an answer.
         What is quoted from somebody is not said."""
         ends = set[int]()
-        for match in pattern.finditer(self.text):
-            end: int | None = None if self._quoted(match) else match.end()
-            while end is not None and end not in ends:
-                ends.add(end)
-                filler = phrases.FILLER.match(self.text, end)
-                end = filler.end() if filler is not None else None
+        for span in self._said[name]:
+            ends |= self._led(*span, ends)
         return ends
 
-    def _quoted(self, match: re.Match[str]) -> bool:
+    def _begins(self) -> set[int]:
+        """The same for the words that a response begins with, before its answer."""
+        begun = phrases.BEGINS.match(self.text)
+        return set() if begun is None else self._led(*begun.span(), set())
+
+    def _led(self, start: int, end: int, known: set[int]) -> set[int]:
+        """The places that a phrase leads to, but for those that are known."""
+        ends = set[int]()
+        place: int | None = None if self._quoted(start, end) else end
+        while place is not None and place not in known and place not in ends:
+            ends.add(place)
+            filler = phrases.FILLER.match(self.text, place)
+            place = filler.end() if filler is not None else None
+        return ends
+
+    def _quoted(self, start: int, end: int) -> bool:
         """Whether words stand in double quotes that begin on their line and do not end in them."""
-        return self._in_quotes(match.start()) and '"' not in match[0]
+        return self._in_quotes(start) and '"' not in self.text[start:end]
 
     def _in_quotes(self, place: int) -> bool:
         """Whether an odd number of double quotes stands before a place on its line."""
@@ -621,6 +777,12 @@ class _ReadResponse:
         return [found.start() for found in re.finditer('"', self.text)]
 
 
+_ENDINGS = ".!?)]}*\"'$`|>;"
+"""What a whole response may end with."""
+_PHRASE = 150
+"""Characters of the longest phrase that leads to an answer."""
+_FEWEST = 3
+"""Words of the question that a sentence repeats behind its answer."""
 _FEW = 10
 """Words of a response that says no more than its choice."""
 _LABEL = " \t.:)]*_-"
@@ -633,5 +795,7 @@ _RULES: tuple[tuple[str, Confidence, Callable[[_ReadResponse], Mention | None]],
     ("opening", "stated", _ReadResponse.opening),
     ("closing", "inferred", _ReadResponse.closing),
     ("short", "inferred", _ReadResponse.short),
+    ("restated", "inferred", _ReadResponse.restated),
+    ("classified", "inferred", _ReadResponse.classified),
     ("left", "inferred", _ReadResponse.left),
 )

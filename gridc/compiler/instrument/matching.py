@@ -3,14 +3,13 @@
 The right answers are the item's `references`; of an item with options they are the texts of the right ones.
 Pure, so that the run, `verify`, the oracles and the check before a stamp read alike.
 
-Numbers are read as people and models write them: 1,234.50; -$5; 25 %; 3 million; 1/2; 1.2e3. Their values are
-exact (`Fraction`), so that equal numbers are equal however they are written. Responses can be degenerate, so
-no pattern may backtrack over a run of characters: unbounded repetitions are possessive.
+Responses can be degenerate, so no pattern may backtrack over a run of characters: unbounded repetitions are
+possessive. How numbers are read is in `written_numbers`.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,128 +18,18 @@ from itertools import pairwise
 
 from gridc.compiler.instrument.extract import Confidence, Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.plain_text import fold, lowered
-from gridc.compiler.instrument.readers import refuses
-from gridc.compiler.instrument.thoughts import answer_begins
+from gridc.compiler.instrument.own_part import own_part
+from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.refusals import refusal_phrase
+from gridc.compiler.instrument.written_numbers import (
+    WrittenNumber,
+    decimal_comma,
+    first_number,
+    given_number,
+    numbers,
+)
 from gridc.schema.effects import Match, MatchKind
 from gridc.schema.scores import MATCHES
-
-MOST_DIGITS = 400
-"""Digits of the longest number that is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenNumber:
-    """A number, its span in the text, in characters, and whether a percent sign follows it. A sum that
-    is not worked out, a range and alternatives ("40-45", "42 or 43") are no one number: `value` is None."""
-
-    value: Fraction | None
-    start: int
-    end: int
-    percent: bool = False
-
-    def equals(self, other: "WrittenNumber", within: Fraction = Fraction(0)) -> bool:
-        """Whether two numbers are the same, or differ by no more than `within`. Where one alone has a percent
-        sign, 25 % is 25 and also 0.25."""
-        if self.value is None or other.value is None:
-            return False
-        ours, theirs = [self.value], [other.value]
-        if self.percent is not other.percent:
-            (ours if self.percent else theirs).append((self.value if self.percent else other.value) / 100)
-        return any(abs(one - another) <= within for one in ours for another in theirs)
-
-
-def numbers(text: str) -> list[WrittenNumber]:
-    """The numbers of a text, in order. Numbers that an expression joins are one, and what it comes to is the
-    one behind its last equals sign: "40 + 2 = 42" is 42."""
-    plain = fold(_GROUP_SPACE.sub(",", text).translate(_POINTS))
-    matches = [_Match(match, _value(match)) for match in _NUMBER.finditer(plain)]
-    runs: list[list[tuple[str, _Match]]] = []
-    for place, match in enumerate(matches):
-        joint = _joint(plain, matches[place - 1], match) if place else None
-        if joint is None:
-            runs.append([])
-        runs[-1].append((joint or "", match))
-    return list(_written_numbers(runs))
-
-
-@dataclass(frozen=True, slots=True)
-class _Match:
-    found: re.Match[str]
-    value: Fraction | None
-
-
-def _written_numbers(runs: list[list[tuple[str, _Match]]]) -> Iterator[WrittenNumber]:
-    for run in runs:
-        (joint, last), (_, first) = run[-1], run[0]
-        alone = len(run) == 1 or joint == "="
-        start = last.found.start() if alone else first.found.start()
-        percent = last.found["percent"] is not None
-        yield WrittenNumber(last.value if alone else None, start, last.found.end(), percent)
-
-
-def _joint(text: str, one: _Match, other: _Match) -> str | None:
-    """What joins two numbers that follow each other: "=" or anything else; None where nothing does."""
-    gap = text[one.found.end() : other.found.start()]
-    if _EQUALS.fullmatch(gap):
-        return "="
-    between = _AND.fullmatch(gap) and _BETWEEN.search(text, max(0, one.found.start() - 16), one.found.start())
-    return "joined" if between or _JOINED.fullmatch(gap) else None
-
-
-def _value(match: re.Match[str]) -> Fraction | None:
-    if sum(character.isdecimal() for character in match[0]) > MOST_DIGITS:
-        return None
-    try:
-        if match["below"] is not None:
-            value = Fraction(_digits(match["above"])) / Fraction(_digits(match["below"]))
-            value += Fraction(match["whole"] or 0)
-        elif match["fraction"] is not None:
-            value = Fraction(_digits(match["fraction"])) / Fraction(_digits(match["of"]))
-        else:
-            value = Fraction(_digits(match["decimal"]))
-    except ZeroDivisionError:
-        return None
-    value *= Fraction(10) ** int(match["power"] or match["exponent"] or 0)
-    value *= _MAGNITUDES[lowered(match["magnitude"] or "")]
-    negative = match["sign"] is not None and match["sign"].strip()[0] not in "+"
-    return -value if negative else value
-
-
-def _digits(digits: str) -> str:
-    return re.sub(r"[,'{}\\]", "", digits)
-
-
-_GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
-"""A narrow space between thousands. An ordinary one stands between two numbers."""
-_POINTS = {0x066B: ".", 0x066C: ","}
-"""The decimal and thousands marks of Arabic."""
-_INTEGER = r"(?:\d{1,3}(?:(?:,|'|\\,|\{,\})\d{3})++(?!\d)|\d++)"
-_DECIMAL = rf"(?:{_INTEGER}(?:\.\d++)?|(?<!\d)\.\d++)"
-_CURRENCY = r"(?:\\?[$€£¥₹]\s?)"
-_NUMBER = re.compile(
-    rf"(?P<sign>(?:(?<!\w)(?:minus|negative)\s{_CURRENCY}?|(?<![\w)\]}}])[-+]{_CURRENCY}?))?"
-    r"(?<!\w)(?<![^\W\d]-)"
-    rf"(?:\\[dt]?frac\s?\{{(?P<fraction>{_DECIMAL})\}}\s?\{{(?P<of>{_DECIMAL})\}}"
-    rf"|(?:(?P<whole>\d++)\s(?=\d{{1,9}}/))?(?P<above>{_DECIMAL})/(?P<below>{_DECIMAL})"
-    rf"|(?P<decimal>{_DECIMAL}))"
-    r"(?:[eE](?P<exponent>[-+]?\d{1,3})(?!\w)"
-    r"|\s?(?:[×x*]|\\times|\\cdot)\s?10\s?(?:\^|\*\*)\s?\{?(?P<power>[-+]?\d{1,3})(?!\d)\}?)?"
-    r"(?:\s(?P<magnitude>thousand|million|billion|trillion)\b)?"
-    r"(?P<percent>\s?\\?%|\sper\s?cent\b)?",
-    re.IGNORECASE,
-)
-_MAGNITUDES = {"": 1, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_DRESS = r"[ \t*_`$€£¥₹(){}\[\]\\]*+"
-_EQUALS = re.compile(rf"{_DRESS}[=≈]{_DRESS}")
-_JOINED = re.compile(
-    r"[,.:'/^]|[ \t]++|[ \t_`$€£¥₹(){}\[\]]*+"
-    rf"(?:[-+*/×÷^]|\\times|\\cdot|\\div|(?<=\s)or(?=\s)){_DRESS}",
-    re.IGNORECASE,
-)
-_AND = re.compile(rf"{_DRESS}and\s{_DRESS}", re.IGNORECASE)
-_BETWEEN = re.compile(rf"\bbetween\s{_DRESS}\Z", re.IGNORECASE)
-
 
 RIGHT, WRONG = (MATCHES.index(name) for name in ("right", "wrong"))
 
@@ -172,11 +61,12 @@ class AnswerReading:
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """A way to compare answers. `reads` reads a text, or the words behind `after`, against the right answers;
+    """A way to compare answers. `reads` reads a text, or the words behind `after`, against the right answers,
+    and is told whether the item's language writes a decimal comma;
     `problem` says why a right answer could never be matched; `errs` gives an answer that is none of them;
     `in_text` says whether an answer is found in a longer text, `tells_apart` whether wrong ones differ."""
 
-    reads: Callable[[Match, str, tuple[str, ...]], AnswerReading]
+    reads: Callable[[Match, str, tuple[str, ...], bool], AnswerReading]
     problem: Callable[[str], str | None]
     errs: Callable[[Match, tuple[str, ...]], str]
     in_text: bool
@@ -206,18 +96,20 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
 def read_answer(match: Match, item: Item, response: str) -> Extraction:
     """Whether a response gives one of an item's right answers: the choice is one of `MATCHES`, None where
     nothing could be read. What matches nothing and begins with a phrase of refusal is unreadable."""
-    begin = answer_begins(response)
-    if begin is None:
+    part = own_part(response, item.stem)
+    if part is None:
         return Extraction(None, "the reasoning never ended")
+    begin, response = part[0], response[: part[1]]
     if not response[begin:].strip():
         return Extraction(None, "empty")
-    places = list(_places(match, response, begin))
+    places = _places(match, response, begin)
     if not places:
         return Extraction(None, f"no `{match.after}`")
+    comma = match.kind == "number" and decimal_comma(item.stem[:_SHOWS], response[begin : begin + _SHOWS])
     answers, compare = right_answers(match, item), COMPARISONS[match.kind].reads
-    read = [(start, compare(match, response[start:end], answers)) for start, end in places]
-    start, reading = next((one for one in reversed(read) if one[1].rule != EMPTY), read[-1])
-    if not reading.right and refuses(response):
+    read = ((start, compare(match, response[start:end], answers, comma)) for start, end in reversed(places))
+    start, reading = next((one for one in read if one[1].rule != EMPTY), (begin, AnswerReading(None, EMPTY)))
+    if not reading.right and refusal_phrase(response[begin:]):
         return Extraction(None, "a refusal")
     if reading.right is None:
         return Extraction(None, reading.rule)
@@ -228,28 +120,32 @@ def read_answer(match: Match, item: Item, response: str) -> Extraction:
 
 
 def contained(match: Match, item: Item, response: str) -> tuple[int, int]:
-    """How many of an item's right answers a response contains behind its reasoning, of how many."""
-    begin = answer_begins(response)
+    """How many of an item's right answers a response contains in its own part, of how many."""
+    part = own_part(response, item.stem)
     answers = right_answers(match, item)
-    text = "" if begin is None else response[begin:]
+    text = "" if part is None else response[slice(*part)]
     return sum(_answer_span(text, (answer,)) is not None for answer in answers), len(answers)
 
 
+_SHOWS = 2000
+"""Characters of a text that its language is told by."""
 EMPTY = "no answer"
 """Why nothing was read where nothing stands that could be an answer."""
 
 
-def _places(match: Match, response: str, begin: int) -> Iterator[TextSpan]:
-    """Where answers may stand: everywhere; or behind each of the words, in the first line that has any."""
+def _places(match: Match, response: str, begin: int) -> list[TextSpan]:
+    """Where answers may stand: everywhere; or behind each of the words, in the first line that has any, and
+    before the words again."""
     if match.after is None:
-        yield begin, len(response)
-        return
+        return [(begin, len(response))]
     plain = caseless(response)
-    for found in _words(match.after).finditer(plain.text):
-        first, last = plain.original(*found.span())
-        line = _LINE.match(response, last) if first >= begin else None
+    spans = [plain.original(*found.span()) for found in _words(match.after).finditer(plain.text)]
+    places: list[TextSpan] = []
+    for (first, last), (following, _) in pairwise([*spans, (len(response), 0)]):
+        line = _LINE.match(response, last, following) if begin <= first and last <= following else None
         if line is not None:
-            yield line.span(1)
+            places.append(line.span(1))
+    return places
 
 
 @lru_cache(maxsize=256)
@@ -297,35 +193,45 @@ def _brief(form: str) -> str:
 # Numbers
 
 
-def _reads_number(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
-    """Behind words the first number of their sentence counts, since others follow it; in a whole response the
-    last one."""
-    every = numbers(text if match.after is None else _SENTENCE_ENDS.split(text, 1)[0])
-    if not every:
-        return AnswerReading(None, EMPTY)
-    one = every[-1] if match.after is None else every[0]
+def _reads_number(match: Match, text: str, answers: tuple[str, ...], comma: bool) -> AnswerReading:
+    """Behind words the first number of their sentence counts; in a whole response the one that it gives."""
+    if match.after is None:
+        given = given_number(text, comma)
+        one, rule = given.number, given.rule
+    else:
+        one, rule = first_number(text, comma, match.after), "number behind the words"
+    if one is None:
+        return AnswerReading(None, EMPTY if match.after is not None else rule)
     if one.value is None:
         return AnswerReading(None, "several numbers as one answer")
-    rule = "last number" if match.after is None else "number behind the words"
     within = Fraction(str(match.within or 0))
-    right = any(one.equals(_number(answer), within) for answer in answers)
+    right = any(one.equals(number, within) for answer in answers for number in _gold_numbers(answer, comma))
     form = f"{one.value}%" if one.percent else str(one.value)
     return AnswerReading(right, rule, (one.start, one.end), _brief(form))
 
 
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_])")
+def _gold_numbers(answer: str, comma: bool) -> tuple[WrittenNumber, ...]:
+    """The number of a right answer as data have it, and where the language writes a decimal comma also as a
+    person writes it: 1.250 is one and a quarter in the one and a thousand and more in the other."""
+    return (_number(answer), *(numbers(answer, True)[:1] if comma else ()))
 
 
 @lru_cache(maxsize=2**12)
 def _number(answer: str) -> WrittenNumber:
     """The number of a right answer, of which `_number_problem` says that it has one."""
-    return numbers(answer)[0]
+    return _numbers_of(answer)[0]
+
+
+def _numbers_of(answer: str) -> list[WrittenNumber]:
+    """The numbers of a right answer: 3,75 is one with a decimal comma, and none without."""
+    every = numbers(answer)
+    return numbers(answer, True) if any(number.value is None for number in every) else every
 
 
 def _number_problem(answer: str) -> str | None:
-    count = len(every := numbers(answer))
-    if count != 1:
-        return "has no number" if count == 0 else f"has {count} numbers"
+    every = _numbers_of(answer)
+    if len(every) != 1:
+        return f"has {len(every)} numbers" if every else "has no number"
     return None if every[0].value is not None else "is not one number"
 
 
@@ -342,11 +248,11 @@ def _other_number(match: Match, answers: tuple[str, ...]) -> str:
 # Texts
 
 
-def _reads_text(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+def _reads_text(match: Match, text: str, answers: tuple[str, ...], comma: bool) -> AnswerReading:
     return _reads_whole(text, answers, normalised)
 
 
-def _reads_exact(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
+def _reads_exact(match: Match, text: str, answers: tuple[str, ...], comma: bool) -> AnswerReading:
     return _reads_whole(text, answers, str.strip)
 
 
@@ -363,7 +269,11 @@ def _reads_whole(text: str, answers: tuple[str, ...], form: Callable[[str], str]
 def normalised(text: str) -> str:
     """A text without case, punctuation, articles of English and white space between words, as SQuAD compares
     answers (Rajpurkar et al. 2016, section 6.1): there ASCII punctuation goes, here that of every script."""
-    words = "".join(character for character in caseless(fold(text)).text if not _is_mark(character))
+    folded = fold(text)
+    # Most texts are ASCII, and looking at each character of those costs more than all else.
+    words = (folded.lower() if folded.isascii() else caseless(folded).text).translate(_ASCII_MARKS)
+    if not words.isascii():
+        words = _NO_WORD.sub(lambda match: "" if _is_mark(match[0]) else match[0], words)
     return " ".join(_ARTICLES.sub(" ", words).split())
 
 
@@ -382,15 +292,29 @@ class CaselessText:
 
 def caseless(text: str) -> CaselessText:
     """A text in the form in which texts are compared, but for punctuation, articles and white space."""
-    if text.isascii():
-        return CaselessText(text.lower(), [(place, place + 1) for place in range(len(text))])
-    starts = [place for place, character in enumerate(text) if not place or not _goes_with_last(character)]
-    made, spans = list[str](), list[TextSpan]()
-    for start, end in pairwise([*starts, len(text)]):
-        plain = unicodedata.normalize("NFKC", text[start:end]).casefold()
+    made, spans, place = list[str](), list[TextSpan](), 0
+    while place < len(text):
+        run = _SIMPLE.match(text, place)
+        if run is not None:
+            made.append(run[0].lower())
+            spans += zip(range(place, run.end()), range(place + 1, run.end() + 1), strict=True)
+            place = run.end()
+            continue
+        start, place = place, place + 1
+        while place < len(text) and _goes_with_last(text[place]):
+            place += 1
+        plain = unicodedata.normalize("NFKC", text[start:place]).casefold()
         made.append(plain)
-        spans += [(start, end)] * len(plain)
+        spans += [(start, place)] * len(plain)
     return CaselessText("".join(made), spans)
+
+
+_ALONE = r"\x00-\x7f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3"
+_SIMPLE = re.compile(rf"[{_ALONE}]+(?![^{_ALONE}])")
+"""Characters of which nothing changes but the case, before another one such: most of any text."""
+_A_WORD = re.compile(r"[^\W_]{4}")
+"""A word that is no article. Only where there is none a text may be nothing but articles and marks."""
+_NO_WORD = re.compile(r"[^\w\s]|_")
 
 
 def _goes_with_last(character: str) -> bool:
@@ -404,6 +328,7 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
 
 
+_ASCII_MARKS = {code: None for code in range(128) if _is_mark(chr(code))}
 _ARTICLES = re.compile(r"(?<!\S)(?:a|an|the)(?!\S)")
 
 
@@ -425,10 +350,10 @@ _NO_WORDS = ("qqxv", "vvzk", "jjwq")
 # Texts within texts
 
 
-def _reads_within(match: Match, text: str, answers: tuple[str, ...]) -> AnswerReading:
-    if not normalised(text):
-        return AnswerReading(None, EMPTY)
+def _reads_within(match: Match, text: str, answers: tuple[str, ...], comma: bool) -> AnswerReading:
     span = _answer_span(text, answers)
+    if span is None and not _A_WORD.search(fold(text)) and not normalised(text):
+        return AnswerReading(None, EMPTY)
     return (
         AnswerReading(False, "no right answer in it")
         if span is None
@@ -480,9 +405,9 @@ COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
 }
 """By the `as` of `match` in the language."""
 VERSIONS = {
-    "match:number": 3,
-    "match:text": 3,
-    "match:exact": 3,
-    "match:contains": 3,
+    "match:number": 4,
+    "match:text": 4,
+    "match:exact": 4,
+    "match:contains": 4,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

@@ -114,13 +114,13 @@ METHODS: Mapping[Method, ScoringMethod] = {
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""
 VERSIONS = {
-    "method:extract": 3,
+    "method:extract": 4,
     "method:first_token": 1,
     "method:loglikelihood": 1,
     "method:pair_likelihood": 1,
     "method:text_likelihood": 1,
-    "method:refusal_keywords": 2,
-    "method:judge": 2,
+    "method:refusal_keywords": 3,
+    "method:judge": 3,
     "method:scorer": 1,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

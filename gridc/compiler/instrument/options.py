@@ -9,7 +9,7 @@ they keep their order, and are shown under no others.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -127,7 +127,7 @@ def _roman(number: int) -> str:
     return text
 
 
-_LABEL = r"(?:[A-Za-z]|\d{1,2}|[ivxIVX]{1,5})"
+_LABEL = r"(?:[A-Za-zА-Яа-я]|\d{1,2}|[ivxIVX]{1,5})"
 _CARRIED = re.compile(
     rf"\s*(?P<opens>[(\[（【]?)(?P<label>{_LABEL})(?:"
     r"(?P<closes>[)\]）】][.:]?|[.:](?=\s)|[．：、])\s*(?P<text>\S.*?)|(?P<behind>[)\]）】.:．：、]*))\s*",
@@ -165,12 +165,22 @@ def carried_labels(options: tuple[str, ...]) -> CarriedLabels | None:
     if len(options) < 2 or len(forms) > 1:
         return None
     names = tuple(match["label"] for match in matches)
-    for token in "AaiI1":
-        series = labels(token, len(names))
+    for series in _series(len(names)):
         if set(names) == set(series):
             texts = tuple(match["text"] or "" for match in matches)
             return CarriedLabels(names, texts, tuple(map(series.index, names)))
     return None
+
+
+_CYRILLIC = ("АБВГДЕЖЗИК", "АБВГҐДЕЄЖЗ")
+"""The letters that lists in Russian and Bulgarian, and in Ukrainian, are numbered with."""
+
+
+def _series(count: int) -> Iterator[tuple[str, ...]]:
+    """What so many options may be numbered with in a file."""
+    yield from (labels(token, count) for token in "AaiI1")
+    for letters in _CYRILLIC:
+        yield from (tuple(letters[:count]), tuple(letters[:count].lower()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +212,8 @@ def _own_letters(names: tuple[str, ...], stem: str) -> OwnLetters | None:
     found = _listed(stem, names)
     if found is not None:
         return OwnLetters(names, *found, named=True)
-    return OwnLetters(names, (), "", names_each(stem, names)) if are_letters(names) else None
+    lettered = are_letters(names) or "А" <= names[0].upper() <= "Я"
+    return OwnLetters(names, (), "", names_each(stem, names)) if lettered else None
 
 
 def spoken_options(item: Item) -> tuple[str, ...]:

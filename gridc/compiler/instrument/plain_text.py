@@ -30,13 +30,13 @@ class _Plain(dict[int, str]):
 
 _PLAIN = _Plain({ord(key): value for key, value in (_QUOTES | _BRACKETS | _POINTS).items()})
 
-_DOTTED = str.maketrans("ıİ", "iI")
-
 
 def lowered(text: str) -> str:
     """A text in small letters, as words are written in a pattern that ignores case. To such a pattern the
-    letter i is the same with a dot and without, in Turkish too."""
-    return text.translate(_DOTTED).lower()
+    letter i is the same with a dot and without, in Turkish too, and so is a last sigma."""
+    if text.isascii():
+        return text.lower()
+    return text.replace("ı", "i").replace("İ", "I").lower().replace("ς", "σ")
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*+[ -/]*+[@-~]")
@@ -47,9 +47,13 @@ _TAGS = re.compile(
 )
 
 
+_NOT_PLAIN = re.compile(r"[^\n\t -~]++")
+
+
 def fold(text: str) -> str:
     """The text in plain characters, of the same length: terminal escapes, markup tags and special tokens
     are spaces, quotes and brackets of all scripts are ASCII."""
-    for pattern in (_ESCAPES, _TAGS):
-        text = pattern.sub(lambda match: " " * len(match[0]), text)
-    return text.translate(_PLAIN)
+    for begins, pattern in (("\x1b", _ESCAPES), ("<", _TAGS)):
+        if begins in text:
+            text = pattern.sub(lambda match: " " * len(match[0]), text)
+    return _NOT_PLAIN.sub(lambda match: match[0].translate(_PLAIN), text)

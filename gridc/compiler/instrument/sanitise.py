@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import spoken_options
-from gridc.compiler.instrument.readers import READERS, refusal_keywords
+from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.instrument.thoughts import THOUGHTS, ThoughtMarks
 
@@ -33,7 +34,7 @@ REDACTED = "[REDACTED]"
 ROUNDS = 4
 """How often all classes are gone through at most: what goes may leave a new mark behind."""
 VERSIONS = {
-    "sanitiser:classes": 3,
+    "sanitiser:classes": 4,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 
@@ -78,7 +79,7 @@ def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
     option = refusal = None
     if item.options:
         labels = setting.labels_of(item)
-        option = READERS[setting.held("reader")](text, spoken_options(item), labels).option
+        option = READERS[setting.held("reader")](text, spoken_options(item), labels, item.stem).option
     if item.expected is not None:
         refusal = refusal_keywords(text).option
     return (option, refusal, tuple(reference in text for reference in item.references))

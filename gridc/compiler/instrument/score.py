@@ -16,9 +16,12 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.options import candidates, spoken_options
+from gridc.compiler.instrument.own_part import own_part
 from gridc.compiler.instrument.points import Replies, ScorerCall, call_no_scorer, points, reading, score_of
-from gridc.compiler.instrument.readers import READERS, RESPONSES, ResponseReader, refusal_keywords
+from gridc.compiler.instrument.readers import FORMS, READERS, ResponseReader
+from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.setting import Setting
+from gridc.schema.scores import BEHAVIOURS
 
 Answers = Sequence[Mapping[str, Any]]
 VERSIONS = {
@@ -37,7 +40,7 @@ VERSIONS = {
 class Outcome:
     """What a sample came to.
 
-    `choice` is the option's index (of `readers.RESPONSES` for a prompt to comply with or to refuse, of
+    `choice` is the option's index (of `schema.scores.BEHAVIOURS` for a prompt to comply with or to refuse, of
     `schema.scores.MATCHES` for a free answer, of the labels of a judge or a function), or None when no
     answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option (`Item.right`) or
     answer and 0 for any other, or what the spec's own scores or its function say. An unreadable answer and a
@@ -92,7 +95,7 @@ def score(
         return _by_function(setting, item, response, replies, scorers)
     extraction = READ[METHODS[setting.method].reads](setting, item, response)
     cut = answers[-1].get("finish") == "length" and response == answers[-1]["text"]
-    if cut and not _outlives_the_cut(setting, extraction, response):
+    if cut and not _outlives_the_cut(setting, item, extraction, response):
         extraction = Extraction(None, CUT)
     if extraction.option is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})
@@ -115,12 +118,14 @@ CUT = "cut off before an answer"
 """Why nothing is read of a response that its budget cut, though something in it looks like an answer."""
 
 
-def _outlives_the_cut(setting: Setting, extraction: Extraction, response: str) -> bool:
+def _outlives_the_cut(setting: Setting, item: Item, extraction: Extraction, response: str) -> bool:
     """Whether what was read of a response that ends at its budget is an answer whatever would have followed:
-    it is marked as one and closed before the cut, or a letter is all there is. How a response behaves, and a
-    right answer that it contains, no end can change."""
+    it is marked as one and closed before the cut, another question follows it, or a letter is all there
+    is. How a response behaves, and a right answer that it contains, no end can change."""
     method = METHODS[setting.method]
     if extraction.option is None or method.one_token or method.reads_behaviour:
+        return True
+    if _ended_before(setting, item, response):
         return True
     rest = response[extraction.end :]
     if setting.match is None or not method.reads_answer:
@@ -130,6 +135,15 @@ def _outlives_the_cut(setting: Setting, extraction: Extraction, response: str) -
         return extraction.option == RIGHT
     closed = _CLOSED_NUMBER if setting.match.kind == "number" else _CLOSED_LINE
     return extraction.confidence == "stated" and closed.match(rest) is not None
+
+
+def _ended_before(setting: Setting, item: Item, response: str) -> bool:
+    """Whether the model's own part of a response ended before the response, where that part alone is read."""
+    free = METHODS[setting.method].reads_answer
+    if not free and not FORMS[setting.held("reader")].understands:
+        return False
+    part = own_part(response, item.stem, () if free else spoken_options(item))
+    return part is not None and part[1] < len(response)
 
 
 _CLOSED = re.compile(r"\W")
@@ -193,7 +207,7 @@ def policies(setting: Setting, items: Sequence[Item]) -> dict[str, Fraction]:
         return {}
     return {
         name: Fraction(sum(earned(setting, item, choice) for item in items), len(items) * setting.scale)
-        for choice, name in enumerate(RESPONSES)
+        for choice, name in enumerate(BEHAVIOURS)
     }
 
 
@@ -201,7 +215,7 @@ def _right_choices(setting: Setting, item: Item) -> frozenset[int]:
     """The choices that earn the point."""
     if METHODS[setting.method].reads_answer:
         return frozenset((RIGHT,))
-    return item.right if item.expected is None else frozenset((RESPONSES.index(item.expected),))
+    return item.right if item.expected is None else frozenset((BEHAVIOURS.index(item.expected),))
 
 
 def before_stop(text: str, stops: Sequence[str]) -> str:
@@ -215,11 +229,14 @@ MOST_REMEMBERED = 512
 
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
     read = _remembered if len(text) <= MOST_REMEMBERED else _read
-    return read(READERS[setting.held("reader")], text, spoken_options(item), setting.labels_of(item))
+    reader = READERS[setting.held("reader")]
+    return read(reader, text, spoken_options(item), setting.labels_of(item), item.stem)
 
 
-def _read(reader: ResponseReader, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
-    return reader(text, options, labels)
+def _read(
+    reader: ResponseReader, text: str, options: tuple[str, ...], labels: tuple[str, ...], question: str
+) -> Extraction:
+    return reader(text, options, labels, question)
 
 
 _remembered = lru_cache(maxsize=2**15)(_read)

@@ -4,7 +4,8 @@ The marks are those that vLLM's reasoning parsers know (`vllm/reasoning`, Novemb
 """
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _NEVER = r"(?!)"
@@ -60,6 +61,9 @@ OPENS_THOUGHT = _any(marks.opens for marks in THOUGHTS.values())
 _OPEN = re.compile(rf"\s*+{OPENS_THOUGHT}", re.IGNORECASE)
 
 
+_OPENS = re.compile(OPENS_THOUGHT, re.IGNORECASE)
+
+
 _END = re.compile(_any(marks.ends for marks in THOUGHTS.values()), re.IGNORECASE)
 
 
@@ -72,8 +76,27 @@ _ALIKE = re.compile(r"think|thought|reason|scratchpad|deliberat|reflect", re.IGN
 def answer_begins(response: str) -> int | None:
     """Where the answer begins: behind a block of reasoning that the response opens with, else at 0.
     None when that block, or another one behind it, never ends: the answer was not reached."""
-    begin = max((match.end() for match in _END.finditer(response)), default=0)
+    begin = max((match.end() for match in _ends(response)), default=0)
     return None if _OPEN.match(response, begin) else begin
+
+
+def thoughts(response: str) -> list[tuple[int, int]]:
+    """The spans of the blocks of reasoning that end. One that the prompt opened begins where the last one
+    ended."""
+    opens = [match.start() for match in _OPENS.finditer(response)]
+    spans = list[tuple[int, int]]()
+    for ends in _ends(response):
+        after = spans[-1][1] if spans else 0
+        place = bisect_left(opens, after)
+        opened = place < len(opens) and opens[place] < ends.start()
+        spans.append((opens[place] if opened else after, ends.end()))
+    return spans
+
+
+def _ends(response: str) -> Iterator[re.Match[str]]:
+    # Most responses have nothing that an end of a thought is never without, and the pattern takes its time.
+    if any(character in response for character in "<[◁") or "response:" in response.lower():
+        yield from _END.finditer(response)
 
 
 def is_mark(token: str) -> bool:

@@ -20,7 +20,6 @@ record must hold.
 import hashlib
 import json
 import re
-import subprocess
 import tempfile
 import urllib.error
 import urllib.request
@@ -36,9 +35,9 @@ from gridc.compiler.frontend.expansion import spec_files
 from gridc.compiler.lock.git import repository_of
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.trust import FINGERPRINT, NOBODY, Trust
-from gridc.confined import run_within
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, UsageError
 from gridc.files import read_regular, write_new
+from gridc.launch import CompletedProcess, TimeoutExpired, run, run_within
 from gridc.schema.base import Strength
 from gridc.schema.canonical import digest_bytes
 
@@ -82,23 +81,33 @@ def signatures(path: Path, trust: Trust) -> Iterator[tuple[str, str | None]]:
     (GC406) where the signature is not one of the file."""
     evidence = evidence_path(path, ".sig")
     signature = read_evidence(evidence)
-    if signature is None:
-        return
-    data = path.read_bytes()
+    if signature is not None:
+        what = path.suffix.removeprefix(".") or "file"
+        help = f"sign it again, or remove {evidence.name}"
+        yield signer_of(path.read_bytes(), signature, evidence, trust, what, help)
+
+
+def signer_of(
+    data: bytes,
+    signature: bytes,
+    place: Path,
+    trust: Trust,
+    what: str = "file",
+    help: str = "take the file from where it was signed, or sign it again",
+) -> tuple[str, str | None]:
+    """The key that signed the bytes, and who of those whom the verifier named has it. Raises `StampError`
+    (GC406) at `place` where the signature is not one of `what` the bytes are."""
     with tempfile.TemporaryDirectory(prefix="gridc-sig-") as folder:
         # ssh-keygen reads the very bytes that were read here, under a name that is no option.
         copy = Path(folder) / "signature"
         copy.write_bytes(signature)
         checked = _ssh_keygen(data, "check-novalidate", "-s", str(copy))
         if checked is None:
-            yield UNREAD_KEY, None
-            return
+            return UNREAD_KEY, None
         key = FINGERPRINT.search(checked.stdout)
         if checked.returncode or key is None:
-            what = path.suffix.removeprefix(".") or "file"
-            help = f"sign it again, or remove {evidence.name}"
-            raise misfit_error(evidence, f"the signature is not one of this {what}", help)
-        yield f"key {key[0]}", _signer(data, copy, key[0], trust)
+            raise misfit_error(place, f"the signature is not one of this {what}", help)
+        return f"key {key[0]}", _signer(data, copy, key[0], trust)
 
 
 def _signer(data: bytes, signature: Path, key: str, trust: Trust) -> str | None:
@@ -137,13 +146,13 @@ def _allowed(path: Path, trust: Trust) -> bytes:
     return "".join(lines).encode()
 
 
-def _ssh_keygen(data: bytes, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
+def _ssh_keygen(data: bytes, *arguments: str) -> "CompletedProcess[str] | None":
     try:
         done = run_within(["ssh-keygen", "-Y", *arguments, "-n", NAMESPACE], KEYGEN_SECONDS, data)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
+    except (FileNotFoundError, TimeoutExpired):
         return None
     texts = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, *texts)
+    return CompletedProcess(done.args, done.returncode, *texts)
 
 
 UNREAD_TIME = "a time that nothing here can read (pip install 'gridc[anchor]')"
@@ -270,28 +279,36 @@ def _roots(trust: Trust) -> "Iterator[tuple[str, Certificate]]":
 _MOST_OF_TOKEN = 1 << 20
 SECONDS = 300
 """How long a passphrase or the touch of a hardware key is waited for."""
+_AGENT = (
+    "SSH_AUTH_SOCK", "SSH_SK_PROVIDER", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "WAYLAND_DISPLAY",
+    "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM",
+)  # fmt: skip
+"""Variables by which ssh-keygen finds an agent, and asks for a passphrase."""
 
 
 def sign(path: Path, key: Path) -> None:
-    """Sign the file's bytes with an ssh key; ssh-keygen asks for its passphrase. Raises `UnavailableError`
-    (GC604) where there is no ssh-keygen or it waits too long, and `StampError` (GC406) where it does not
-    sign."""
+    """Sign the file's bytes with an ssh key; the signature lies beside it (`signature_of`)."""
+    write_new(evidence_path(path, ".sig"), signature_of(path.read_bytes(), key))
+
+
+def signature_of(data: bytes, key: Path) -> bytes:
+    """The signature of these bytes with an ssh key; ssh-keygen asks for its passphrase. Raises
+    `UnavailableError` (GC604) where there is no ssh-keygen or it waits too long, and `StampError` (GC406)
+    where it does not sign."""
     try:
-        done = subprocess.run(
-            ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key.resolve()), "-n", NAMESPACE],
-            input=path.read_bytes(), stdout=subprocess.PIPE, check=False, timeout=SECONDS,
-        )  # fmt: skip
+        command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key.resolve()), "-n", NAMESPACE]
+        done = run(command, _AGENT, data, SECONDS, told=True)
     except FileNotFoundError:
         message = "signing needs ssh-keygen, which is not here"
         raise UnavailableError([Diagnostic("GC604", message, help="install OpenSSH")]) from None
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         message = f"ssh-keygen did not end within {SECONDS:g} s"
         help = "it waits for a passphrase, for a touch, or for a file that is not a regular one"
         raise UnavailableError([Diagnostic("GC604", message, str(key), help=help)]) from None
     if done.returncode or b"BEGIN SSH SIGNATURE" not in done.stdout:
         message = "ssh-keygen made no signature with this key"
         raise StampError([Diagnostic("GC406", message, str(key), help="name a private ssh key")])
-    write_new(evidence_path(path, ".sig"), done.stdout)
+    return done.stdout
 
 
 def time_stamp(path: Path, url: str) -> None:

@@ -9,7 +9,6 @@ one to obey. Git only shows objects, packed or loose: gridc hashes each of them,
 import hashlib
 import os
 import re
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from gridc.confined import bound_time
 from gridc.files import read_regular
+from gridc.launch import PIPE, Child, bound_time, start
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REF = re.compile(r"refs/(?!.*\.\.)[\w./+@-]+")
@@ -112,10 +111,9 @@ class Repository:
             (folder / "config").write_text(
                 f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{kind}"
             )
-            with subprocess.Popen(
-                ["git", "--no-pager", "cat-file", "--batch"], cwd=folder,
-                env=_environment(folder, self.objects), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+            with start(
+                ["git", "--no-pager", "cat-file", "--batch"],
+                variables=_variables(folder, self.objects), stdin=PIPE, stdout=PIPE, folder=folder,
             ) as git:  # fmt: skip
                 bound_time(git.pid, SECONDS)
                 late = threading.Timer(PATIENCE, git.kill)
@@ -131,7 +129,7 @@ class Repository:
 class _Objects:
     """The objects that a running `git cat-file --batch` shows, each hashed. Raises `_UnsoundError`."""
 
-    def __init__(self, git: "subprocess.Popen[bytes]", head: str) -> None:
+    def __init__(self, git: Child, head: str) -> None:
         self._git = git
         self._head = head
         self._folders: dict[tuple[str, bytes], tuple[str, str] | None] = {}
@@ -294,10 +292,9 @@ def _values(common: Path, name: str) -> Iterator[str]:
                 yield commit
 
 
-def _environment(folder: Path, objects: Path) -> dict[str, str]:
-    """Nothing of the caller's environment but where programs are: every GIT_* is another way to configure."""
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR") if name in os.environ}
-    return kept | {
+def _variables(folder: Path, objects: Path) -> dict[str, str]:
+    """What git is told. It finds no GIT_* of the caller's: every one is another way to configure."""
+    return {
         "LC_ALL": "C",
         "HOME": str(folder),
         "GIT_DIR": str(folder),

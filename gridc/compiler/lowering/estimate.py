@@ -314,7 +314,7 @@ def _characters_per_token(identity: ModelIdentity, texts: list[str]) -> tuple[fl
     files = identity.weights or identity
     if files.folder is None or not any(texts) or find_spec("tokenizers") is None:
         return USUAL, usual
-    path = str(files.folder / "tokenizer.json")
+    path = str((files.folder / "tokenizer.json").absolute())
     try:
         if ships_with_gridc(dict(files.files)):
             tokens = TokenCounter().tokens(path, texts)

@@ -92,9 +92,11 @@ class SecondJudge:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Which configuration the judge said that a response came from; None where its replies named none."""
+    """Which configuration the judge said that a response came from; None where its replies named none. `unit`
+    is what the response is independent by."""
 
     key: Key
+    unit: tuple[str, str]
     benchmark: str
     arm: str
     guessed: str | None
@@ -192,7 +194,14 @@ class Bench:
             "places" if judge.compares is not None else "numbers" if judge.scale is not None else "words"
         )
         return {
-            name: Rubric(self._prompts.get(text, text), judge.replies, judge.confidence, shape, judge.counts)
+            name: Rubric(
+                self._prompts.get(text, text),
+                judge.replies,
+                judge.confidence,
+                shape,
+                judge.counts,
+                judge.reply or "json",
+            )
             for name, text in stated.items()
         }
 
@@ -259,7 +268,7 @@ class Bench:
             whole = whole and given is not None
             label = None if given is None else given.label
             arm = known[shown.cell.configuration]
-            guesses.append(Guess(shown.key, shown.cell.benchmark, arm, label, self.name))
+            guesses.append(Guess(shown.key, self.unit_of(shown), shown.cell.benchmark, arm, label, self.name))
         return (tuple(guesses) if whole else ()), whole
 
     def _assess(

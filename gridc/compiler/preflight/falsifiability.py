@@ -28,6 +28,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
 from gridc.compiler.preflight.hazard import Hazard
+from gridc.compiler.preflight.run_on import stops_advised
 from gridc.numbers import percent
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
@@ -99,8 +100,9 @@ def manifest(plan: Plan) -> dict[str, Any]:
 
 def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
-    effects below what can be found, and envelopes whose rho_flip saturates."""
+    models that may run on, effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
+    yield from stops_advised(plan.study)
     yield from _untested(plan.study.spec)
     for prospect in shown:
         least = prospect.power.detectable_pp and prospect.power.detectable_pp[str(CHANGING[0])]

@@ -26,6 +26,7 @@ from gridc.compiler.instrument.options import (
     names_each,
     own_letters,
 )
+from gridc.compiler.instrument.own_part import question_cue
 from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
@@ -43,6 +44,8 @@ REASONING = (
     "and I can determine why: it is what people expect, and a text as long as this one gives every reader "
     "of its first line the wrong idea of its last."
 )
+
+OTHER_QUESTION = "What did they say when they came back, and what is left of it now?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,17 @@ class OracleView:
         if any(_NEITHER.search(option) for option in self.item.options):
             return ""
         return self._about_both("({other}) or ({right})? Neither.")
+
+    def ran_on(self) -> str | None:
+        """The right answer, another question and a wrong answer to that. Without a chat template the
+        question begins as that of the prompt."""
+        answer, wrong = _says_right(self), _says_wrong(self)
+        if answer is None or wrong is None:
+            return None
+        begin = self.prompt.rfind(self.item.query) if self.item.query else -1
+        line = self.prompt[self.prompt.rfind("\n", 0, max(begin, 0)) + 1 : max(begin, 0)]
+        cue = (not self.setting.chat_template and question_cue(f"{line}{{{{")) or "Question:"
+        return f"{answer}\n\n{cue} {OTHER_QUESTION}\n{wrong}"
 
     def thought(self) -> str | None:
         """A thought that comes to a wrong answer, and the right one behind it."""
@@ -316,6 +330,20 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
     return of
 
 
+def _runs_on(setting: Setting) -> Expected | None:
+    """What is expected of models that write another question: without a chat template all may. Where one
+    token is generated, or the template ends a turn, only gridc's own readers are tried."""
+    method = METHODS[setting.method]
+    if not _reads_words(setting) or method.one_token:
+        return None
+    own = method.reads_answer or form_of(setting).understands
+    return "right" if own or not setting.chat_template else None
+
+
+_STOPS = (
+    "stop = [...] with the words that open a question in the prompt ends an answer there, such as "
+    'stop = ["Question:"]; or `reader = "last_answer"` ends it at another question'
+)
 _BEHIND = '`method = "extract"` with `reader = "last_answer"` reads only what comes after a thought'
 _ONE_LABEL = (
     'let each option have one label: labels inside the options go with loading.labels = "remove" (of '
@@ -366,6 +394,7 @@ ORACLES = (
         _prefers(True),
         _says_neither,
     ),
+    Oracle("running-on", "GC515", "is misread", OracleView.ran_on, _prefers(True), _runs_on, _STOPS, "stop"),
     Oracle("thinking", "GC515", "is misread", OracleView.thought, _prefers(True), _thinks("right"), _BEHIND),
     Oracle(
         "still-thinking",

@@ -21,6 +21,7 @@ from gridc.diagnostics.errors import Collector
 from gridc.numbers import percent, stated_percent
 from gridc.outcomes import STATES, CellOutcomes
 from gridc.reports.comparison.pairing import PairedBenchmark, unnamed
+from gridc.reports.comparison.run import RunBenchmark
 from gridc.schema.comparison import (
     Aspect,
     ChangeEstimate,
@@ -362,6 +363,18 @@ def by_configuration(pair: PairedBenchmark, sign: int) -> tuple[int, int]:
         moved = round(float(np.where(counted, change, 0.0).sum()), DIGITS - 3)
         worse, better = worse + (moved < 0), better + (moved > 0)
     return worse, better
+
+
+def run_score(run: RunBenchmark) -> float | None:
+    """The score of one run by itself, in points, what is missing being wrong; None where nothing was asked,
+    or under a target."""
+    sign, cells = run.direction.sign, list(run.cells.values())
+    asked = np.array([cell.trials > 0 for cell in cells])
+    if not sign or not asked.any():
+        return None
+    ends = np.array([np.column_stack(cell.ends()) for cell in cells]) * asked[:, :, None]
+    means = ends.sum(axis=0) / np.maximum(asked.sum(axis=0), 1)[:, None]
+    return _points(means[asked.any(axis=0)])[_wrong_end(sign)]
 
 
 def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:

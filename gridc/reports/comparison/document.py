@@ -19,11 +19,12 @@ from gridc.reports.comparison.pairing import (
     paired,
     shown_names,
 )
-from gridc.reports.comparison.run import READING, ComparedRun
+from gridc.reports.comparison.run import READING, ComparedRun, RunBenchmark
 from gridc.reports.rendering import render
 from gridc.reports.words import listed
 from gridc.schema.comparison import (
     FORMAT,
+    AbsentGate,
     ComparedBenchmark,
     FlippedItem,
     InstrumentRow,
@@ -70,7 +71,7 @@ def compare(
         level = levels.get(row.gate.family, policy.alpha) if row.gate.decides else policy.alpha
         each = level / max(sizes.get(row.gate.family, 1), 1) if row.gate.decides else level
         rows.append(part.row(p, level, each, firsts, second, texts))
-    absent = _absent_benchmarks(firsts, second, pairs, gates, policy.common_only)
+    absent = list(_absent_benchmarks(firsts, second, pairs, gates, policy.common_only))
     reasons = _incomparable(measured, rows, list(_bare([*firsts, second])))
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
     verdict = decision.verdict(not reasons, gated)
@@ -80,10 +81,8 @@ def compare(
         gridc=__version__,
         verdict=verdict,
         exit_code=EXIT_CODES[exit_codes][verdict],
-        reasons=(
-            *(reasons or [*_reasons(rows, absent), *_left_out(rows, policy.common_only), *_in_units(rows)]),
-            *itself,
-        ),
+        reasons=tuple(reasons or _reasons(rows, absent)),
+        scope=(*([] if reasons else [*_left_out(rows, policy.common_only), *_in_units(rows)]), *itself),
         a=tuple(map(_run, firsts)),
         b=_run(second),
         instrument=measured,
@@ -257,13 +256,11 @@ def _reading(pair: PairedBenchmark) -> str | None:
 
 def _direction(pair: PairedBenchmark) -> str:
     direction = pair.second.direction
-    if direction.target is not None:
-        return f"best at {float(direction.target):g}"
-    return "lower_is_better" if direction.lower else "higher_is_better"
+    return direction.stated if direction.target is None else f"best at {float(direction.target):g}"
 
 
 def _run(run: ComparedRun) -> RunRow:
-    return RunRow(name=run.name, made_by=run.made_by, models=run.models, finished=run.finished)
+    return RunRow(name=run.name, made_by=run.made_by, models=run.models, finished=run.finished, kept=run.kept)
 
 
 def _benchmarks(runs: Iterable[ComparedRun]) -> list[str]:
@@ -276,9 +273,9 @@ def _absent_benchmarks(
     pairs: Sequence[PairedBenchmark],
     gates: dict[str, Gate],
     common_only: bool,
-) -> dict[str, list[str]]:
-    """What some run asked under a gate and another one did not, with the names of those: a benchmark, or one
-    of a model. A model that some run lacks is left out where common items alone are compared."""
+) -> Iterator[AbsentGate]:
+    """What some run asked under a gate and another one did not: a benchmark, or a benchmark of one model. A
+    model that some run lacks is left out where common items alone are compared."""
     runs = (*firsts, second)
     alone = all(len(run.models) == 1 for run in runs)
     places = dict.fromkeys(
@@ -288,16 +285,38 @@ def _absent_benchmarks(
     )
     compared = {(pair.model_b, pair.benchmark) for pair in pairs}
     both = {benchmark for _, benchmark in compared}
-    absent: dict[str, list[str]] = {}
+    told = set()
     for model, benchmark in places:
-        if not gates[benchmark].decides or (model, benchmark) in compared:
+        of_model = benchmark in both
+        name = f"{model}/{benchmark}" if of_model else benchmark
+        passed_over = (model, benchmark) in compared or (of_model and common_only) or name in told
+        if passed_over or not gates[benchmark].decides:
             continue
-        if benchmark in both and not common_only:
-            lacking = [run.name for run in runs if (model, benchmark) not in run.benchmarks]
-            absent[f"{model}/{benchmark}"] = lacking
-        elif benchmark not in both:
-            absent[benchmark] = [run.name for run in runs if benchmark not in _items_of(run)]
-    return {name: lacking or [second.name] for name, lacking in absent.items()}
+        told.add(name)
+        lacking = [
+            run.name
+            for run in runs
+            if (benchmark not in _items_of(run) or (of_model and (model, benchmark) not in run.benchmarks))
+        ]
+        there = [_of_run(run, model, benchmark, alone) for run in runs]
+        # One score stands for one model.
+        single = of_model or len({one for one, other in places if other == benchmark}) == 1
+        yield AbsentGate(
+            name=name,
+            lacking=tuple(lacking or [second.name]),
+            items=max((len(one.items) for one in there if one is not None), default=0),
+            a=_score(there[0]) if single and len(firsts) == 1 else None,
+            b=_score(there[-1]) if single else None,
+        )
+
+
+def _of_run(run: ComparedRun, model: str, benchmark: str, alone: bool) -> RunBenchmark | None:
+    """A model's benchmark in a run; of runs of one model each, whatever it is called there."""
+    return run.benchmarks.get((run.models[0] if alone else model, benchmark))
+
+
+def _score(run: RunBenchmark | None) -> float | None:
+    return None if run is None else decision.run_score(run)
 
 
 def _items_of(run: ComparedRun) -> set[str]:
@@ -334,7 +353,7 @@ def _incomparable(
     return reasons
 
 
-def _reasons(rows: Sequence[ComparedBenchmark], absent: Mapping[str, Sequence[str]]) -> list[str]:
+def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[AbsentGate]) -> list[str]:
     reasons = [
         f"{row.name} is worse by more than {row.margin:g} pp"
         for row in rows
@@ -349,8 +368,8 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Mapping[str, Sequence[st
         reasons.append(f"undecided: {', '.join(undecided)}")
     if absent:
         reasons += [
-            f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no items of {name}"
-            for name, lacking in absent.items()
+            f"{listed(gate.lacking)} {'has' if len(gate.lacking) == 1 else 'have'} no items of {gate.name}"
+            for gate in absent
         ]
     if not any(row.tier == "gate" for row in rows) and not absent:
         reasons.append("no benchmark has a margin to hold: --margin 5pp or --policy FILE states one")
@@ -409,8 +428,6 @@ def _warnings(
             )
         if pair.renumbered:
             yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
-        if pair.model != pair.model_b:
-            yield f"{pair.benchmark}: model {pair.model} in a is compared with {pair.model_b} in b"
     if len(firsts) > 1:
         yield from _copied_baselines(firsts, pairs)
 
@@ -485,7 +502,6 @@ def _markdown(comparison: RunComparison, view: str | None) -> str:
         for name, value in vars(words).items()
         if callable(value) and value.__module__ == words.__name__
     }
-    said |= {"NO_ITEMS": words.NO_ITEMS, "BOUNDS": words.BOUNDS}
     said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
     text = render("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
@@ -517,7 +533,7 @@ def junit(comparison: RunComparison) -> str:
     barred = comparison.verdict == "NOT COMPARABLE"
     instrument = ET.SubElement(suite, "testcase", classname="gridc.compare", name="same instrument")
     if barred:
-        _outcome(instrument, "error", "NOT COMPARABLE", "; ".join(comparison.reasons))
+        _outcome(instrument, "error", "NOT COMPARABLE", "; ".join(words.grounds(comparison)))
     for row in gates:
         case = ET.SubElement(
             suite, "testcase", classname=f"gridc.compare.{_clean(row.model)}", name=_clean(row.benchmark)
@@ -528,15 +544,15 @@ def junit(comparison: RunComparison) -> str:
         elif row.regression == "yes":
             _outcome(case, "failure", "worse", told)
         elif row.regression == "cannot tell":
-            _outcome(case, "skipped", "cannot tell", told)
+            _outcome(case, "skipped", "open", told)
         ET.SubElement(case, "system-out").text = _clean(told)
-    for name in comparison.absent:
-        case = ET.SubElement(suite, "testcase", classname="gridc.compare", name=_clean(name))
-        _outcome(case, "skipped", "cannot tell", f"{name}: {words.NO_ITEMS}")
+    for gate in comparison.absent:
+        case = ET.SubElement(suite, "testcase", classname="gridc.compare", name=_clean(gate.name))
+        _outcome(case, "skipped", "open", f"{gate.name}: {words.absent_words(gate)}")
     undecided = None if comparison.absent else _not_in_a_row(comparison)
     if undecided:
         case = ET.SubElement(suite, "testcase", classname="gridc.compare", name="every gate")
-        _outcome(case, "skipped", "cannot tell", undecided)
+        _outcome(case, "skipped", "open", undecided)
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),
@@ -562,7 +578,7 @@ def sentence(row: ComparedBenchmark) -> str:
     if row.score is None:
         return f"{row.name}: {row.why or 'no item has a score in both runs'}"
     limits = f" ({words.interval(row.score)})" if row.score.low is not None else ""
-    margin = "" if row.margin is None else f"; worse by more than {row.margin:g} pp: {words.answer(row)}"
+    margin = "" if row.margin is None else f"; {words.answer(row)}"
     return (
         f"{row.read_as}: {words.score(row.score.a, row.score.a_bounds)} -> "
         f"{words.score(row.score.b, row.score.b_bounds)}, {words.change_words(row.score)} pp"
@@ -573,7 +589,7 @@ def sentence(row: ComparedBenchmark) -> str:
 def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagnostic]:
     """What is worse (GC751), undecided (GC752) or not comparable (GC753), at its place in the policy."""
     if comparison.verdict == "NOT COMPARABLE":
-        message = "; ".join(comparison.reasons)
+        message = "; ".join(words.grounds(comparison))
         yield _diagnostic_at(
             policy, None, "GC753", message, "what you compare stands in `may_differ` of a policy"
         )
@@ -591,7 +607,7 @@ def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagn
 def _not_in_a_row(comparison: RunComparison) -> str | None:
     """Why there is no GO, where no benchmark that was compared says it."""
     decided = comparison.verdict != "INCONCLUSIVE" or comparison.undecided
-    return None if decided else "; ".join(comparison.reasons)
+    return None if decided else "; ".join(words.grounds(comparison))
 
 
 def _diagnostic_at(

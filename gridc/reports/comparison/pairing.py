@@ -13,7 +13,7 @@ from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_
 from gridc.compiler.lock.deviations import ABSENT, differences, shortened_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.outcomes import CellOutcomes
-from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItems
+from gridc.reports.comparison.run import FINGERPRINTED, ComparedRun, RunBenchmark, RunItems
 from gridc.reports.comparison.words import name_of
 from gridc.reports.words import DIGEST, level_names
 from gridc.schema.comparison import Aspect, InstrumentDifference, InstrumentRow, Policy
@@ -153,17 +153,11 @@ def _by_question(runs: Sequence[RunBenchmark], found: MatchedQuestions) -> list[
             f"{number} {own}" if key is None else key.hex()
             for own, key in zip(run.items.keys, keys, strict=True)
         )
-        cells = {name: cell if texts is None else _by_text(cell, texts) for name, cell in run.cells.items()}
-        rekeyed.append(replace(run, items=replace(run.items, keys=tuple(named)), cells=cells))
+        answers = {
+            name: one if texts is None else one.with_prompts(texts) for name, one in run.answers.items()
+        }
+        rekeyed.append(replace(run, items=replace(run.items, keys=tuple(named)), answers=answers))
     return rekeyed
-
-
-def _by_text(cell: CellOutcomes, texts: Mapping[str, str]) -> CellOutcomes:
-    if cell.prompts is None:
-        return cell
-    shown = np.full(len(cell.prompts), None, np.object_)
-    shown[:] = [None if prompt is None else texts.get(prompt) for prompt in cell.prompts]
-    return replace(cell, prompts=shown)
 
 
 def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:
@@ -277,7 +271,7 @@ def _configurations(
 
 def asked_configurations(run: RunBenchmark) -> list[str]:
     """The configurations that some item was asked in."""
-    return list(run.cells)
+    return list(run.answers)
 
 
 def shown_names(pair: PairedBenchmark) -> dict[str, str]:
@@ -360,6 +354,10 @@ def _facts_of(run: ComparedRun, both: Collection[tuple[str, str]]) -> dict[tuple
     return {place: value for place, value in run.facts.items() if of[place] is None or of[place] in both}
 
 
+def _without_code(facts: Mapping[FactPlace, object]) -> dict[FactPlace, object]:
+    return {place: value for place, value in facts.items() if place[0] != "code"}
+
+
 def instrument(
     firsts: Sequence[ComparedRun],
     second: ComparedRun,
@@ -378,6 +376,8 @@ def instrument(
     for first in () if crossing else firsts:
         here = {(names.get(model, model), benchmark) for model, benchmark in second.benchmarks}
         sides = _facts_of(first, here & first.benchmarks.keys()), renamed(there, names)
+        if any(FINGERPRINTED in run.unknown for run in (first, second)):
+            sides = _without_code(sides[0]), _without_code(sides[1])
         for place, a, b in _compared(*sides, compared):
             rows.setdefault(place, _row(place, a, b, may_differ))
     for pair in () if crossing else pairs:

@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json, to_json
 
 from gridc import __version__
 from gridc.compiler.grid.cells import Cell, anchored, cells_of
-from gridc.compiler.inputs.logs import read_logs
+from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
 from gridc.compiler.inputs.logs.records import WITHOUT_SCORE, LogRun
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
 from gridc.compiler.instrument.setting import EFFECTS, Setting
+from gridc.compiler.lock.lock import holds_fingerprints
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
-from gridc.outcomes import READ, STATES, CellOutcomes, of_answers
+from gridc.outcomes import READ, STATES, AnswerTable, CellOutcomes
 from gridc.reports.findings.conduct import ran_by
 from gridc.reports.recorded.cells import asked_times, recorded_benchmarks, settings_of
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
-from gridc.schema.comparison import Aspect
+from gridc.schema.comparison import Aspect, KeptRun
 from gridc.schema.spec import Spec
 from gridc.statistics.envelope import Direction
 
@@ -54,12 +56,12 @@ class RunItems:
         return {key: place for place, key in enumerate(self.keys)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunBenchmark:
     """One model on one benchmark. `unit` names what is independent: `item`, or what several items were made
-    from. `cells` has what its `items` came to by configuration, and `settings` are by configuration, and of
-    each by (aspect, key). `prompt_texts` gives the digest of each prompt's text by the digest that its
-    answers have, where those are of something else.
+    from. `answers` to its `items` are by configuration, and so are `settings`, of each by (aspect, key).
+    `prompt_texts` gives the digest of each prompt's text by the digest that its answers have, where those are
+    of something else.
 
     An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
     whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
@@ -69,7 +71,7 @@ class RunBenchmark:
     direction: Direction
     unit: str
     items: RunItems
-    cells: Mapping[str, CellOutcomes]
+    answers: Mapping[str, AnswerTable]
     settings: Mapping[str, Mapping[tuple[Aspect, str], object]] = field(default_factory=dict)
     prompt_texts: Callable[[], Mapping[str, str]] | None = None
     planned: bool = False
@@ -77,6 +79,11 @@ class RunBenchmark:
     total: int | None = None
     anchor: str | None = None
     times: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def cells(self) -> Mapping[str, CellOutcomes]:
+        """What the items came to, by configuration."""
+        return {name: answers.outcomes(self.items.ids) for name, answers in self.answers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,11 @@ class AnswerTexts:
     answer: str | None
 
 
+def no_texts(*place: str) -> AnswerTexts:
+    """Of a run whose texts are not here."""
+    return AnswerTexts(None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
     """A run to compare, which `package` asked and scored. `benchmarks` are by (model, benchmark). `facts` are
@@ -94,7 +106,7 @@ class ComparedRun:
     says whether every answer is there, None where nothing says so; `warnings` are said before any number.
     `texts(model, benchmark, configuration, item id)` reads one. `bare` names what the run has a score and no
     items of, by (model, benchmark). Of logs `files` are those that were read, and `unmatched` the names that
-    were to count and are of no run in them."""
+    were to count and are of no run in them. `kept` is said of a run that a file of `gridc baseline` keeps."""
 
     name: str
     made_by: str
@@ -108,6 +120,7 @@ class ComparedRun:
     bare: tuple[tuple[str, str], ...] = ()
     files: tuple[Path, ...] = ()
     unmatched: tuple[str, ...] = ()
+    kept: KeptRun | None = None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -137,6 +150,8 @@ OF_MODEL = (
     "plain_text_gets_bos",
     "architecture",
     "files",
+    "unread_files",
+    "unread_tensors",
     "parameters",
     "chat_template",
     "generation_config_not_used",
@@ -148,6 +163,7 @@ OF_MACHINE = ("paths", "kv_mib", "threads", "model", "precision")
 PLACES = ("source", "base_url")
 """Where a model lies: its digest says whether it is another one."""
 UNKNOWN = ("the batch shape of each call",)
+FINGERPRINTED = "the versions of gridc's own code (an older gridc kept fingerprints of its files)"
 
 
 def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
@@ -176,8 +192,8 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
             f"gridc {', '.join(ran_by(started)) or __version__}",
             store.progress(chosen).complete,
             _benchmarks(store, path, chosen, spec, groups),
-            _stored_facts(store, chosen, content),
-            UNKNOWN,
+            {place: _plain(value) for place, value in _stored_facts(store, chosen, content).items()},
+            (*UNKNOWN, *((FINGERPRINTED,) if holds_fingerprints(content) else ())),
             partial(_stored_texts, path, chosen),
         )
 
@@ -208,9 +224,9 @@ def _benchmarks(
         if not names:
             continue
         places = {item: place for place, item in enumerate(names)}
-        outcomes = {
-            cell.configuration: _stored_outcomes(
-                rows[cell.configuration], names, places, cell.setting.scale if spec.graded else 1
+        answers = {
+            cell.configuration: _stored_answers(
+                rows[cell.configuration], places, cell.setting.scale if spec.graded else 1
             )
             for cell in some
             if rows[cell.configuration]
@@ -227,7 +243,7 @@ def _benchmarks(
             directions[benchmark],
             "item" if alone else unit_names[benchmark],
             items,
-            outcomes,
+            answers,
             settings,
             partial(_prompt_texts, path),
             planned=True,
@@ -236,12 +252,9 @@ def _benchmarks(
     return run
 
 
-def _stored_outcomes(
-    samples: Sequence[tuple[Any, ...]], items: tuple[str, ...], places: Mapping[str, int], scale: int
-) -> CellOutcomes:
-    """What the samples of a cell came to, rows of `Store.ended_samples`."""
-    return of_answers(
-        items,
+def _stored_answers(samples: Sequence[tuple[Any, ...]], places: Mapping[str, int], scale: int) -> AnswerTable:
+    """The samples of a cell, rows of `Store.ended_samples`."""
+    return AnswerTable(
         np.array([places[item] for item, *_ in samples], np.int64),
         np.array(
             [
@@ -261,8 +274,10 @@ def _setting(setting: Setting) -> dict[tuple[Aspect, str], object]:
     return {(ASPECT_OF[EFFECTS[key].changes], key): _plain(getattr(effective, key)) for key in keys}
 
 
-def _plain(value: Any) -> object:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+def _plain(value: object) -> object:
+    """A value as JSON has it: so it is the same in a run and in the file that keeps the run."""
+    plain: object = from_json(to_json(value, fallback=str, inf_nan_mode="constants"))
+    return plain
 
 
 def _stored_facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[tuple[Aspect, str], object]:
@@ -276,8 +291,9 @@ def _stored_facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[
             files = value.items() if key == "files" and isinstance(value, dict) else [("", value)]
             for file, sha256 in files:
                 facts["model", f"model[{model}].{file or key}"] = sha256
-    for part, version in content.get("behaviour", {}).items():
-        facts["code", f"behaviour[{part}]"] = version
+    if not holds_fingerprints(content):  # a fingerprint says nothing about a version
+        for part, version in content.get("behaviour", {}).items():
+            facts["code", f"behaviour[{part}]"] = version
     facts["seed", "sampling.seed"] = content["spec"].get("sampling", {}).get("seed")
     for loaded in store.bodies_of(ModelLoaded, stamp):
         for key, value in loaded.ran.items():
@@ -328,6 +344,10 @@ class LogSelection:
     columns: TableColumns = field(default_factory=TableColumns)
     counting: Sequence[str] = ()
 
+    def read(self, paths: Sequence[Path]) -> ReadLogs:
+        """Logs, or folders of them. Raises `FileError` for what is wrong in one."""
+        return read_logs(paths, self.tasks, self.models, self.columns, self.counting)
+
     def of(self, run: GatheredRun) -> str | None:
         """The reading that counts in a run: the one that is stated, whole (`acc,none`) or by its metric
         (`acc`), or its only one; None where it has no answers. Raises `ValueError` where it has several and
@@ -342,19 +362,18 @@ class LogSelection:
         return found
 
 
-def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> ComparedRun:
-    """Logs, or folders of them, as a run to compare. Raises `FileError` for what is wrong in one, and
-    `UsageError` where a benchmark is read in several ways and none is chosen (GC767).
+def logged_run(logs: ReadLogs, name: str, selection: LogSelection) -> ComparedRun:
+    """Logs as a run to compare. Raises `UsageError` where a benchmark is read in several ways and none is
+    chosen (GC767).
 
     A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
-    logs = read_logs(paths, selection.tasks, selection.models, selection.columns, selection.counting)
     _require_one_reading(logs.runs, selection, name)
     groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
     for gathered in logs.runs:
         groups[gathered.run.model, gathered.run.benchmark].append(gathered)
     runs = [gathered.run for gathered in logs.runs]
     warnings = [
-        warning
+        f"{benchmark.name}: {warning}"
         for benchmark in recorded_benchmarks(logs, selection.reading, ())
         for warning in benchmark.warnings
     ]
@@ -367,7 +386,7 @@ def logged_run(paths: Sequence[Path], name: str, selection: LogSelection) -> Com
             for (model, benchmark), some in groups.items()
             if any(gathered.columns for gathered in some)
         },
-        dict(fact for run in runs for fact in _logged_facts(run)),
+        {place: _plain(value) for run in runs for place, value in _logged_facts(run)},
         tuple(dict.fromkeys(what for run in runs for what in run.unknown)),
         _Texts(logs.runs),
         (*logs.notes, *warnings),
@@ -413,11 +432,11 @@ def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSe
             continue
         lower = lower or chosen in run.lower
         configuration = configuration_of(run)
-        settings[configuration] = dict(settings_of(run))
+        settings[configuration] = {place: _plain(value) for place, value in settings_of(run)}
         settings[configuration][READING] = chosen
         answers[configuration].append((gathered.columns[chosen], run))
-    every = {name: _logged_outcomes(some, items) for name, some in answers.items()}
-    held = np.flatnonzero(np.logical_or.reduce([cell.trials > 0 for cell in every.values()]))
+    every = {name: _logged_answers(some, items) for name, some in answers.items()}
+    held = np.unique(np.concatenate([one.item for one in every.values()]))
     keys = items.keys
     own = RunItems(
         tuple(keys[number].hex() for number in held),
@@ -429,7 +448,7 @@ def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSe
         Direction(lower=lower),
         "item" if len(set(own.units)) == len(own) else "unit",
         own,
-        {name: cell.at(held) for name, cell in every.items()},
+        {name: replace(one, item=np.searchsorted(held, one.item)) for name, one in every.items()},
         settings,
         unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
         total=max((one.run.total for one in runs if one.run.total is not None), default=None),
@@ -450,7 +469,7 @@ def configuration_of(run: LogRun) -> str:
     return ",".join(parts)
 
 
-def _logged_outcomes(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems) -> CellOutcomes:
+def _logged_answers(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems) -> AnswerTable:
     """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 is none,
     and an item that a list leaves out has the score of those."""
     parts = []
@@ -466,7 +485,7 @@ def _logged_outcomes(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItem
             parts.append((rest, score, np.full(len(rest), READ), [None] * len(rest)))
     item, score, state = (np.concatenate([part[at] for part in parts]) for at in range(3))
     prompts = [prompt for part in parts for prompt in part[3]]
-    return of_answers(tuple(items.ids), item, score, state, prompts)
+    return AnswerTable(item, score, state, prompts)
 
 
 def _logged_facts(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:

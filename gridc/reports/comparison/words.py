@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from gridc.numbers import between, bracketed, counted, number, p_in_text, stated, stated_percent, with_sign
-from gridc.schema.comparison import MAY_DIFFER, ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
+from gridc.schema.comparison import (
+    MAY_DIFFER,
+    AbsentGate,
+    ChangeEstimate,
+    ComparedBenchmark,
+    KeptRun,
+    RunComparison,
+    RunRow,
+    StateCounts,
+)
 from gridc.statistics.verdicts import POWER
 
 METHOD = (
@@ -11,8 +20,9 @@ METHOD = (
     '"Worse by more than the margin" and "not worse by as much" are two tests (exact where units are '
     "single items of 0 or 1 points, else Gaffke's of a mean of units): neither follows from the other's "
     "failure.",
-    "Worse: Holm over the gates of a family. Not worse: every gate by itself. A build is refused, or passed, "
-    "falsely with a chance of at most {alpha:g}.",
+    "Worse: Holm's correction over the gates of a family; the loss that can be found takes it into account. "
+    "Not worse: every gate by itself. A build is refused, or passed, falsely with a chance of at most "
+    "{alpha:g}.",
     "An answer that is missing counts as wrong in the scores; it helps neither to pass nor to fail. What a "
     "run lacks and another one has is missing.",
     "Each limit of an interval is missed with a chance of at most {alpha:g}: the interval lies above minus "
@@ -20,89 +30,157 @@ METHOD = (
 )
 
 
+ENDED = {True: ", finished", False: ", NOT finished", None: ""}
+"""Whether a run has every answer, behind its name."""
+
+
+def run_words(run: RunRow) -> str:
+    """What made a run, which models it asked, whether it ended, and of a kept one where from and by whom."""
+    text = f"{run.made_by}, {', '.join(run.models)}{ENDED[run.finished]}"
+    if run.kept is None:
+        return text
+    return f"{text}; kept by gridc {run.kept.gridc} from {run.kept.name}, {signed(run.kept)}"
+
+
+def signed(kept: KeptRun) -> str:
+    """Who signed a file that keeps a run."""
+    if kept.key is None:
+        return "not signed"
+    return f"signed by {kept.signer or f'{kept.key} (--signer says whom you expect)'}"
+
+
 def method_words(comparison: RunComparison) -> list[str]:
     """How it is decided."""
     return [sentence.format(alpha=comparison.alpha) for sentence in METHOD]
 
 
+def grounds(comparison: RunComparison) -> tuple[str, ...]:
+    """Why the verdict is what it is, and what it is of."""
+    return (*comparison.reasons, *comparison.scope)
+
+
 def headline(comparison: RunComparison) -> str:
-    """`1 worse, 0 better, 1 undecided of 2 benchmarks`; nothing is decided of two instruments."""
+    """`1 fails, 2 pass, 1 open`, of the gates; nothing is decided of two instruments."""
     if comparison.verdict == "NOT COMPARABLE":
         return "nothing is decided"
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
-    better = sum(row.improved for row in gates)
-    watched = len(comparison.benchmarks) - len(gates)
-    undecided = len(comparison.undecided) + len(comparison.absent)
-    absent = f" ({len(comparison.absent)} absent from a run)" if comparison.absent else ""
-    return (
-        f"{len(comparison.regressed)} worse, {better} better, {undecided} undecided{absent} of "
-        f"{counted(len(gates) + len(comparison.absent), 'benchmark')}"
-        + (f", {watched} watched" if watched else "")
-    )
-
-
-NO_ITEMS = "a run has no items of it"
+    passed = sum(row.regression == "no" for row in gates)
+    failed, opened = len(comparison.regressed), len(comparison.undecided) + len(comparison.absent)
+    counts = {
+        "fail": failed,
+        "pass": passed,
+        "open": opened,
+        "watched": len(comparison.benchmarks) - len(gates),
+    }
+    named = {"fail": "fails" if failed == 1 else "fail", "pass": "passes" if passed == 1 else "pass"}
+    shown = ", ".join(f"{count:,} {named.get(name, name)}" for name, count in counts.items() if count)
+    return f"{shown} of {counted(len(comparison.benchmarks) + len(comparison.absent), 'benchmark')}"
 
 
 def next_step(comparison: RunComparison) -> str:
-    """What to do next, by the verdict and by what stands in its way."""
-    gates = [row for row in comparison.benchmarks if row.tier == "gate"]
+    """What to do next, by the verdict and by what stands in its way, with the numbers that it rests on."""
     if comparison.verdict == "GO":
-        missing = any(row.states_a.missing or row.states_b.missing for row in gates)
-        more = ", even if every missing answer counts against it" if missing else ""
-        return f"You may merge: for every gate a loss of its margin or more is ruled out{more}."
-    if comparison.verdict == "NO-GO":
-        return "Do not merge. Read the items that were lost: the first are below, the command shows all."
-    if comparison.verdict == "INCONCLUSIVE":
-        undecided = [row for row in gates if row.regression not in ("yes", "no")]
-        if not (undecided or comparison.absent):
-            return "Nothing was to be decided: no benchmark has a margin to hold."
-        steps = {
-            "run the benchmarks that are absent": bool(comparison.absent),
-            "finish what is missing": any(row.states_a.missing or row.states_b.missing for row in undecided),
-            "mend what the table names": any(row.why for row in undecided),
-            "ask more items": any(row.complete and not row.why for row in undecided),
-        }
-        return (
-            f"Not decided. Do not merge yet: {', and '.join(step for step, fits in steps.items() if fits)}."
+        gates = [row for row in comparison.benchmarks if row.tier == "gate"]
+        more = (
+            "" if all(row.complete for row in gates) else ", even if every missing answer counts against it"
         )
-    barred = dict.fromkeys(row.aspect for row in comparison.instrument.differences if not row.allowed)
-    if not barred:
+        which = "gated benchmark" if len(gates) < len(comparison.benchmarks) else "benchmark"
+        return f"You may merge: on every {which} a loss of its margin or more is ruled out{more}."
+    if comparison.verdict == "NO-GO":
+        lost = "; ".join(_loss(comparison, row) for row in comparison.regressed)
+        return f"Do not merge: {lost}. The first items that were lost are below."
+    if comparison.verdict == "INCONCLUSIVE":
+        steps = [absent_step(gate) for gate in comparison.absent]
+        steps += [_open_step(comparison, row) for row in comparison.undecided]
+        if not steps:
+            return "Nothing was to be decided: no benchmark has a margin to hold."
+        return f"Do not merge yet: {'; '.join(steps)}."
+    if waiver(comparison) is None:
         return "Nothing is decided. Ask both runs the same questions."
-    stated = " ".join(f"--may-differ {aspect}" for aspect in barred)
-    return (
-        f"Nothing is decided. Ask both runs alike; or, where the difference is what you test, add `{stated}`."
-    )
+    again = f"Run {comparison.b.name} again as {comparison.a[0].name} was run"
+    return f"Do not merge on this: the two runs were not asked alike. {again}."
 
 
-def missing_words(row: ComparedBenchmark) -> str:
+def waiver(comparison: RunComparison) -> str | None:
+    """The options of `gridc compare` under which what differs may differ; None where nothing does."""
+    barred = dict.fromkeys(row.aspect for row in comparison.instrument.differences if not row.allowed)
+    return " ".join(f"--may-differ {aspect}" for aspect in barred) or None
+
+
+def _loss(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    """`sums lost 13.2 points (80.0 % to 66.8 %), and the limit is 5`."""
+    if row.score is None or row.margin is None:
+        return f"{short_name(comparison, row)} fails"
+    lost, ends = number(abs(row.score.change), 1), f"{score(row.score.a)} to {score(row.score.b)}"
+    return f"{short_name(comparison, row)} lost {lost} points ({ends}), and the limit is {stated(row.margin)}"
+
+
+def absent_step(gate: AbsentGate) -> str:
+    return f"run {gate.name} in {', '.join(gate.lacking)}"
+
+
+def _open_step(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    name = short_name(comparison, row)
+    if row.why:
+        return f"{name}: {row.why}"
+    if missing := missing_words(row, comparison):
+        return f"finish {name}, where {missing}"
+    if row.score is None or row.score.low is None:
+        return f"{name} is open"
+    changed = f"it may have changed by {interval(row.score)} points"
+    limit = "" if row.margin is None else f", and the limit is a loss of {stated(row.margin)}"
+    needed = None if row.sight is None else row.sight.units_needed
+    ask = f"; ask {comparison.a[0].name} and {comparison.b.name} about {needed:,} in all" if needed else ""
+    return f"with {units(row, row.units)} {name} is not decided: {changed}{limit}{ask}"
+
+
+def missing_words(row: ComparedBenchmark, comparison: RunComparison | None = None) -> str:
     """How many answers are missing, and what the scores can be without them; empty where none is."""
     parts = []
-    for side, counts, bounds in (
-        ("a", row.states_a, None if row.score is None else row.score.a_bounds),
-        ("b", row.states_b, None if row.score is None else row.score.b_bounds),
-    ):
+    names = ("a", "b") if comparison is None else (comparison.a[0].name, comparison.b.name)
+    sides = (row.states_a, row.states_b)
+    bounds = (None, None) if row.score is None else (row.score.a_bounds, row.score.b_bounds)
+    for name, counts, ends in zip(names, sides, bounds, strict=True):
         if counts.missing:
-            can_be = "" if bounds is None else f", so it scores {between(bounds, number, 1)} %"
-            have = counted(counts.missing, "answer")
-            parts.append(f"{side} lacks {have}{can_be}")
+            can_be = "" if ends is None else f", so it scores {between(ends, number, 1)} %"
+            parts.append(f"{name} lacks {counted(counts.missing, 'answer')}{can_be}")
     return "; ".join(parts)
 
 
-def is_decided(comparison: RunComparison, row: ComparedBenchmark) -> bool:
-    """Whether something is shown of the change, so that it can be printed as a result."""
-    return comparison.verdict != "NOT COMPARABLE" and (row.regression in ("yes", "no") or row.improved)
+def legend(comparison: RunComparison) -> str:
+    """What stands in the columns of the table."""
+    parts = [
+        f"Change: {comparison.b.name} less {', '.join(run.name for run in comparison.a)}, in points; each "
+        f"end of its interval is wrong at most {stated_percent(comparison.alpha)} of the time.",
+        "Lost / won: items that score worse / better"
+        + (
+            "."
+            if all(row.complete for row in comparison.benchmarks)
+            else ", of those that both answered in full."
+        ),
+        "p: the chance of so clear a result if the opposite were true.",
+    ]
+    return " ".join(parts)
 
 
-def has_bounds(comparison: RunComparison) -> bool:
-    """Whether a score stands between what it can be, because answers are missing."""
-    return any(not row.complete for row in comparison.benchmarks)
+def brackets(comparison: RunComparison) -> str | None:
+    """What the brackets behind scores are, where answers are missing."""
+    # Under a target no score is simply wrong: items without all their answers are left out there.
+    if all(row.complete or row.direction.startswith("best") for row in comparison.benchmarks):
+        return None
+    return (
+        "Where answers are missing, a score and the change count them as wrong. The brackets behind a score "
+        "are what it would be if all of these were wrong, and if all were right; the interval of the change "
+        "covers both, and chance."
+    )
 
 
-BOUNDS = (
-    "A score with brackets counts missing answers as wrong. The brackets are what it would be if all of them "
-    "were wrong, and if all were right."
-)
+def asked_alike(comparison: RunComparison) -> str:
+    """Whether both were asked alike, in a few words: `no, 2 settings differ`."""
+    barred = {name_of(one.path) for one in comparison.instrument.differences if not one.allowed}
+    if barred:
+        return f"no, {counted(len(barred), 'setting')} {'differs' if len(barred) == 1 else 'differ'}"
+    return f"yes, in what {'both were asked' if comparison.absent else 'is recorded'}"
 
 
 def same_instrument(comparison: RunComparison) -> str:
@@ -177,6 +255,42 @@ def change_words(estimate: ChangeEstimate) -> str:
     return with_sign(estimate.change)
 
 
+def change_of(comparison: RunComparison, row: ComparedBenchmark) -> tuple[str, str]:
+    """The change and its interval, as they stand in a table: of two instruments there is none."""
+    if row.score is None or comparison.verdict == "NOT COMPARABLE":
+        return "", ""
+    return change_words(row.score), interval(row.score)
+
+
+def short_name(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    """The benchmark, with its model where there are several."""
+    return row.name if len({one.model for one in comparison.benchmarks}) > 1 else row.benchmark
+
+
+def row_name(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    """The same with the reading that counts."""
+    name = short_name(comparison, row)
+    return name if row.reading is None else f"{name} ({row.reading})"
+
+
+def sides(comparison: RunComparison) -> str:
+    """`main (bot-1.0) against pr-412 (bot-1.1)`."""
+    *firsts, second = (f"{run.name} ({', '.join(run.models)})" for run in (*comparison.a, comparison.b))
+    return f"{', '.join(firsts)} against {second}"
+
+
+def flips_of(comparison: RunComparison, row: ComparedBenchmark) -> str:
+    """`3 / 0`: items that were lost and won; of two instruments there is none."""
+    return "" if comparison.verdict == "NOT COMPARABLE" else f"{row.lost:,} / {row.won:,}"
+
+
+def absent_scores(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
+    """Of a gate that some run lacks, in a and in b."""
+    for runs, value in ((comparison.a, gate.a), ((comparison.b,), gate.b)):
+        lacking = any(run.name in gate.lacking for run in runs)
+        yield "not run" if lacking else "" if value is None else score(value)
+
+
 def interval(estimate: ChangeEstimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "none"
@@ -201,28 +315,32 @@ def units(row: ComparedBenchmark, count: int) -> str:
 
 
 def answer(row: ComparedBenchmark) -> str:
-    """Whether it is worse by more than the margin, and why nothing is said."""
-    if row.regression is None:
+    """Whether it passes, fails or is open, and why."""
+    if row.regression is None or row.margin is None:
         return row.why or "no margin"
+    margin = f"{stated(row.margin)} pp"
     if row.regression == "yes":
-        return f"yes (shown, {p_in_text(row.p_worse_holm)}, Holm)"
+        return f"fails: it lost more than {margin} ({p_in_text(row.p_worse_holm)})"
     if row.regression == "no":
-        return f"no (shown, {p_in_text(row.p_not_worse)})"
-    needed = row.sight.units_needed if row.sight is not None and row.complete else None
+        return f"passes: a loss of {margin} or more is ruled out ({p_in_text(row.p_not_worse)})"
     if row.why:
-        return f"cannot tell: {row.why}"
-    more = (
-        f": too few. If nothing changed, about {units(row, needed)} in total would show it" if needed else ""
-    )
-    return f"cannot tell{more if needed and needed > row.units else ''}"
+        return f"open at {margin}: {row.why}"
+    if missing := row.states_a.missing + row.states_b.missing:
+        return f"open at {margin}: {counted(missing, 'answer')} missing"
+    needed = None if row.sight is None else row.sight.units_needed
+    if not needed or needed <= row.units:
+        return f"open at {margin}"
+    return f"open at {margin}: too few. About {units(row, needed)} in all would do, if nothing changed"
 
 
 def decided_words(comparison: RunComparison, row: ComparedBenchmark) -> str:
-    """The same with the margin; of two instruments that nothing is decided."""
-    if comparison.verdict == "NOT COMPARABLE":
-        return "not comparable"
-    margin = "" if row.margin is None else f"{stated(row.margin)} pp: "
-    return f"{margin}{answer(row)}"
+    """The same; of two instruments that nothing is decided."""
+    return "not comparable" if comparison.verdict == "NOT COMPARABLE" else answer(row)
+
+
+def absent_words(gate: AbsentGate) -> str:
+    """Of a gate that some run lacks."""
+    return f"open: {', '.join(gate.lacking)} did not run it"
 
 
 def sight(row: ComparedBenchmark, changing: float) -> str | None:
@@ -230,24 +348,22 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     if row.sight is None:
         return None
     parts = []
-    count = units(row, row.units)
     if row.margin is not None:
-        loss = row.sight.loss
+        loss, margin = row.sight.loss, stated(row.margin)
         parts.append(
-            f"no loss would be found to be over {stated(row.margin)} pp"
+            f"no loss, however large, is found to be over {margin} pp"
             if loss is None
-            else f"a true loss of {number(loss, 1)} pp would be found to be over {stated(row.margin)} pp"
+            else f"a loss must be {number(loss, 1)} pp to be found to be over {margin} pp"
         )
     if row.sight.margin is not None:
-        parts.append(f"no change would be shown to be within {number(row.sight.margin, 1)} pp")
+        parts.append(f"an unchanged model passes a margin of {number(row.sight.margin, 1)} pp or more")
     if not parts:
-        return f"{count} can show nothing"
-    often = (
-        f"{stated_percent(POWER)} of the time, if {stated_percent(changing)} of answers change for no reason"
-    )
+        return f"{units(row, row.units)} can show nothing"
+    assumed = f"{stated_percent(changing)} of answers change for no reason"
     if not row.complete:
-        often += " and none is missing"
-    return f"with {count} {', and '.join(parts)}, {often}"
+        assumed += " and none is missing"
+    often = f"{stated_percent(POWER)} of the time"
+    return f"with {units(row, row.units)}, {', and '.join(parts)}, {often}, if {assumed}"
 
 
 def notes(row: ComparedBenchmark) -> Iterator[str]:

@@ -12,11 +12,10 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, at_margin, pairs_words
 from gridc.reports.findings.summaries import KINDS, SUMMARIES
 from gridc.reports.quantities import (
-    AT_BOUND,
     INDEPENDENT,
-    INTERVAL_METHOD,
     QUANTITIES,
     RATE_LIMITS,
+    SHARE_LIMITS,
     estimate,
     interval_assumption,
     needed_rows,
@@ -33,7 +32,7 @@ from gridc.schema.hypotheses import (
     TrendRow,
 )
 
-SHARE_LIMITS = "limits of a share over units, exact where it is 0 or 1 or few units carry it"
+RESAMPLED = "percentiles of resampled units, moved apart for their number (Hesterberg 2015)"
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
 
@@ -56,7 +55,6 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 interval=interval,
                 level=intervals.level,
                 method=SCORE,
-                made=AT_BOUND if score.score in (0, 1) else None,
                 interval_assumes=interval_assumption(intervals.unit),
                 rows=score.rows,
                 n=score.scored,
@@ -77,7 +75,7 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
                     estimate=None if found.value is None else float(found.value),
                     interval=found.interval,
                     method=rate.formula,
-                    made=SHARE_LIMITS if rate.share else INTERVAL_METHOD,
+                    made=SHARE_LIMITS,
                     interval_assumes=interval_assumption(benchmark.intervals.unit),
                     rows=digests[model, configuration],
                     n=found.outcomes,
@@ -92,14 +90,15 @@ def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
         for model, values in summary.values.items():
             for configuration, found in values.items():
                 where = f"under {configuration}, on {', '.join(summary.benchmarks)}"
-                reason = f"; no interval: {found.note}" if found.value is not None and found.note else ""
+                none = "no interval: " if found.interval is None and found.note else ""
+                said = (KINDS[summary.kind].formula, found.of_answers, f"{none}{found.note}")
                 yield estimate(
                     summary.kind,
                     id=f"statistic/{summary.id}/{model}/{configuration}",
                     about=f"{summary.id} of {model} {where}",
                     estimate=found.value,
                     interval=found.interval,
-                    method=f"{KINDS[summary.kind].formula}{reason}",
+                    method="; ".join(filter(None, said if found.value is not None else said[:1])),
                     made=found.method,
                     interval_assumes=INDEPENDENT,
                     rows=found.rows,
@@ -240,7 +239,7 @@ class _HypothesisRows:
             yield from self._odds(name, about, contrast.odds)
         if contrast.risk_ratio is not None:
             ends = contrast.risk_ratio_interval
-            method = "ratio of means" + ("" if ends else "; no interval: few units carry one of the rates")
+            method = "ratio of means" + ("" if ends else "; no interval: one of the rates is 0")
             yield self._row(
                 name, "risk_ratio", about, contrast.risk_ratio, method,
                 interval=ends, n=change.samples, assumption=INDEPENDENT,
@@ -357,7 +356,7 @@ class _HypothesisRows:
     ) -> Iterator[EstimateRow]:
         yield self._row(
             name, "recovery", "", recovery.share,
-            f"ratio of two differences; {recovery.no_interval or INTERVAL_METHOD}",
+            f"ratio of two differences; {recovery.no_interval or RESAMPLED}",
             interval=recovery.interval, n=change.samples, assumption=INDEPENDENT,
             error="no_loss: the interval of the loss holds 0",
             about=f"share of the change from {recovery.control} taken back, {about}",

@@ -19,6 +19,7 @@ cover all of it.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,10 @@ from gridc.reports.files import NAMES
 from gridc.reports.ties import FINISH, check_ties
 from gridc.reports.verification import (
     MOST_JSON,
+    SeenReports,
     VerifiedStudy,
     columns_of_calls,
+    earlier_studies,
     files_below,
     looked_at,
     of_calls,
@@ -64,14 +67,14 @@ from gridc.reports.verification import (
     of_reports,
     of_witness,
     recorded_at_the_end,
-    reports_checked,
     same_behaviour,
     stamped_words,
     unreadable_as_finding,
 )
 from gridc.runtime.store.digests import CallRecords
-from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
+from gridc.runtime.store.events import Event, ModelLoaded, RunFinished, Sealed, bodies_of
 from gridc.runtime.store.store import Store
+from gridc.schema.canonical import each_key_once
 
 MANIFEST = "manifest-sha256.txt"
 CRATE = "ro-crate-metadata.json"
@@ -108,7 +111,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             (draft / name).parent.mkdir(exist_ok=True)
             (draft / name).write_bytes(data)
         names = sorted(files_below(draft))
-        (draft / CRATE).write_bytes(json_bytes(_crate(compiled, ended, names)))
+        (draft / CRATE).write_bytes(json_bytes(_crate(compiled, lock, ended, names)))
         (draft / MANIFEST).write_text(_manifest({name: _digest_of(draft / name) for name in (*names, CRATE)}))
     return target
 
@@ -132,8 +135,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
     diagnostics = list(_listed(folder))
     if diagnostics:
         raise VerificationError(diagnostics)
-    passed: list[str] = []
-    uncovered: list[str] = []
+    seen = SeenReports()
     try:
         path = folder / "results" / "store.sqlite"
         with Store.open(path, look=False) as store, looked_at(store) as sound:
@@ -183,9 +185,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
                     reported,
                     events,
                     results,
-                    passed,
-                    set(),
-                    uncovered,
+                    seen,
                     without_items=True,
                 )
                 diagnostics += unreadable_as_finding("the reports", reports)
@@ -211,10 +211,12 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
             recorded,
-            *reports_checked(passed, uncovered),
+            *seen.lines(),
             same_behaviour(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
+            *(["not checked: sealed maps and locked labels"] if bodies_of(events, Sealed) else ()),
+            *earlier_studies(lock, events, plan.study_digest),
             *prml.checked(folder / CLAIMS),
             *shown.lines,
             *clock,
@@ -222,6 +224,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
         progress.complete and conclusion is not None,
         shown.of_lock,
         shown.of_results,
+        seen.made,
     )
 
 
@@ -266,10 +269,21 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"{name} is in the bundle and not listed as a file", str(folder))
         elif name not in _KNOWN and path not in prml.files_in(folder / CLAIMS):
             yield Diagnostic("GC701", f"{name} is nothing that gridc puts into a bundle", str(folder))
-        elif name in _READ_WHOLE and path.stat().st_size > MOST_JSON:
+        elif (name in _READ_WHOLE or name.endswith(".json")) and path.stat().st_size > MOST_JSON:
             yield Diagnostic("GC701", f"{name} is too large to be what it says it is", str(folder))
         elif _digest_of(path) != listed[name]:
             yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
+        elif name.endswith(".json") and not _reads_in_one_way(path):
+            yield Diagnostic("GC701", f"{name} is not JSON that says each key once", str(folder))
+
+
+def _reads_in_one_way(path: Path) -> bool:
+    """Whether each object of a JSON file names a key once: readers take the first or the last."""
+    try:
+        json.loads(path.read_bytes(), object_pairs_hook=each_key_once)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _named(conclusion: RunFinished | None, folder: Path) -> Iterator[Diagnostic]:
@@ -303,7 +317,11 @@ def _derived(
     versions = [node["softwareVersion"] for node in crate["@graph"] if node["@id"] == "#gridc"]
     names = sorted(set(files_below(folder)) - {MANIFEST, CRATE})
     ended = max((event.at for event in events), default=lock.created)
-    if len(versions) != 1 or crate != _crate(compiled, ended, names, versions[0]):
+    # Before 0.6.0 no crate named the stamps that the lock's replaced; `earlier_studies` says them of all.
+    locks = [lock] if versions == [__version__] else [lock, replace(lock, supersedes=())]
+    if len(versions) != 1 or crate not in [
+        _crate(compiled, each, ended, names, versions[0]) for each in locks
+    ]:
         yield Diagnostic("GC701", f"{CRATE} does not describe this bundle", str(folder))
     if environment["gridc"] != versions[0]:
         yield Diagnostic("GC701", f"{CRATE} and {ENVIRONMENT} name two versions of gridc", str(folder))
@@ -326,10 +344,22 @@ def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
         yield Diagnostic("GC704", f"{key} is not in the plan")
 
 
-def _crate(compiled: Compiled, ended: str, names: list[str], version: str = __version__) -> dict[str, Any]:
-    """RO-Crate 1.2 metadata: the files, and the run that made the store."""
+def _crate(
+    compiled: Compiled, lock: Lock, ended: str, names: list[str], version: str = __version__
+) -> dict[str, Any]:
+    """RO-Crate 1.2 metadata: the files, the run that made the store, and the stamps that were replaced."""
     study = compiled.spec.study
     tool = {"@id": "#gridc", "@type": "SoftwareApplication", "name": "gridc", "softwareVersion": version}
+    replaced = [
+        {
+            "@id": f"#stamp-{earlier.stamp}",
+            "@type": "ReplaceAction",
+            "name": "A stamp that was replaced",
+            "description": f"Stamp {earlier.stamp}, made {earlier.created}. No row of its study is here.",
+            "result": {"@id": "gridcard.lock"},
+        }
+        for earlier in lock.supersedes
+    ]
     return {
         "@context": "https://w3id.org/ro/crate/1.2/context",
         "@graph": [
@@ -348,7 +378,9 @@ def _crate(compiled: Compiled, ended: str, names: list[str], version: str = __ve
                 "datePublished": ended[:10],
                 "license": "not stated; benchmark items keep the licences of their sources",
                 "hasPart": [{"@id": name} for name in names],
-                "mentions": {"@id": "#run"},
+                "mentions": [{"@id": "#run"}, *({"@id": each["@id"]} for each in replaced)]
+                if replaced
+                else {"@id": "#run"},
             },
             {
                 "@id": "#run",
@@ -359,6 +391,7 @@ def _crate(compiled: Compiled, ended: str, names: list[str], version: str = __ve
                 "result": {"@id": "results/store.sqlite"},
                 "endTime": ended,
             },
+            *replaced,
             tool,
             *({"@id": name, "@type": "File", "name": Path(name).name} for name in names),
         ],

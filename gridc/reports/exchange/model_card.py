@@ -137,7 +137,8 @@ def check(readme: Path, deck: CardDeck) -> CardCheck:
     section = _section(_deck_of(deck, model), model, given)
     beside = [text for key, part in front.items() if key != "model-index" for text in _strings([key, part])]
     about = [model, *(card.benchmark for card in deck.cards if card.model == model)]
-    seen = shown(body, section, beside, _names(deck), about)
+    fields = [text for key, part in front.items() if key != "model-index" for text in _fields(key, part)]
+    seen = shown(body, section, beside, fields, _names(deck), about)
     hidden = [
         Diagnostic("GC666", f"a reader does not see this study's card alone: {problem}", str(readme))
         for problem in seen.problems
@@ -256,6 +257,18 @@ def _strings(value: Any) -> Iterator[str]:
             yield part.decode(errors="replace")
         else:
             yield str(part)
+
+
+def _fields(path: str, value: Any) -> Iterator[str]:
+    """The values in a table of the front matter, each behind its keys."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _fields(f"{path} {key}", part)
+    elif isinstance(value, list | tuple | set):
+        for part in value:
+            yield from _fields(path, part)
+    else:
+        yield f"{path}: {value}"
 
 
 def _canonical(result: Any) -> str:

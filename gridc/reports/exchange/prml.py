@@ -219,7 +219,7 @@ def differing(lock: Lock, folder: Path) -> Iterator[Diagnostic]:
         return
     by_producer = cache(partial(manifests, lock))
     expected = by_producer("")
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in files_in(folder):
         if path.name not in expected:
             message = "the stamp has no claim of this name that PRML can say"
             yield Diagnostic("GC715", message, str(path))

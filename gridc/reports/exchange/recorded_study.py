@@ -36,9 +36,11 @@ from gridc.compiler.lock.lock import Lock, lock_path, read_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
 from gridc.reports.findings.findings import dated
+from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.items import named_of, shown_as
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.items import Sample, UnitLevel
 from gridc.schema.rows import Count
 from gridc.schema.spec import Spec
@@ -194,8 +196,8 @@ class RecordedStudy(Study):
 
 class RunFacts(BaseModel):
     """What calls alone show of a run: how many there were (`Progress`), how many of their choices nearly
-    tied, when the first ended and how many before the stamp, what departed from the plan, and which are
-    shared by cells (`Store.shared_calls`)."""
+    tied, when the first ended and how many before the stamp, what departed from the plan, which are
+    shared by cells (`Store.shared_calls`), and what other studies of the store had answered `earlier`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -207,6 +209,7 @@ class RunFacts(BaseModel):
     before_stamp: Count
     observed: list[str]
     shared_calls: list[tuple[list[str], int]]
+    earlier: list[EarlierAnswersRow] = []
 
     @field_validator("first_call")
     @classmethod
@@ -216,7 +219,8 @@ class RunFacts(BaseModel):
         return text
 
     @classmethod
-    def of(cls, store: Store, stamp: str, lock: Lock) -> "RunFacts":
+    def of(cls, store: Store, plan: Plan, lock: Lock) -> "RunFacts":
+        stamp = plan.study_digest
         first_call, before_stamp = dated(store, stamp, lock)
         return cls(
             **asdict(store.progress(stamp)),
@@ -225,6 +229,7 @@ class RunFacts(BaseModel):
             before_stamp=before_stamp,
             observed=list(store.observed(stamp)),
             shared_calls=list(store.shared_calls(stamp)),
+            earlier=list(earlier_answers(store, plan, lock)),
         )
 
 
@@ -250,13 +255,14 @@ def described(compiled: Compiled) -> dict[str, bytes]:
 def described_run(compiled: Compiled, lock: Lock, store: Store) -> dict[str, bytes]:
     """The same, with what the store has of the run beside its answers: the items as they were shown and what
     they ask, the events, and what calls alone show (`RunFacts`)."""
-    stamp = Plan(compiled.study).study_digest
+    plan = Plan(compiled.study)
+    stamp = plan.study_digest
     return {
         **described(compiled),
         SHOWN: json_bytes(list(store.shown(stamp))),
         QUESTIONS: json_bytes(list(store.questions(stamp))),
         EVENTS: json_bytes([event.row() for event in store.events()]),
-        RUN: json_bytes(RunFacts.of(store, stamp, lock).model_dump()),
+        RUN: json_bytes(RunFacts.of(store, plan, lock).model_dump(exclude_defaults=True)),
     }
 
 

@@ -6,10 +6,12 @@ so neither fences, comments, lists, `<details>` or hidden elements around it nor
 elsewhere can change it, and no style sheet has to be understood for that. Text elsewhere is taken as shown
 and as not shown, whichever makes it say more.
 
-Numbers beside the GRID card that it does not have are found by a plain rule, of what is written in plain
-letters: a row, item or paragraph that names the model or a benchmark of the card and has a percentage or a
-decimal, or that names gridc and has a percentage. What is said of gridc is false; the rest may come from
-another harness, and is named.
+Numbers beside the GRID card that it does not have are found by a plain rule, in digits of every script: a
+row, item, paragraph or field of the front matter that names the model or a benchmark of the card and has a
+percentage or a decimal, or that names gridc, or whose table does as its source, and has a percentage. What is
+said of gridc is false; the rest may come from another harness, and is named. So is what looks like a score
+and is not read as one: counts out of a whole, and decimals said of gridc or in such a table. The end of an
+interval is no score of the card.
 
 Names are found in the letters that a reader takes for them: whatever stands between the letters (spaces,
 marks, invisible characters), in letters of other scripts that look alike, backwards, and with any of the
@@ -154,43 +156,115 @@ def _place(parts: Sequence[CharacterOrMark], wanted: str, goes_on: bool) -> int 
     return len(parts) if met & complete else None
 
 
-_FIGURE = re.compile(r"(?<![\w.,/])(\d{1,3}(?:[.,]\d+)?)\s?%|(?<![\w.,/=])(\d{0,3}\.\d+)(?![\w.]*\d|\w)")
+_NUMBER = r"\d{1,3}(?:[.,]\d+)?"
+_FIGURE = re.compile(
+    rf"(?<![\w.,/])({_NUMBER})\s?(?:%|(?:percent|per cent|pct)\b)"
+    r"|(?<![\w.,/=])(\d{0,3}\.\d+)(?![\w.]*\d|\w)"
+)
+_SPAN = re.compile(
+    rf"(?<!from )(?<![\w.,/])({_NUMBER})\s?%?(?: to |\s?[,;–-]\s?)({_NUMBER})\s?%?(?![\w.,]*\d)"
+)
+"""An interval as cards print it, and as others do."""
+_OUT_OF = re.compile(r"(?<![\w.,/])(\d[\d,]*)\s?(?:/|(?:out )?of)\s?(\d[\d,]*)(?![\w.,/]*\d)")
+_MARKS = str.maketrans({"\u066a": "%", "\u066b": ".", "\u2044": "/", "\u2215": "/"})
+"""Percent sign, decimal point and slashes of other scripts."""
 _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
 class OtherFigures:
-    """Passages with such numbers: those that name gridc, and the others."""
+    """Passages with such numbers: those that name gridc, the others, and those with what looks like a score
+    and is not read as one."""
 
     of_gridc: tuple[str, ...]
     others: tuple[str, ...]
+    unread: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _PrintedFigures:
+    """What a text has in its numbers: percentages and decimals that are no end of an interval, intervals, and
+    counts out of a whole."""
+
+    figures: frozenset[float]
+    spans: frozenset[tuple[float, float]]
+    counts: frozenset[tuple[int, int]]
 
 
 def other_figures(blocks: Iterable[Sequence[str]], card: str, names: Iterable[str]) -> OtherFigures:
     """What stands beside a GRID card. `blocks` are tables, lists and paragraphs by their passages, first the
     head of a table or nothing; `card` is the text of the GRID card, `names` are its model and benchmarks."""
-    printed = set(_figures(card, bare=True))
+    printed = _printed(card)
     named = re.compile(rf"\b(?:{'|'.join(re.escape(_words(name)) for name in names)})\b")
+    parts = [block for block in blocks if any(map(str.strip, block))]
+    sources = [_names_source(block) for block in parts]
     of_gridc: list[str] = []
     others: list[str] = []
-    for passages in blocks:
-        head = any(map(_names_gridc, passages[:1]))
+    unread: list[str] = []
+    for place, passages in enumerate(parts):
+        head = _names_gridc(passages[0]) or (bool(passages[0]) and sources[place])
+        near = bool(passages[0]) and any(sources[max(0, place - 1) : place + 2])
+        near = near or (bool(passages[0]) and any(map(_names_gridc, passages)))
         for passage in passages:
             about, by_gridc = named.search(_words(passage)) is not None, _names_gridc(passage)
-            figures = _figures(passage, bare=about) if about or by_gridc else ()
-            if any(figure not in printed for figure in figures):
+            if not (about or by_gridc or head or near):
+                continue
+            said = _printed(passage, but=printed.spans)
+            bare = set(_figures(_without(passage, printed.spans), bare=True)) - printed.figures
+            sure = set(_figures(_without(passage, printed.spans), bare=about)) - printed.figures
+            if sure:
                 (of_gridc if by_gridc or head else others).append(_shortened(passage))
-    return OtherFigures(tuple(of_gridc), tuple(others))
+            elif bare or said.counts - printed.counts:
+                unread.append(_shortened(passage))
+    return OtherFigures(tuple(of_gridc), tuple(others), tuple(unread))
+
+
+def _names_source(passages: Sequence[str]) -> bool:
+    """Whether a passage without a number names gridc, as the source of a table in it or beside it."""
+    return any(_names_gridc(passage) and not any(_figures(passage, bare=True)) for passage in passages)
+
+
+def _printed(text: str, but: frozenset[tuple[float, float]] | None = None) -> _PrintedFigures:
+    """The numbers of a text; `but` these intervals, or where that is None, any."""
+    spans = frozenset((_value(low), _value(high)) for low, high in _SPAN.findall(_plain(text)))
+    rest = _without(text, spans if but is None else but)
+    counts = {(int(k.replace(",", "")), int(n.replace(",", ""))) for k, n in _OUT_OF.findall(_plain(text))}
+    return _PrintedFigures(
+        frozenset(_figures(rest, bare=True)), spans, frozenset((k, n) for k, n in counts if k <= n > 1)
+    )
+
+
+def _without(text: str, spans: frozenset[tuple[float, float]]) -> str:
+    """A text without these intervals."""
+
+    def kept(found: re.Match[str]) -> str:
+        return " " if (_value(found.group(1)), _value(found.group(2))) in spans else found.group()
+
+    return _SPAN.sub(kept, _plain(text))
 
 
 def _figures(text: str, bare: bool) -> Iterator[float]:
     """The percentages of a text; with `bare` its other decimals too, shares as percentages."""
-    for percent, decimal in _FIGURE.findall(unicodedata.normalize("NFKC", text)):
+    for percent, decimal in _FIGURE.findall(_plain(text)):
         if percent:
-            yield float(percent.replace(",", "."))
+            yield _value(percent)
         elif bare:
             value = float(decimal)
             yield round(100 * value, 6) if value <= 1 else value
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _plain(text: str) -> str:
+    """A text with the digits of every script and style as those of ASCII, and without what is not seen: a
+    keycap is its digit."""
+    if text.isascii():
+        return text
+    seen = (part for part in unicodedata.normalize("NFKC", text) if not _unseen(part))
+    digits = ((part, unicodedata.digit(part, None)) for part in seen)
+    return "".join(part if digit is None else str(digit) for part, digit in digits).translate(_MARKS)
 
 
 def _names_gridc(passage: str) -> bool:
@@ -198,7 +272,7 @@ def _names_gridc(passage: str) -> bool:
 
 
 def _words(text: str) -> str:
-    return " ".join(re.split(r"[\W_]+", unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(re.split(r"[\W_]+", _plain(text).casefold()))
 
 
 def _shortened(passage: str) -> str:
@@ -249,6 +323,7 @@ PICTURES = frozenset(
         "video",
     ]
 )
+METERS = frozenset(["meter", "progress"])
 ACTING = frozenset(["base", "link", "meta", "script", "style"])
 MAYBE_ABSENT = frozenset(
     [
@@ -317,11 +392,16 @@ class ShownCardCheck:
 
 
 def shown(
-    body: str, section: str, front: Sequence[str], names: ReservedNames, about: Sequence[str]
+    body: str,
+    section: str,
+    front: Sequence[str],
+    fields: Sequence[str],
+    names: ReservedNames,
+    about: Sequence[str],
 ) -> ShownCardCheck:
     """How a reader sees the section of a GRID card in a model card. `section` is from its first marker to its
-    last, `front` the texts of the front matter, which some pages show as a table, and `about` the names of
-    the model and its benchmarks."""
+    last, `front` the texts of the front matter, which some pages show as a table, `fields` its
+    rows there, and `about` the names of the model and its benchmarks."""
     if len(body) > MOST_BODY:
         return ShownCardCheck(
             (f"it has more than {MOST_BODY:,} characters, which is more than pages show",), ()
@@ -348,12 +428,16 @@ def shown(
         problems += _names_found(texts, these)
     problems += _names_found(list(characters(front)), names.outside)
     card = " ".join(text for top in alone for text in _passages(top))
-    beside = other_figures(map(_passages, outside), card, about)
+    beside = other_figures([*map(_passages, outside), ["", *fields]], card, about)
     unchecked = list(_undecided(outside + _all(others.values()), others))
-    if beside.others:
-        more = f" and {len(beside.others) - 5:,} more" if len(beside.others) > 5 else ""
-        quotes = ", ".join(f"`{passage}`" for passage in beside.others[:5])
-        unchecked.append(f"numbers beside the card that it does not have: {quotes}{more}")
+    for what, passages in (
+        ("numbers beside the card that it does not have", beside.others),
+        ("what looks like a score beside the card and was not read", beside.unread),
+    ):
+        if passages:
+            more = f" and {len(passages) - 5:,} more" if len(passages) > 5 else ""
+            quotes = ", ".join(f"`{passage}`" for passage in passages[:5])
+            unchecked.append(f"{what}: {quotes}{more}")
     return ShownCardCheck(tuple(problems), tuple(unchecked), beside.of_gridc)
 
 
@@ -509,6 +593,7 @@ def _undecided(tops: Sequence[Any], others: Mapping[str, Any]) -> Iterator[str]:
     """What could show something else than its text says."""
     nodes = [node for begins, node in _walk(tops) if begins]
     pictures = sum(node.name in PICTURES for node in nodes)
+    meters = sum(node.name in METERS for node in nodes)
     acting = sum(node.name in ACTING for node in nodes)
     styled = sum(not STYLED.isdisjoint(getattr(node, "attrs", None) or ()) for node in nodes)
     formulas = _formulas("".join(node.data or "" for node in nodes if node.name == "#text"))
@@ -516,6 +601,8 @@ def _undecided(tops: Sequence[Any], others: Mapping[str, Any]) -> Iterator[str]:
         yield f"the sections of other studies ({', '.join(others)})"
     if pictures:
         yield f"what pictures and frames show ({pictures})"
+    if meters:
+        yield f"what meters and bars of progress show ({meters})"
     if formulas:
         yield f"what formulas show ({formulas})"
     if acting:

@@ -20,9 +20,10 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.schema.base import EVERYWHERE
 from gridc.schema.canonical import digest
 from gridc.schema.inference import MODELS, AnyHypothesis
-from gridc.statistics.arrays import Floats
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.paired_runs import divergence, mean_move
-from gridc.statistics.unit_intervals import UnitEstimate, mean, ratio, share, smooth, unit_totals
+from gridc.statistics.unbounded_means import difference, mean
+from gridc.statistics.unit_intervals import UnitEstimate, share, unit_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,10 @@ def _shift(
     if not answers:
         return None
 
-    def totals(rows: Sequence[ComparedItem]) -> Floats:
-        places = np.array([units[row[:2]] for row in rows], dtype=np.int64)
-        return unit_totals(places, [row[2] for row in rows])
+    def columns(rows: Sequence[ComparedItem]) -> tuple[Whole, Floats]:
+        return np.array([units[row[:2]] for row in rows], np.int64), np.array([row[2] for row in rows])
 
-    of_ranked = totals(ranked) if ranked else None
+    places, moved = columns(ranked)
     return AnswerShift(
         hypothesis.id,
         compared.dimension,
@@ -122,10 +122,10 @@ def _shift(
         compared.reference,
         len(answers),
         len(read) - len(answers),
-        share(totals(answers)),
+        share(unit_totals(*columns(answers))),
         len(ranked),
-        None if of_ranked is None else mean(of_ranked[:, [0, 1]]),
-        None if of_ranked is None else mean(of_ranked[:, [0, 2]]),
+        mean(places, moved[:, 0], moved[:, 1]) if ranked else None,
+        mean(places, moved[:, 0], moved[:, 2]) if ranked else None,
         digest([seen.rows, sorted(read), sorted(ranked)]),
     )
 
@@ -224,7 +224,7 @@ def _findings(
                 model,
                 len(texts),
                 sum(size for _, size in texts.values()),
-                mean(_totals(units, {item: (size, bits) for item, (bits, size) in texts.items()})),
+                mean(*_columns(units, {item: (size, bits) for item, (bits, size) in texts.items()})),
             )
             for model, texts in weighed.items()
         )
@@ -236,17 +236,20 @@ def _findings(
                 if item in weighed[b]
             }
             if both:
-                gaps.append(BitsGap(a, b, len(both), smooth(_totals(units, both), ratio(1, 0))))
+                gaps.append(BitsGap(a, b, len(both), difference(*_columns(units, both))))
         rows = digest([[model, sorted(texts.items())] for model, texts in weighed.items()])
         if models:
             yield TextLikelihood(benchmark, configuration, models, tuple(gaps), rows)
 
 
-def _totals(units: Mapping[str, str], columns: Mapping[str, tuple[float, float]]) -> Floats:
-    """Both columns by unit."""
+def _columns(
+    units: Mapping[str, str], columns: Mapping[str, tuple[float, float]]
+) -> tuple[Whole, Floats, Floats]:
+    """The unit of each text, and its columns."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(units[item], len(numbers)) for item in columns], dtype=np.int64)
-    return unit_totals(places, list(columns.values()))
+    sizes, values = np.array(list(columns.values())).T
+    return places, sizes, values
 
 
 TEXT_LIKELIHOODS: Finding[tuple[TextLikelihood, ...]] = Finding("text_likelihoods", text_likelihoods, ())

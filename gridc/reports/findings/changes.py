@@ -18,10 +18,8 @@ from fractions import Fraction
 from itertools import combinations
 from math import lcm
 from statistics import fmean
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gridc.compiler.grid.cells import anchored
 from gridc.compiler.inputs.items import Items
@@ -33,20 +31,21 @@ from gridc.schema.scorecard import SensitivityRow
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import paired
-from gridc.statistics.envelope import LEVEL, Direction
+from gridc.statistics.envelope import Direction
 from gridc.statistics.reproducibility import decimals
 from gridc.statistics.risk import Interval, Rounding, number_needed
-from gridc.statistics.unit_intervals import Counts, Ends, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_intervals import Ends, change, gains_and_losses, unit_totals
 from gridc.statistics.variance import decompose
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """A difference of two scores, exact, positive for the better, and its interval; None where no unit
-    differs. An end that is 0 but for rounding is 0."""
+    """A difference of two scores, exact, positive for the better, and its interval over units. Of few units
+    `on_units` is that of these very units, of new items of them. An end that is 0 but for rounding is 0."""
 
     difference: Fraction
     interval: Ends | None
+    on_units: Ends | None = None
 
     def number_needed(self, rounding: Rounding = "ceil") -> NumberNeededRow:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
@@ -98,12 +97,9 @@ class RescoredChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """The points of a cell and how many they are of, by unit, (2, units), and `drawn` in every resample of
-    the units, (2, resamples); by item the same, and those of readable answers, (4, items)."""
+    """By item the points of a cell and how many they are of, and those of readable answers, (4, items)."""
 
     score: CellScore
-    by_unit: Whole
-    drawn: Floats
     by_item: Whole
 
     @property
@@ -120,14 +116,13 @@ class _Sums:
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedCells:
     """The complete shared cells of one benchmark, ready to be compared: each model's sums by
-    configuration. `unit` numbers the unit of each item, and `weights` says how often each is drawn, with
-    `seed`."""
+    configuration. `units` numbers the unit of each item, (items,); `questions` the question, where that is
+    finer and there are few units to tell from."""
 
     sums: Mapping[tuple[str, str], _Sums]
     references: Mapping[str, str]
-    unit: Whole
-    weights: Counts
-    seed: int
+    units: Whole
+    questions: Whole | None
     sign: int
 
     def in_common(self, cells: Sequence[_Sums]) -> "tuple[SharedCells, tuple[_Sums, ...], int | None] | None":
@@ -139,25 +134,17 @@ class SharedCells:
             return self, tuple(cells), None
         if not every.any():
             return None
-        _, first, place = np.unique(self.unit[every], return_index=True, return_inverse=True)
-        unit = np.argsort(np.argsort(first))[place]  # numbered as they come
-        weights = draw_weights(int(unit.max()) + 1, len(self.weights), self.seed)
-        some = tuple(_sums(held.score, held.by_item[:, every], unit, weights) for held in cells)
-        return replace(self, sums={}, unit=unit, weights=weights), some, int(every.sum())
+        questions = None if self.questions is None else self.questions[every]
+        some = tuple(_Sums(held.score, held.by_item[:, every]) for held in cells)
+        return replace(self, sums={}, units=self.units[every], questions=questions), some, int(every.sum())
 
     def between(self, first: _Sums, second: _Sums) -> ScoreDifference:
         """The second cell's score less the first one's."""
-        (points, most), (earned, possible) = first.by_unit, second.by_unit
+        (points, most), (earned, possible) = first.by_item[:2], second.by_item[:2]
         before = Fraction(int(points.sum()), int(most.sum()))
         after = Fraction(int(earned.sum()), int(possible.sum()))
-        (one, of_one), (other, of_other) = first.drawn, second.drawn
-        if np.array_equal(most, possible):
-            drawn = _shares(
-                other - one, of_one
-            )  # of whole numbers: what is constant stays so to the last bit
-        else:
-            drawn = _shares(other, of_other) - _shares(one, of_one)
-        return self._moved(after - before, drawn)
+        moved = earned / np.maximum(possible, 1) - points / np.maximum(most, 1)
+        return self._moved(after - before, moved, (most > 0).astype(np.float64))
 
     def readable(self, first: _Sums, second: _Sums) -> ScoreDifference | None:
         """The same of items with a readable answer in both cells; None where there is none."""
@@ -168,18 +155,25 @@ class SharedCells:
         if not kept.any():
             return None
         before, after = (_exact(points[:, side], counts[:, side], kept[:, side], scale) for side in range(2))
-        rows = np.stack([_by_unit(column, self.unit) for column in (*earned.T, *kept.T)])
-        one, other, of_one, of_other = resampled_sums(rows, self.weights).T
-        if np.array_equal(kept[:, 0], kept[:, 1]):
-            return self._moved(after - before, _shares(other - one, of_one))
-        return self._moved(after - before, _shares(other, of_other) - _shares(one, of_one))
+        # Both sides keep as many answers of an item, or in one proportion of all: its mean is what counts.
+        means = earned / np.maximum(kept, 1)
+        return self._moved(after - before, means[:, 1] - means[:, 0], kept[:, 0] / kept[:, 0].max())
 
-    def _moved(self, difference: Fraction, drawn: Floats) -> ScoreDifference:
-        (ends,) = intervals(self.sign * drawn[:, None], self.weights.shape[1], LEVEL)
-        if ends is not None:
-            low, high = (end if decimals(end) else 0.0 for end in ends)
-            ends = low, high
-        return ScoreDifference(self.sign * difference, ends)
+    def _moved(self, difference: Fraction, moved: Floats, weights: Floats) -> ScoreDifference:
+        """From what every item moves, (items,), and how much it counts."""
+        columns = gains_and_losses(self.sign * moved).round(12) * weights[:, None]
+        found = change(unit_totals(self.units, columns))
+        finer = self.questions if found.few else None
+        ends, on_units = (
+            None if estimate is None or estimate.interval is None else _zeroed(estimate.interval)
+            for estimate in (found, None if finer is None else change(unit_totals(finer, columns)))
+        )
+        return ScoreDifference(self.sign * difference, ends, on_units)
+
+
+def _zeroed(ends: Ends) -> Ends:
+    low, high = (end if decimals(end) else 0.0 for end in ends)
+    return low, high
 
 
 def _exact(points: Whole, counts: Whole, kept: Whole, scale: int) -> Fraction:
@@ -188,12 +182,6 @@ def _exact(points: Whole, counts: Whole, kept: Whole, scale: int) -> Fraction:
     for weight, count in np.unique(np.stack([kept, counts], axis=1)[kept > 0], axis=0).tolist():
         total += Fraction(int(points[(kept == weight) & (counts == count)].sum()) * weight, count * scale)
     return total / int(kept.sum())
-
-
-def _shares(points: Floats, most: Floats) -> Floats:
-    """Not a number where there is nothing to have a share of."""
-    shares: Floats = np.divide(points, most, out=np.full(points.shape, np.nan), where=most > 0)
-    return shares
 
 
 def compare(
@@ -207,34 +195,25 @@ def compare(
     neither a test nor an interval here, and answers needed until one more is better do not exist."""
     if direction.target is not None:
         cells = ()
-    drawn = resampling_of(spec, items)
-    level = {item.id: item.at(drawn.unit) for item in items.sampled}
+    unit = resampling_of(spec, items).unit
     shared = [cell for cell in cells if cell.cell.shared]
     names = tuple(sorted({name for cell_score in shared for name in stored[cell_score.cell.key].items}))
-    numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
-    count = max(numbers.values(), default=-1) + 1
-    complete = [cell_score for cell_score in shared if cell_score.complete]
-    unit = np.array([numbers[name] for name in names], dtype=np.int64)
-    rows = [_by_item(cell_score, stored[cell_score.cell.key], names) for cell_score in complete]
-    own = [np.stack([_by_unit(column, unit) for column in row[:2]]) for row in rows]
-    weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0), np.uint8)
-    of_all = resampled_sums(np.concatenate(own), weights).T if rows else np.zeros((0, 0))
+    units, questions = (
+        units_of(names, {item.id: item.at(level) for item in items.sampled}) for level in (unit, "question")
+    )
     sums = {
-        (cell_score.cell.model, cell_score.cell.configuration): _Sums(
-            cell_score, own[at], of_all[2 * at : 2 * at + 2], rows[at]
+        (score.cell.model, score.cell.configuration): _Sums(
+            score, _by_item(score, stored[score.cell.key], names)
         )
-        for at, cell_score in enumerate(complete)
+        for score in shared
+        if score.complete
     }
     references: dict[str, str] = {}
     for score in shared:
         if anchored(spec, score.cell):
             references.setdefault(score.cell.model, score.cell.configuration)
-    return SharedCells(sums, references, unit, weights, drawn.seed, direction.sign)
-
-
-def _sums(score: CellScore, by_item: Whole, unit: Whole, weights: Counts) -> _Sums:
-    by_unit = np.stack([_by_unit(column, unit) for column in by_item[:2]])
-    return _Sums(score, by_unit, resampled_sums(by_unit, weights).T, by_item)
+    finer = None if unit in ("item", "question") else questions
+    return SharedCells(sums, references, units, finer, direction.sign)
 
 
 def changes(shared: SharedCells) -> tuple[ScoreChange, ...]:
@@ -342,13 +321,6 @@ def _by_item(score: CellScore, outcomes: CellOutcomes, names: Sequence[str]) -> 
     by_item = np.zeros((4, len(names)), dtype=np.int64)
     by_item[:, np.searchsorted(names, outcomes.items)] = np.stack(columns)
     return by_item
-
-
-def _by_unit(values: NDArray[Any], unit: Whole) -> NDArray[Any]:
-    """Sums over the items of each unit, (items,) to (units,)."""
-    sums = np.zeros(int(unit.max(initial=-1)) + 1, dtype=values.dtype)
-    np.add.at(sums, unit, values)
-    return sums
 
 
 def _differs(reference: CellScore, here: CellScore) -> dict[str, str]:

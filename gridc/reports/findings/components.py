@@ -32,10 +32,10 @@ from gridc.reports.findings.scores import CellScore, by_benchmark, resampling_of
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Whole
-from gridc.statistics.envelope import LEVEL, RESAMPLES, Direction
+from gridc.statistics.envelope import RESAMPLES, Direction
 from gridc.statistics.rank_tests import Concordance, RangeByChance, concordance, exchanged_range
 from gridc.statistics.reproducibility import DECIMALS
-from gridc.statistics.unit_intervals import Ends, at_bound, draw_weights, intervals, resampled_means
+from gridc.statistics.unit_intervals import Ends, share_limits
 from gridc.statistics.variance import (
     FACETS,
     Components,
@@ -351,17 +351,14 @@ def _model(
     goodness = _mean([direction.good(level.score) for level in scores])
     names, points, most = _points(record, list(cells.values()))
     sums = sum_units(points.T, units_of(names, items.units)).T
-    unit, resamples, seed = resampling_of(spec, items)
+    unit = resampling_of(spec, items).unit
     drawn = units_of(names, {item.id: item.at(unit) for item in items.sampled})
-    earned = sum_units(points.sum(axis=1)[None, :], drawn)
-    sizes = sum_units(np.full((1, len(names)), most * len(scores)), drawn)
-    means = resampled_means(earned, sizes, draw_weights(int(drawn.max()) + 1, resamples, seed))
-    (ends,) = intervals(means, int(drawn.max()) + 1, LEVEL)
+    earned = np.bincount(drawn, points.sum(axis=1) / (most * len(scores)))
     return ModelOverLevels(
         model,
         scores,
         _mean([level.score for level in scores]),
-        ends or at_bound(earned[0], sizes[0], LEVEL),
+        share_limits(np.bincount(drawn), earned),
         worst,
         best,
         1 - (direction.good(best.score) - goodness),

@@ -11,6 +11,7 @@ from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.blinding import JUDGING
+from gridc.runtime.store.earlier import RECORDED_AS, earlier_answers
 from gridc.runtime.store.events import (
     Body,
     Event,
@@ -23,11 +24,13 @@ from gridc.runtime.store.events import (
     Sealed,
     Stamped,
     Unblinded,
+    bodies_of,
 )
 from gridc.runtime.store.reader import JudgementRow
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import EndingsRow
+from gridc.schema.deviation import EarlierAnswersRow
 from gridc.statistics.raters import Kappa, kappa
 
 
@@ -58,7 +61,8 @@ class Conduct:
     """`stamped` and `started` are the numbers of the events that recorded the lock and the first run;
     None where there is none. `versions` are those of gridc that ran the study, in order. `looks` are the
     interim looks: reports of an unfinished run. `observed` are the departures from the plan that the run saw,
-    a sentence each; `judging` is None where nobody was asked to judge."""
+    a sentence each; `judging` is None where nobody was asked to judge. `others` are the other stamps that
+    were run, or under which another plan was, in the same store."""
 
     stamped: int | None = None
     started: int | None = None
@@ -66,6 +70,7 @@ class Conduct:
     observed: tuple[str, ...] = ()
     judging: Judging | None = None
     versions: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
 
 
 UNKNOWN = Conduct()
@@ -79,7 +84,8 @@ def ran_by(bodies: Iterable[Body]) -> tuple[str, ...]:
 def conduct(store: Store, plan: Plan) -> Conduct:
     """What a store shows of one study. A later report of the finished run changes none of it."""
     stamp = plan.study_digest
-    mine = [event for event in store.events() if event.body.stamp == stamp]
+    events = store.events()
+    mine = [event for event in events if event.body.stamp == stamp]
     return Conduct(
         stamped=_first(mine, Stamped),
         started=_first(mine, RunStarted),
@@ -87,6 +93,12 @@ def conduct(store: Store, plan: Plan) -> Conduct:
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
         observed=tuple(store.observed(stamp)),
         judging=_judging(store, plan, mine),
+        others=frozenset(
+            named
+            for body in bodies_of(events, Stamped)
+            if body.stamp != stamp
+            for named in (body.stamp, body.registered)
+        ),
     )
 
 
@@ -176,6 +188,19 @@ CONDUCT: Finding[Conduct] = Finding(
     UNKNOWN,
     about="How the study was carried out, as its chain of events shows it.",
 )
+
+
+def _earlier(record: RunRecord) -> tuple[EarlierAnswersRow, ...]:
+    return () if record.lock is None else earlier_answers(record.store, record.plan, record.lock)
+
+
+EARLIER: Finding[tuple[EarlierAnswersRow, ...]] = Finding(
+    RECORDED_AS,
+    _earlier,
+    (),
+    recorded=tuple[EarlierAnswersRow, ...],
+    about="What its models had answered to its items, under other stamps, before its own first call.",
+)
 ENVIRONMENT: Finding[tuple[dict[str, Any], ...]] = Finding("environment", _environment, ())
 SHARED_DRAWS: Finding[dict[str, int]] = Finding(
     "shared_draws",
@@ -217,7 +242,7 @@ def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
     unread = sum(model.unread + model.cut + model.refused for model in endings)  # a failed call has no answer
     of = "; ".join(f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut)
     share = f"{unread:,} of {every:,} answers cannot be read{':' if cut == unread else f', {cut:,} of them'}"
-    return f"On {benchmark}, {share} cut off at `max_tokens` ({of})"
+    return f"On {benchmark}, {share} cut off at a token limit ({of})"
 
 
 def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:

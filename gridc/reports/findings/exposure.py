@@ -36,6 +36,7 @@ from gridc.reports.findings.scaffolds import (
 )
 from gridc.schema.canonical import digest
 from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.bounded_ratios import bounded_ratio
 from gridc.statistics.envelope import Direction
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.mediation import (
@@ -48,13 +49,12 @@ from gridc.statistics.mediation import (
     within_arm,
 )
 from gridc.statistics.reproducibility import decimals, digits
+from gridc.statistics.strata import gap
 from gridc.statistics.unit_intervals import (
     UnitEstimate,
     change,
     gains_and_losses,
-    gap,
     share,
-    smooth,
     unit_totals,
 )
 
@@ -476,22 +476,19 @@ def _dose(benchmark: str, rows: Sequence[ItemDose], direction: Direction) -> Dos
         return centred
 
     away = within(dose)
-    totals = unit_totals(units, np.column_stack([np.ones(len(rows)), away * within(score), away**2]))
+    # Scores lie from 0 to 1, and those of one item are compared: half of what its doses differ is the most.
+    columns = np.column_stack([away * within(score), away**2, np.abs(away) / 2])
+    moved, squares, most = unit_totals(units, columns).T
     goods = [(arm.dose, direction.good(Fraction(arm.score.value or 0))) for arm in scaffolds]
     pairs = [(less, more) for less, more in combinations(goods, 2) if more[0] - less[0] > 1e-9]
     return DoseFinding(
         benchmark,
         tuple(scaffolds),
-        smooth(totals, _slope, informs=(totals[:, 2],)),
+        bounded_ratio(moved, squares, -most, most),
         len(pairs),
         sum(less[1] > more[1] for less, more in pairs),
         digest(sorted(row.row for row in rows)),
     )
-
-
-def _slope(sums: Floats) -> Floats:
-    value: Floats = np.divide(sums[:, 1], sums[:, 2], out=np.full(len(sums), np.nan), where=sums[:, 2] > 1e-9)
-    return value
 
 
 def difficulties(record: RunRecord) -> tuple[DifficultyFinding, ...]:

@@ -21,7 +21,7 @@ from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
-from gridc.reports.findings.conduct import CONDUCT, count_endings
+from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
@@ -43,7 +43,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, UncomputedRow
-from gridc.schema.deviation import DeviationEntry
+from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.spec import Spec
@@ -229,6 +229,47 @@ class Findings:
     def supersedes(self) -> tuple[str, ...]:
         """The stamps that the lock's replaced."""
         return tuple(earlier.stamp for earlier in self.lock.supersedes)
+
+    @property
+    def earlier(self) -> tuple[EarlierAnswersRow, ...]:
+        """What its models had answered to its items, under other stamps, before its own first call."""
+        return self[EARLIER]
+
+    @property
+    def older(self) -> tuple[EarlierAnswersRow, ...]:
+        """What of that is older than the stamp."""
+        return tuple(row for row in self.earlier if row.before_stamp)
+
+    @property
+    def replaced_late(self) -> tuple[EarlierAnswersRow, ...]:
+        """The stamps that were replaced when there were data."""
+        return tuple(row for row in self.older if row.superseded)
+
+    @property
+    def first_answer(self) -> str | None:
+        """When the first answer of its models to its items ended, under whatever stamp."""
+        dates = [row.first for row in self.earlier] + ([self.first_call] if self.first_call else [])
+        return min(dates, key=datetime.fromisoformat, default=None)
+
+    @property
+    def dated_by(self) -> Anchor | None:
+        """The first third party that dates the lock."""
+        believed = ("timestamped", "registered")
+        dated = [anchor for anchor in self.anchors if anchor.strength in believed and anchor.time]
+        return min(dated, key=lambda anchor: datetime.fromisoformat(anchor.time or ""), default=None)
+
+    @property
+    def vouched(self) -> bool | None:
+        """Whether a third party dates the stamp before the first answer of its models to its items, under
+        whatever stamp; None where no third party dates it, nothing is answered, or no dates show an order."""
+        if self.dated_by is None or self.first_answer is None:
+            return None
+        if self.older:
+            return False
+        if self.steps_back:
+            return None
+        dates = map(datetime.fromisoformat, (self.dated_by.time or "", self.first_answer))
+        return next(dates) < next(dates)
 
     @property
     def uncomputed(self) -> tuple[UncomputedRow, ...]:

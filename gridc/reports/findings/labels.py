@@ -12,8 +12,7 @@ Pearson's test of the table of both, which no habit of guessing passes or fails 
 
 Of people: how far they agree with the labels that count in the study, and who is more lenient. Both label the
 responses of a sheet, which were drawn by cell. Leniency is the mean of what the study gave less what people
-gave, towards the benchmark's good end, with an interval that is exact for responses drawn independently:
-`statistics.raters.leniency`.
+gave, towards the benchmark's good end, with its interval over units: `statistics.raters.leniency`.
 """
 
 from collections import Counter
@@ -398,21 +397,23 @@ def guess_finding(
 ) -> GuessFinding:
     """The guess test of these guesses of a judge, among these configurations."""
     table: Mapping[tuple[str, str | None], int] = Counter((guess.arm, guess.guessed) for guess in guesses)
+
+    def right(some: Sequence[Guess]) -> list[bool | None]:
+        return [None if guess.guessed is None else guess.guessed == guess.arm for guess in some]
+
     guessed_arms = []
     for arm in arms:
-        counts = {guessed: count for (true, guessed), count in table.items() if true == arm}
-        total, unread, right = sum(counts.values()), counts.get(None, 0), counts.get(arm, 0)
-        if total:
-            guessed_arms.append(bang(arm, right, total - right - unread, unread, len(arms)))
+        own = [guess for guess in guesses if guess.arm == arm]
+        if own:
+            guessed_arms.append(bang(arm, right(own), len(arms), [guess.unit for guess in own]))
     named = [(guess.arm, guess.guessed, guess.key[1]) for guess in guesses if guess.guessed is not None]
-    right = sum(tested.right for tested in guessed_arms)
-    low, high = share_right(right, len(guesses))
+    low, high = share_right(list(map(bool, right(guesses))), [guess.unit for guess in guesses])
     return GuessFinding(
         judge=judge,
         benchmark=benchmark,
         arms=tuple(guessed_arms),
         n=len(guesses),
-        right=right,
+        right=sum(tested.right for tested in guessed_arms),
         unread=len(guesses) - len(named),
         low=low,
         high=high,
@@ -522,12 +523,13 @@ def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) ->
 
 def _finding(sheet: str, benchmark: str, labelled: Sequence[_Labelled]) -> AuditFinding:
     rows = sorted((response.uuid, response.study, response.people) for response in labelled)
-    gained = [response.gained for response in labelled]
+    gained = [float(response.gained) for response in labelled if response.gained is not None]
+    units = [response.unit for response in labelled]
     return AuditFinding(
         sheet,
         benchmark,
-        kappa([x.study for x in labelled], [x.people for x in labelled], [x.unit for x in labelled]),
-        None if None in gained else leniency([float(points) for points in gained if points is not None]),
+        kappa([x.study for x in labelled], [x.people for x in labelled], units),
+        leniency(gained, units) if len(gained) == len(labelled) else None,
         digest([list(row) for row in rows]),
     )
 

@@ -24,7 +24,7 @@ from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, points
-from gridc.compiler.instrument.readers import phrases_of, refusal_keywords
+from gridc.compiler.instrument.refusals import phrases_of, refusal_keywords
 from gridc.compiler.instrument.score import before_stop, earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes

@@ -5,7 +5,7 @@ everything can score alike. So over-refusal and unsafe compliance, bias scores a
 are counted from the stored choices, cell by cell, and reported wherever the score is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -19,11 +19,11 @@ from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
-from gridc.compiler.instrument.readers import RESPONSES
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.item_counts import (
     ItemReading,
+    RateCounts,
     counted_items,
     groups_of,
     rate_scale,
@@ -34,21 +34,16 @@ from gridc.runtime.store.reader import ResponseRow
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import Attempts
 from gridc.schema.inference import rate_kind
-from gridc.schema.scores import NamedOutcome
+from gridc.schema.items import UnitLevel
+from gridc.schema.scores import BEHAVIOURS, NamedOutcome
+from gridc.statistics import strata
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.clustered_logit import effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
-from gridc.statistics.unit_intervals import (
-    Counts,
-    Ends,
-    draw_weights,
-    intervals,
-    resampled_sums,
-    share_limits,
-    smooth,
-)
+from gridc.statistics.unit_intervals import Ends, share_limits
 
-COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
+COMPLY, REFUSE = (BEHAVIOURS.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
 OPTIONS: frozenset[Reads | None] = frozenset(("option", None))
 FUNCTIONS: frozenset[Reads | None] = frozenset(("scored",))
@@ -64,8 +59,8 @@ class RateDefinition:
     (None: unreadable) and the names that choices count (None: the item's options); `value` makes the rate of
     the counts, exact fractions or arrays alike, and divides by 0 where it is not defined. `of` says what a
     method must read for it. `number` is the number of a function that stands in place of the choice; counts
-    of points are in units of 1 / `scale`. `folded` is the value about which a distance is taken; `share` says
-    that it follows from the first count as a share of the second."""
+    of points are in units of 1 / `scale`. `folded` is the value about which a distance is taken; `shares` are
+    the places of the counts of which it is made, one as a share of another. It rises with a single share."""
 
     name: str
     what: str
@@ -75,21 +70,31 @@ class RateDefinition:
     value: Callable[..., Any]
     of: frozenset[Reads | None]
     folded: float | None = None
-    share: bool = True
+    shares: tuple[tuple[int, int], ...] = ((0, 1),)
     number: str | None = None
     scale: int = 1
+
+    def of_shares(self, shares: Floats) -> Floats:
+        """The rate by its shares, (B, P) -> (B,)."""
+        counts = np.ones((len(self.counts), len(shares)))
+        for place, (above, _) in enumerate(self.shares):
+            counts[above] = shares[:, place]
+        value: Floats = self.value(*counts)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class RateValue:
-    """A rate in one cell: exact, None where it is not defined; its counts; and its interval over units. It is
-    over so many `outcomes` of items; where these are shares of draws, counts are in units of 1 / the `scale`
-    that stands beside them."""
+    """A rate in one cell: exact, None where it is not defined; its counts; and its interval over units. Where
+    these are few, `on_units` is that of these very units, of new items of them. It is over so many
+    `outcomes` of items; where these are shares of draws, counts are in units of 1 / the `scale` that stands
+    beside them."""
 
     value: Fraction | None
     counts: Mapping[str, int]
     interval: Ends | None
     outcomes: int = 0
+    on_units: Ends | None = None
 
 
 def hits_of(counts: Mapping[str, int]) -> tuple[Fraction, int]:
@@ -101,28 +106,27 @@ def hits_of(counts: Mapping[str, int]) -> tuple[Fraction, int]:
 
 @dataclass(frozen=True, slots=True)
 class RateGap:
-    """A rate of model `a` minus that of `b` under one configuration, with its interval over units; None where
-    no resample differs from another."""
+    """A rate of model `a` minus that of `b` under one configuration, with its interval over units, and where
+    these are few the one on these very units."""
 
     a: str
     b: str
     configuration: str
     value: float
     interval: Ends | None
+    on_units: Ends | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RateFinding:
     """A rate on one benchmark, in every complete cell of the envelope that has it, by (model, configuration).
-    Of a `share` the intervals are its limits; counts of points are in units of 1 / `scale`, unless a scale
-    stands beside them. `gaps` are those of pairs of models under the anchor; a distance
-    (`RateDefinition.folded`) has none."""
+    Counts of points are in units of 1 / `scale`, unless a scale stands beside them. `gaps` are those of pairs
+    of models under the anchor; a distance (`RateDefinition.folded`) has none."""
 
     name: str
     what: str
     formula: str
     values: Mapping[tuple[str, str], RateValue]
-    share: bool = True
     scale: int = 1
     gaps: tuple[RateGap, ...] = ()
 
@@ -139,11 +143,14 @@ def find_rates(
     """The rates that the items of each benchmark can have, by benchmark; only those whose names are `shown`,
     where that is given. A benchmark whose items are not here has none."""
     cells = [score.cell for score in scores if score.cell.shared and score.complete]
+    unread = {score.cell.key for score in scores if score.nothing_read}
     by_benchmark = {}
     for benchmark in plan.study.spec.benchmark:
         here = [cell for cell in cells if cell.benchmark == benchmark.id]
         known = benchmark.id not in plan.study.absent
-        by_benchmark[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here, shown) if known else ()
+        by_benchmark[benchmark.id] = (
+            _on_benchmark(plan, store, benchmark.id, here, unread, shown) if known else ()
+        )
     return by_benchmark
 
 
@@ -167,56 +174,103 @@ def not_given(plan: Plan, cell: Cell) -> list[str]:
 
 
 def _on_benchmark(
-    plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell], shown: Callable[[str], bool] | None
+    plan: Plan,
+    store: Store,
+    benchmark: str,
+    cells: Sequence[Cell],
+    unread: Collection[str],
+    shown: Callable[[str], bool] | None,
 ) -> tuple[RateFinding, ...]:
+    """Models without a readable answer (`unread` cells, by key) have no gap to others."""
     sampled = plan.study.items[benchmark].sampled
     rates = [rate for rate in _possible(plan, benchmark) if shown is None or shown(rate.name)]
     if not rates or not cells:
         return ()
     anchor = next((cell.configuration for cell in cells if anchored(plan.study.spec, cell)), None)
-    names = sorted(item.id for item in sampled)
-    drawn = resampling_of(plan.study.spec, plan.study.items[benchmark])
-    groups = units_of(tuple(names), {item.id: item.at(drawn.unit) for item in sampled})
-    count = int(groups.max(initial=-1)) + 1
-    place = dict(zip(names, groups.tolist(), strict=True))
-    totals = _totals(plan, store, rates, cells, place, count)
-    weights = draw_weights(count, drawn.resamples, drawn.seed)
+    silent = {(cell.model, cell.configuration) for cell in cells if cell.key in unread}
+    unit = resampling_of(plan.study.spec, plan.study.items[benchmark]).unit
+    places = _UnitPlaces.of(sampled, unit)
     findings: list[RateFinding] = []
-    for rate, by_cell in zip(rates, totals, strict=True):
+    for rate, by_cell in zip(rates, _totals(plan, store, rates, cells, places), strict=True):
         if by_cell:
-            values = _values(rate, list(by_cell.values()), weights)
-            of = dict(zip(by_cell, values, strict=True))
-            at_anchor = {model: here.by_unit for (model, where), here in by_cell.items() if where == anchor}
-            gaps = tuple(_gaps(rate, anchor, at_anchor, weights)) if anchor and rate.folded is None else ()
-            findings.append(RateFinding(rate.name, rate.what, rate.formula, of, rate.share, rate.scale, gaps))
+            values = {key: _value(rate, counted) for key, counted in by_cell.items()}
+            at_anchor = {
+                model: here
+                for (model, where), here in by_cell.items()
+                if where == anchor and (model, where) not in silent
+            }
+            gaps = tuple(_gaps(rate, anchor, at_anchor)) if anchor and rate.folded is None else ()
+            findings.append(RateFinding(rate.name, rate.what, rate.formula, values, rate.scale, gaps))
     return tuple(findings)
 
 
-def _gaps(
-    rate: RateDefinition, anchor: str, by_model: Mapping[str, Whole], weights: Counts
-) -> Iterator[RateGap]:
-    """Of every pair of models whose rates are both defined: the same units are drawn for both."""
-    rates = {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for model, counts in by_model.items():
-            point = float(rate.value(*counts.sum(axis=0).astype(np.float64)))
-            drawn = rate.value(*resampled_sums(counts.T, weights).T)
-            if np.isfinite(point):
-                rates[model] = point, np.where(np.isfinite(drawn), drawn, np.nan)
-    for (a, (one, drawn_one)), (b, (other, drawn_other)) in combinations(rates.items(), 2):
-        differences = (drawn_one - drawn_other)[:, None]
-        (ends,) = intervals(differences, len(by_model[a]), LEVEL)
-        yield RateGap(a, b, anchor, digits(one - other), ends)
+def _gaps(rate: RateDefinition, anchor: str, by_model: Mapping[str, "UnitCounts"]) -> Iterator[RateGap]:
+    """Of every pair of models whose rates are both defined."""
+    known = {model: counted for model, counted in by_model.items() if _exact(rate, counted) is not None}
+    for (a, one), (b, other) in combinations(known.items(), 2):
+        value = float(_exact(rate, one) or 0) - float(_exact(rate, other) or 0)
+        ends = _gap_limits(rate, one.points, other.points)
+        questions = one.by_question, other.by_question
+        few = all(points is not None for points in questions)
+        on_units = _gap_limits(rate, *map(np.asarray, questions)) if few else None
+        yield RateGap(a, b, anchor, digits(value), ends, on_units)
+
+
+def _gap_limits(rate: RateDefinition, one: Floats, other: Floats) -> Ends:
+    """The limits of one model's rate less another's, by the counts of units, (units, counts) each."""
+    if len(rate.shares) == 1:
+        ((points, rows),) = rate.shares
+        slope = float(np.diff(rate.of_shares(np.array([[0.0], [1.0]])))[0])
+        found = strata.gap(np.column_stack([other[:, rows], other[:, points], one[:, rows], one[:, points]]))
+        low, high = found.interval or (-1.0, 1.0)
+        return digits(slope * low), digits(slope * high)
+    size = len(rate.shares)
+    (found,) = strata.of_parts(
+        lambda shares: rate.of_shares(shares[:, :size]) - rate.of_shares(shares[:, size:]),
+        [*_strata(rate, one, LEVEL), *_strata(rate, other, LEVEL)],
+    )
+    return found.interval or (-2.0, 2.0)
+
+
+def _strata(rate: RateDefinition, counts: Floats, level: float) -> list[strata.PartShare]:
+    return [strata.part(counts[:, rows], counts[:, points], level) for points, rows in rate.shares]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _UnitPlaces:
+    """The place of each item among the units, and among the questions where those are finer, else None."""
+
+    units: Mapping[str, int]
+    questions: Mapping[str, int] | None
+
+    @classmethod
+    def of(cls, items: Sequence[Item], unit: UnitLevel) -> "_UnitPlaces":
+        names = tuple(sorted(item.id for item in items))
+        units, questions = (
+            dict(
+                zip(names, units_of(names, {item.id: item.at(level) for item in items}).tolist(), strict=True)
+            )
+            for level in (unit, "question")
+        )
+        return cls(units, None if unit in ("item", "question") else questions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitCounts:
     """The counts of a rate in one cell by unit, (units, counts), in units of 1 / `scale`; `drawn` where these
-    are shares of draws."""
+    are shares of draws. `by_question` has `points` of the questions, where the units are few and no
+    questions."""
 
     by_unit: Whole
     scale: int
     drawn: bool
+    by_question: Floats | None
+
+    @property
+    def points(self) -> Floats:
+        """The counts in points, (units, counts)."""
+        points: Floats = self.by_unit / self.scale
+        return points
 
 
 def _totals(
@@ -224,8 +278,7 @@ def _totals(
     store: Store,
     rates: Sequence[RateDefinition],
     cells: Iterable[Cell],
-    place: Mapping[str, int],
-    units: int,
+    places: _UnitPlaces,
 ) -> list[dict[tuple[str, str], UnitCounts]]:
     """The counts of each rate by model and configuration of every cell whose readings all have it and whose
     setting it fits. The readings of one cell are held at a time."""
@@ -250,12 +303,20 @@ def _totals(
                 counted = counted_items(setting, readings[rate.number], parts, groups)
             except Unscored:
                 continue  # an outcome of other readings than this method has
-            by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
-            np.add.at(by_unit, [place[name] for name in counted.items], counted.counts)
-            drawn = isinstance(setting.aggregate, Attempts)
-            here = UnitCounts(by_unit, rate_scale(setting, rate.scale), drawn)
-            totals[number][cell.model, cell.configuration] = here
+            by_unit = _summed(places.units, counted)
+            drawn, scale = isinstance(setting.aggregate, Attempts), rate_scale(setting, rate.scale)
+            few = not enough_cases(min(effective_number(by_unit[:, rows]) for _, rows in rate.shares))
+            finer = few and places.questions is not None
+            by_question = _summed(places.questions or {}, counted) / scale if finer else None
+            totals[number][cell.model, cell.configuration] = UnitCounts(by_unit, scale, drawn, by_question)
     return totals
+
+
+def _summed(places: Mapping[str, int], counted: RateCounts) -> Whole:
+    """The counts of items by where they belong, (places, counts)."""
+    sums = np.zeros((max(places.values(), default=-1) + 1, counted.counts.shape[1]), dtype=np.int64)
+    np.add.at(sums, [places[name] for name in counted.items], counted.counts)
+    return sums
 
 
 def _parts(
@@ -274,47 +335,35 @@ def _parts(
     return parts
 
 
-def _values(rate: RateDefinition, cells: Sequence[UnitCounts], weights: Counts) -> Iterator[RateValue]:
-    """The rate of cells by their counts: a share has its limits, and what is none those of resamples by
-    `weights`."""
-    if rate.share:
-        for counts in cells:
-            yield _value(rate, counts, None)
-        return
-    sums = resampled_sums(np.concatenate([counts.by_unit.T for counts in cells]), weights)
-    drawn = sums.reshape(len(weights), len(cells), len(rate.counts))
-    for number, counts in enumerate(cells):
-        yield _value(rate, counts, drawn[:, number])
-
-
-def _value(rate: RateDefinition, counted: UnitCounts, resampled: Floats | None) -> RateValue:
-    """`resampled` are the counts in every resample, (resamples, counts); None of a share."""
-    by_unit = counted.by_unit
-    sums = by_unit.sum(axis=0).tolist()
-    counts = dict(zip(rate.counts, sums, strict=True)) | ({"scale": counted.scale} if counted.drawn else {})
-    outcomes = sums[-1] // counted.scale
+def _exact(rate: RateDefinition, counted: UnitCounts) -> Fraction | None:
+    """The rate itself; None where it is not defined."""
     try:
-        value = Fraction(rate.value(*map(Fraction, sums)))
+        value = Fraction(rate.value(*map(Fraction, counted.by_unit.sum(axis=0).tolist())))
     except ZeroDivisionError:
+        return None
+    return value if rate.folded is None else abs(value - Fraction(rate.folded))
+
+
+def _value(rate: RateDefinition, counted: UnitCounts) -> RateValue:
+    sums = counted.by_unit.sum(axis=0).tolist()
+    counts = dict(zip(rate.counts, sums, strict=True)) | ({"scale": counted.scale} if counted.drawn else {})
+    outcomes, value = sums[-1] // counted.scale, _exact(rate, counted)
+    if value is None:
         return RateValue(None, counts, None, outcomes)
-    if rate.folded is not None:
-        value = abs(value - Fraction(rate.folded))
-    ends: Ends | None
-    if resampled is None:
-        ends = _share_ends(rate, counted, LEVEL)
+    on_units = None if counted.by_question is None else _limits(rate, counted.by_question, LEVEL)
+    return RateValue(value, counts, _limits(rate, counted.points, LEVEL), outcomes, on_units)
+
+
+def _limits(rate: RateDefinition, counts: Floats, level: float) -> Ends:
+    """The limits of a rate by the counts of units, (units, counts), for which it is defined."""
+    if len(rate.shares) == 1:
+        ((points, rows),) = rate.shares
+        shares = np.array(share_limits(counts[:, rows], counts[:, points], level))[:, None]
+        low, high = rate.of_shares(shares).tolist()
     else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            drawn = rate.value(*resampled.T)
-        (ends,) = intervals(np.where(np.isfinite(drawn), drawn, np.nan)[:, None], len(by_unit), LEVEL)
-    return RateValue(value, counts, _folded(ends, rate.folded), outcomes)
-
-
-def _share_ends(rate: RateDefinition, counted: UnitCounts, level: float) -> Ends:
-    """The limits of a rate that is a share, some rows of which count."""
-    points, rows = counted.by_unit[:, 0] / counted.scale, counted.by_unit[:, 1] / counted.scale
-    low, high = share_limits(rows, points, level)
-    rest = (0,) * (len(rate.counts) - 2)
-    return rate.value(low, 1, *rest), rate.value(high, 1, *rest)
+        (found,) = strata.of_parts(rate.of_shares, _strata(rate, counts, level), -1.0, 1.0)
+        low, high = found.interval or (-1.0, 1.0)
+    return _folded((digits(low), digits(high)), rate.folded)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,14 +374,9 @@ class CountedRate:
     counted: UnitCounts
 
     def limits(self, level: float) -> Ends | None:
-        """Its limits; None where it has none."""
-        rate = self.rate
-        if rate.share:
-            some = self.counted.by_unit[:, 1].any()
-            return _folded(_share_ends(rate, self.counted, level), rate.folded) if some else None
-        sums = self.counted.by_unit.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return smooth(sums, lambda of: rate.value(*of.T), sums[:, -1], level=level).interval
+        """Its limits; None where it is not defined."""
+        defined = _exact(self.rate, self.counted) is not None
+        return _limits(self.rate, self.counted.points, level) if defined else None
 
 
 def counted_rates(plan: Plan, store: Store, name: str, cells: Sequence[Cell]) -> dict[str, CountedRate]:
@@ -344,10 +388,7 @@ def counted_rates(plan: Plan, store: Store, name: str, cells: Sequence[Cell]) ->
         rate = next((rate for rate in possible if rate.name == wanted), None)
         if not here or rate is None:
             continue
-        names = tuple(sorted(item.id for item in items.sampled))
-        groups = units_of(names, items.units)
-        place, count = dict(zip(names, groups.tolist(), strict=True)), int(groups.max(initial=-1)) + 1
-        (totals,) = _totals(plan, store, [rate], here, place, count)
+        (totals,) = _totals(plan, store, [rate], here, _UnitPlaces.of(items.sampled, items.unit))
         for cell in here:
             counted = totals.get((cell.model, cell.configuration))
             if counted is not None:
@@ -355,9 +396,9 @@ def counted_rates(plan: Plan, store: Store, name: str, cells: Sequence[Cell]) ->
     return found
 
 
-def _folded(ends: Ends | None, about: float | None) -> Ends | None:
+def _folded(ends: Ends, about: float | None) -> Ends:
     """The interval of a distance from that of what is measured: 0 where the value itself lies inside."""
-    if ends is None or about is None:
+    if about is None:
         return ends
     low, high = (digits(end - about) for end in ends)
     far = max(abs(low), abs(high))
@@ -407,7 +448,7 @@ def _bias(name: str, what: str, ambiguous: bool) -> RateDefinition:
         parts,
         value,
         OPTIONS,
-        share=not ambiguous,
+        shares=((2, 3), (0, 1)) if ambiguous else ((0, 1),),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import TypeAdapter
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.registry import Registry
 from gridc.reports.findings.item_counts import readings_of
@@ -30,7 +31,8 @@ FINDINGS: Registry[Finding[Any]] = Registry("gridc.reports.findings")
 class Finding(Generic[T_co]):
     """What can be asked of a record: its name, what computes it (and asks the record for others that it
     needs), and what stands in `Findings` where nobody asked for it. One with a type `recorded` is computed
-    from the text of items: a report notes it, so that it can be taken from there where no items are. One that
+    from the text of items or from other studies of the store: a report notes it, so that it can be taken from
+    there where these are not. One that
     is made is registered, and is part of every report unless it is computed `on_request` alone. `about` says
     in a sentence what is found, where the docstring of what computes it does not."""
 
@@ -68,6 +70,7 @@ class RunRecord:
         self, compiled: Compiled, store: Store, known: Mapping[Finding[Any], Any] | None = None
     ) -> None:
         self.store: Store = store
+        self.lock: Lock | None = compiled.lock
         self.plan: Plan = Plan(compiled.study)
         store.require(self.plan.study_digest)
         self.progress: Progress = store.progress(self.plan.study_digest)

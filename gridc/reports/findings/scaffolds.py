@@ -36,7 +36,7 @@ from gridc.compiler.instrument.propagation import (
     strategy,
     trace,
 )
-from gridc.compiler.instrument.readers import refuses
+from gridc.compiler.instrument.refusals import refuses
 from gridc.compiler.instrument.scaffolds import Procedure, built_in
 from gridc.compiler.instrument.scaffolds.procedures import parts
 from gridc.compiler.instrument.score import before_stop, score
@@ -48,12 +48,12 @@ from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats
 from gridc.statistics.envelope import Direction
+from gridc.statistics.strata import share_ratio
 from gridc.statistics.unit_intervals import (
     UnitEstimate,
     change,
     gains_and_losses,
     share,
-    share_ratio,
     unit_totals,
 )
 

@@ -24,10 +24,10 @@ from gridc.schema.certificate import GapRow, PairGapsRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.clustered_logit import effective_number
+from gridc.statistics.clustered_logit import effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL, RESAMPLES
 from gridc.statistics.reproducibility import digits
-from gridc.statistics.unit_intervals import Counts, Ends, at_bound, draw_weights, intervals, resampled_means
+from gridc.statistics.unit_intervals import Ends, UnitEstimate, change, share_limits
 
 
 def item_outcomes(cells: Iterable[Cell], store: Store, stamp: str) -> dict[str, CellOutcomes]:
@@ -150,6 +150,11 @@ class CellScore:
         return Fraction(self.parsed, self.trials)
 
     @property
+    def nothing_read(self) -> bool:
+        """Whether every answer is unreadable. Then the score says nothing of the model: no test takes it."""
+        return self.parse_rate == 0
+
+    @property
     def per_protocol(self) -> Fraction | None:
         """Mean score of the readable answers, of which there are `parsed`. None where nothing is read from
         text, while a sample is missing, and when no answer is readable."""
@@ -240,7 +245,8 @@ class Outcomes:
     an item has: how often it is asked, or the one that is made of these, which is then the first too.
     `designated` (configurations, items) says of which item of a unit replicate 0 was designated: of the first
     copy that is asked, where a unit is a question; None where every item stands for itself. `copied` says
-    that the spec takes copies of one question as independent: then nothing is claimed of new items.
+    that the spec takes copies of one question as independent: then nothing is claimed of new items. Of
+    `nothing_read`, (model, configuration), every answer is unreadable.
     """
 
     models: tuple[str, ...]
@@ -257,6 +263,7 @@ class Outcomes:
     scale: int = 1
     designated: NDArray[np.bool_] | None = None
     copied: bool = False
+    nothing_read: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def unit_count(self) -> int:
@@ -298,9 +305,10 @@ class Outcomes:
         return sum_units(by_item, self.units)
 
     def both(self, a: str, b: str) -> NDArray[np.bool_]:
-        """Where both models are measured, shape (configurations,)."""
+        """Where both models are measured and gave a readable answer, shape (configurations,)."""
+        heard = [not {(a, name), (b, name)} & self.nothing_read for name in self.configurations]
         both: NDArray[np.bool_] = self.measured[self.models.index(a)] & self.measured[self.models.index(b)]
-        return both
+        return both & np.array(heard, np.bool_)
 
 
 def sum_units(by_item: Whole, units: Whole) -> Whole:
@@ -366,7 +374,18 @@ def gather(
         scale=scale,
         designated=_first_asked(held, items, units, planned) if first_copy else None,
         copied="question" in held.coarser,
+        nothing_read=frozenset(
+            (cell.model, cell.configuration)
+            for cell in shared
+            if not cell.setting.ranks and _nothing_read(stored[cell.key])
+        ),
     )
+
+
+def _nothing_read(outcomes: CellOutcomes) -> bool:
+    """Whether all answers are there, and none can be read."""
+    complete = bool((outcomes.scored == outcomes.trials).all()) and bool(outcomes.trials.any())
+    return complete and not outcomes.parsed.any()
 
 
 def _one_of_each(held: Items, items: Sequence[str], *columns: NDArray[Any]) -> Flags | None:
@@ -398,14 +417,16 @@ def _first_asked(held: Items, items: Sequence[str], units: Whole, asked: Flags) 
 
 @dataclass(frozen=True, slots=True)
 class UnitIntervals:
-    """What was resampled and how, and what came of it: the intervals of scores by (model, configuration)."""
+    """The intervals of one benchmark at `level` over `units` of the level `unit`, worth `effective` equal
+    ones, of scores by (model, configuration), and of gaps. `on_units` has those of scores for these very
+    units, of new items of them, where a configuration asks few units that are not items."""
 
     unit: UnitLevel
     units: int
-    resamples: int
-    seed: int
+    effective: float
     level: float
     scores: Mapping[tuple[str, str], Ends | None]
+    on_units: Mapping[tuple[str, str], Ends]
     gaps: tuple[PairGapsRow, ...]
 
 
@@ -427,105 +448,83 @@ def resampling_of(spec: Spec, items: Items) -> Resampling:
 
 
 def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
-    """The intervals of one benchmark. Those of a configuration resample the units that it asks, so that they
-    are the same whatever else is asked; the mean over configurations resamples all of them."""
-    unit, resamples, seed = resampling_of(spec, items)
-    names = {item.id: item.at(unit) for item in items.sampled}
-    whole = _Resampled.of(outcomes, np.ones(len(outcomes.items), np.bool_), names, resamples, seed)
-    if not whole.units:
-        return UnitIntervals(unit, 0, resamples, seed, LEVEL, {}, ())
+    """The intervals of one benchmark. Those of a configuration are of the units that it asks, so that they
+    are the same whatever else is asked."""
+    unit = resampling_of(spec, items).unit
+    by_unit = _UnitLimits.of(outcomes, items, unit)
+    # A question that is asked in several wordings is one item here.
+    by_item = None if unit in ("item", "question") else _UnitLimits.of(outcomes, items, "question")
     scores: dict[tuple[str, str], Ends | None] = {}
-    gaps: dict[tuple[str, str], dict[str, GapRow]] = {}
-    for asked in np.unique(outcomes.asked, axis=0):
-        here = whole if asked.all() else _Resampled.of(outcomes, asked, names, resamples, seed)
-        places = np.flatnonzero((outcomes.asked == asked).all(axis=1))
-        scores |= here.scores(places)
-        for pair in combinations(outcomes.models, 2):
-            gaps.setdefault(pair, {}).update(here.gaps(*pair, places))
+    on_units: dict[tuple[str, str], Ends] = {}
+    for (number, model), (place, name) in product(
+        enumerate(outcomes.models), enumerate(outcomes.configurations)
+    ):
+        measured = bool(outcomes.measured[number, place]) and bool(outcomes.asked[place].any())
+        scores[model, name] = by_unit.score(number, place) if measured else None
+        if measured and by_item is not None and by_unit.few(place):
+            on_units[model, name] = by_item.score(number, place)
     rows = []
-    for (one, other), by_configuration in gaps.items():
-        at = [place for place, name in enumerate(outcomes.configurations) if name in by_configuration]
-        if at:
-            ordered = {
-                outcomes.configurations[place]: by_configuration[outcomes.configurations[place]]
-                for place in at
-            }
-            rows.append(
-                PairGapsRow(a=one, b=other, mean=whole.mean_gap(one, other, at), by_configuration=ordered)
-            )
-    scores = {key: scores[key] for key in product(outcomes.models, outcomes.configurations)}
-    return UnitIntervals(unit, whole.units, resamples, seed, LEVEL, scores, tuple(rows))
+    for one, other in combinations(outcomes.models, 2):
+        at = np.flatnonzero(outcomes.both(one, other) & outcomes.asked.any(axis=1)).tolist()
+        if not at:
+            continue
+        pair = outcomes.models.index(one), outcomes.models.index(other)
+        by_configuration = {
+            outcomes.configurations[place]: _gap(pair, [place], by_unit, by_item) for place in at
+        }
+        mean = _gap(pair, at, by_unit, by_item)
+        rows.append(PairGapsRow(a=one, b=other, mean=mean, by_configuration=by_configuration))
+    return UnitIntervals(unit, by_unit.count, digits(by_unit.effective), LEVEL, scores, on_units, tuple(rows))
+
+
+def _gap(
+    pair: tuple[int, int], at: Sequence[int], by_unit: "_UnitLimits", by_item: "_UnitLimits | None"
+) -> GapRow:
+    found = by_unit.gap(pair, at)
+    on_units = by_item.gap(pair, at).interval if by_item is not None and found.few else None
+    return GapRow(value=digits(found.value or 0.0), interval=found.interval, on_units=on_units)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Resampled:
-    """The units of some items, drawn with replacement: what each earned of how much, `sums` (models,
-    configurations, units) and `sizes` (configurations, units), and how often it is drawn, `weights`
-    (resamples, units)."""
+class _UnitLimits:
+    """What the units of one level earned: `groups` (items,) numbers the unit of each item."""
 
     outcomes: Outcomes
-    units: int
-    sums: Whole
-    sizes: Whole
-    weights: Counts
+    groups: Whole
+    count: int
 
     @classmethod
-    def of(
-        cls, outcomes: Outcomes, some: NDArray[np.bool_], names: Mapping[str, str], resamples: int, seed: int
-    ) -> "_Resampled":
-        groups = units_of(tuple(compress(outcomes.items, some.tolist())), names)
-        count = int(groups.max(initial=-1)) + 1
-        most = outcomes.replicates[:, None] * outcomes.scale
-        return cls(
-            outcomes,
-            count,
-            sum_units(outcomes.correct[..., some], groups),
-            sum_units(outcomes.asked[:, some].astype(np.int64), groups) * most,
-            draw_weights(count, resamples, seed) if count else np.zeros((0, 0), np.uint8),
-        )
+    def of(cls, outcomes: Outcomes, items: Items, level: UnitLevel) -> "_UnitLimits":
+        groups = units_of(outcomes.items, {item.id: item.at(level) for item in items.sampled})
+        return cls(outcomes, groups, int(groups.max(initial=-1)) + 1)
 
-    def scores(self, places: Whole) -> dict[tuple[str, str], Ends | None]:
-        """Of every model under the configurations at these places."""
-        found = {}
-        for number, model in enumerate(self.outcomes.models):
-            means = resampled_means(self.sums[number, places], self.sizes[places], self.weights)
-            for place, ends in zip(places.tolist(), intervals(means, self.units, LEVEL), strict=True):
-                exact = at_bound(self.sums[number, place], self.sizes[place], LEVEL)
-                name = self.outcomes.configurations[place]
-                measured = self.outcomes.measured[number, place]
-                found[model, name] = (ends or exact) if measured else None
-        return found
+    @property
+    def effective(self) -> float:
+        """How many units of one size would tell as much, of all items."""
+        return effective_number(np.bincount(self.groups)) if self.count else 0.0
 
-    def gaps(self, one: str, other: str, places: Whole) -> dict[str, GapRow]:
-        """Of two models under the configurations at these places that both are measured in."""
-        at = places[self.outcomes.both(one, other)[places]]
-        if not len(at):
-            return {}
-        ends = intervals(self._differences(one, other, at), self.units, LEVEL)
-        return {
-            self.outcomes.configurations[place]: _gap(value, end)
-            for place, value, end in zip(at.tolist(), self._points(one, other, at), ends, strict=True)
-        }
+    def few(self, place: int) -> bool:
+        """Whether a configuration asks few units."""
+        return not enough_cases(effective_number(self._summed(self.outcomes.asked[place])))
 
-    def mean_gap(self, one: str, other: str, at: Sequence[int]) -> GapRow:
-        """Over these configurations."""
-        drawn = self._differences(one, other, at).mean(axis=1, keepdims=True)
-        (ends,) = intervals(drawn, self.units, LEVEL)
-        return _gap(self._points(one, other, at).mean(), ends)
+    def score(self, model: int, place: int) -> Ends:
+        """Of a model under the configuration at this place."""
+        most = int(self.outcomes.replicates[place]) * self.outcomes.scale
+        points = self._summed(self.outcomes.correct[model, place]) / most
+        return share_limits(self._summed(self.outcomes.asked[place]), points)
 
-    def _differences(self, one: str, other: str, at: Whole | Sequence[int]) -> Floats:
-        """From the differences of the sums, which are whole: what is constant stays so to the last bit."""
-        first, second = (self.sums[self.outcomes.models.index(name)][at] for name in (one, other))
-        return resampled_means(first - second, self.sizes[at], self.weights)
+    def gap(self, pair: tuple[int, int], at: Sequence[int]) -> UnitEstimate:
+        """Of two models, the mean over these configurations; each counts as much as another, however many
+        items it asks."""
+        outcomes = self.outcomes
+        asked = outcomes.asked[at].astype(np.float64)
+        weights = asked.sum() / len(at) / asked.sum(axis=1, keepdims=True)
+        most = (outcomes.replicates[at] * outcomes.scale)[:, None]
+        moved = outcomes.correct[pair[0]][at] - outcomes.correct[pair[1]][at]
+        by_item = (moved / most * weights).mean(axis=0)
+        columns = (asked * weights).mean(axis=0), np.maximum(by_item, 0.0), np.maximum(-by_item, 0.0)
+        return change(np.column_stack([self._summed(column) for column in columns]).round(12))
 
-    def _points(self, one: str, other: str, at: Whole | Sequence[int]) -> Floats:
-        trials = np.maximum(self.sizes[at].sum(axis=-1), 1)
-        first, second = (
-            self.sums[self.outcomes.models.index(name)][at].sum(axis=-1) / trials for name in (one, other)
-        )
-        difference: Floats = first - second
-        return difference
-
-
-def _gap(value: float, interval: Ends | None) -> GapRow:
-    return GapRow(value=digits(value), interval=interval)
+    def _summed(self, by_item: NDArray[Any]) -> Floats:
+        """Sums over the items of each unit, (units,)."""
+        return np.bincount(self.groups, by_item, self.count).astype(np.float64)

@@ -6,7 +6,7 @@ came to (`Samples`); calibration and spread read responses one by one, and corpu
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -25,46 +25,48 @@ from gridc.schema.spec import Benchmark
 from gridc.schema.statistics import BINS, Statistic, StatisticKind
 from gridc.statistics import corpus, totals
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.clustered_logit import enough_cases
-from gridc.statistics.envelope import LEVEL, RESAMPLES
+from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
-from gridc.statistics.unit_intervals import (
-    Ends,
-    OfTotals,
-    UnitEstimate,
-    draw_weights,
-    intervals,
-    resampled_sums,
-    share,
-    smooth,
-    unit_totals,
-)
+from gridc.statistics.strata import UNDETERMINED
+from gridc.statistics.unit_intervals import Ends, UnitEstimate
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryValue:
-    """A statistic of one model under one configuration, over `responses`. `note` says why it has no value or
-    no interval; `rows` is the digest of what was read. Where a criterion bounds it, `limits` are its
-    one-sided ones at an error of `ERROR`, and `together` those at `ERROR` over the number of its values."""
+    """A statistic of one model under one configuration, over `responses` of those that were `asked`. `note`
+    says why it has no value or no interval, or that few units have one; `rows` is the digest of what was
+    read. Where a criterion bounds it, `limits` are its one-sided ones at an error of `ERROR`, and `together`
+    those at `ERROR` over the number of its values."""
 
     value: float | None
     interval: Ends | None
     method: str
     responses: int
+    asked: int
     rows: str
     note: str
     limits: Ends | None = None
     together: Ends | None = None
 
     @classmethod
-    def of(cls, found: UnitEstimate, responses: int, rows: str) -> "SummaryValue":
+    def of(cls, found: UnitEstimate, responses: int, asked: int, rows: str) -> "SummaryValue":
         note = found.no_interval if found.value is not None else "these responses do not determine it"
-        return cls(found.value, found.interval, found.method, responses, rows, note)
+        if found.interval is not None and found.few:
+            note = FEW
+        return cls(found.value, found.interval, found.method, responses, asked, rows, note)
 
     @classmethod
     def missing(cls, why: str) -> "SummaryValue":
         """Of what was not asked, or is not all answered."""
-        return cls(None, None, "", 0, digest([]), why)
+        return cls(None, None, "", 0, 0, digest([]), why)
+
+    @property
+    def of_answers(self) -> str:
+        """`of 180 of 200 answers`; empty where all that were asked are in."""
+        return "" if self.responses >= self.asked else f"of {self.responses:,} of {self.asked:,} answers"
+
+
+FEW = "few units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,6 @@ class _Scope:
     models: tuple[str, ...]
     benchmarks: tuple[Benchmark, ...]
     players: tuple[str, ...]
-    seed: int
     level: float
 
 
@@ -125,138 +126,87 @@ def _two_classes(rows: _Rows) -> Floats:
     return totals.two_classes(rows.positive, rows.values["predicted"], rows.counted)
 
 
-def _class_share(points: Sequence[int], rows: Sequence[int]) -> OfModel:
-    """Some columns of the table of two classes as a share of others, each as often as it is named."""
+def _class_share(points: int, rows: Sequence[int]) -> OfModel:
+    """Of one column of the table of two classes as a share of some."""
 
     def estimate(scope: _Scope, mine: _Rows) -> UnitEstimate:
-        table = unit_totals(mine.unit, _two_classes(mine))
-        parts = table[:, list(rows)].sum(axis=1), table[:, list(points)].sum(axis=1)
-        return share(np.column_stack(parts), scope.level)
+        table = _two_classes(mine)
+        return totals.share(mine.unit, table[:, list(rows)].sum(axis=1), table[:, points], scope.level)
 
     return estimate
 
 
-def _smooth(
-    scope: _Scope, rows: _Rows, columns: Floats, value: OfTotals, least: float = 0.0, most: float = 1.0
-) -> UnitEstimate:
-    """A statistic of the totals of these columns, of all units, from `least` to `most`."""
-    by_unit = unit_totals(rows.unit, np.column_stack([rows.counted, columns]))
-    return _cut(smooth(by_unit, lambda sums: value(sums[:, 1:]), level=scope.level), least, most)
+def _precision(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    return totals.precision(rows.unit, _two_classes(rows), scope.level)
 
 
-def _cut(found: UnitEstimate, least: float, most: float) -> UnitEstimate:
-    """Limits beyond what there can be are moved to it."""
-    if found.interval is None:
-        return found
-    low, high = found.interval
-    return replace(found, interval=(max(low, least), min(high, most)))
+def _f1(scope: _Scope, rows: _Rows) -> UnitEstimate:
+    return totals.f1(rows.unit, _two_classes(rows), scope.level)
 
 
 def _matthews(scope: _Scope, rows: _Rows) -> UnitEstimate:
-    return _smooth(scope, rows, _two_classes(rows), totals.matthews, -1.0)
+    return totals.matthews(rows.unit, _two_classes(rows), scope.level)
 
 
 def _auroc(scope: _Scope, rows: _Rows) -> UnitEstimate:
-    columns = totals.by_value(rows.values["predicted"], rows.positive)
-    return _smooth(scope, rows, columns, totals.area_under_curve)
+    return totals.area_under_curve(rows.unit, rows.values["predicted"], rows.positive, scope.level)
 
 
 def _brier(scope: _Scope, rows: _Rows) -> UnitEstimate:
     distance = (rows.values["confidence"] - rows.values["outcome"]) ** 2
-    return share(unit_totals(rows.unit, np.column_stack([rows.counted, distance])), scope.level)
+    return totals.share(rows.unit, rows.counted, distance, scope.level)
+
+
+BY_CHANCE = (
+    "chance alone puts it above 0, the more the fewer answers a bin holds: no interval allows for that"
+)
 
 
 def _calibration_error(scope: _Scope, rows: _Rows) -> UnitEstimate:
-    bins = scope.statistic.bins or BINS
-    columns = totals.by_bin(rows.values["confidence"], rows.values["outcome"], bins)
-    return _smooth(scope, rows, columns, totals.calibration_error)
+    confidence, right = rows.values["confidence"], rows.values["outcome"]
+    value = digits(totals.calibration_error(confidence, right, scope.statistic.bins or BINS))
+    return replace(UNDETERMINED, value=value, no_interval=BY_CHANCE)
 
 
-def _spread(value: OfTotals) -> OfModel:
-    def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
-        first, columns = totals.of_items(rows.item, rows.values["outcome"])
-        by_unit = unit_totals(rows.unit[first], columns)
-        return _cut(smooth(by_unit, value, level=scope.level), 0.0, np.inf)
-
-    return estimate
+def _spread(of: Callable[[Whole, Whole, Floats, float], UnitEstimate]) -> OfModel:
+    return lambda scope, rows: of(rows.unit, rows.item, rows.values["outcome"], scope.level)
 
 
 def _corpus(kind: str) -> OfModel:
     def estimate(scope: _Scope, rows: _Rows) -> UnitEstimate:
-        columns = corpus.of_texts(kind, rows.texts.tolist(), rows.references.tolist())
-        return _smooth(scope, rows, columns, partial(corpus.score, kind))
+        return corpus.estimate(kind, rows.unit, rows.texts.tolist(), rows.references.tolist(), scope.level)
 
     return estimate
 
 
-def _by_group(group: Whole, groups: int, rows: _Rows) -> Floats:
-    """How many responses of each row count, then what they earned, in the column of its group, (N, 2G)."""
-    columns = np.zeros((len(group), 2 * groups))
-    here = np.arange(len(group))
-    columns[here, group], columns[here, groups + group] = rows.counted, rows.values["outcome"]
-    return columns
-
-
 def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
-    columns = _by_group(rows.benchmark, len(scope.benchmarks), rows)
-    return _smooth(scope, rows, columns, totals.mean_of_means)
+    earned, groups = rows.values["outcome"], len(scope.benchmarks)
+    return totals.macro_mean(rows.unit, rows.benchmark, groups, rows.counted, earned, scope.level)
+
+
+IN_STEPS = "where two models are nearly alike, other items move it by a whole step, which no limits allow for"
 
 
 def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
-    """By resampling the units of each benchmark: a win rate moves in steps."""
-    models, benchmarks = len(scope.models), len(scope.benchmarks)
     signs = [-1.0 if benchmark.lower_is_better else 1.0 for benchmark in scope.benchmarks]
-    group = rows.model * benchmarks + rows.benchmark
-    by_unit = unit_totals(rows.unit, _by_group(group, models * benchmarks, rows))
-    _, unit = np.unique(rows.unit, return_inverse=True)
-    asked_on = np.zeros((len(by_unit), benchmarks), np.bool_)
-    asked_on[unit.ravel(), rows.benchmark] = True
-    strata, stratum = np.unique(asked_on, axis=0, return_inverse=True)
-    sums = np.zeros((RESAMPLES, by_unit.shape[1]))
-    for place in range(len(strata)):
-        some = by_unit[stratum.ravel() == place]
-        sums += resampled_sums(some.T, draw_weights(len(some), RESAMPLES, scope.seed + place))
-    (values,) = totals.win_rates(by_unit.sum(axis=0)[None], models, signs).tolist()
-    least = int(asked_on.sum(axis=0).min())
-    few = "" if enough_cases(least) else f"a benchmark has {least} units, too few for an interval"
-    every_end = intervals(totals.win_rates(sums, models, signs), least, scope.level)
+    asked, earned = np.zeros((2, len(scope.models), len(scope.benchmarks)))
+    np.add.at(asked, (rows.model, rows.benchmark), rows.counted)
+    np.add.at(earned, (rows.model, rows.benchmark), rows.values["outcome"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = totals.win_rates(earned / asked, signs).tolist()
     return [
-        UnitEstimate(
-            digits(value),
-            None if few else ends,
-            len(by_unit),
-            float(least),
-            few or ("" if ends else "no resample of the units gives another one"),
-            RESAMPLED,
-        )
-        for value, ends in zip(values, every_end, strict=True)
+        replace(UNDETERMINED, value=digits(value), no_interval=IN_STEPS) if isfinite(value) else UNDETERMINED
+        for value in values
     ]
-
-
-RESAMPLED = (
-    "percentiles of resamples of the units of each benchmark, expanded for their number (Hesterberg 2015)"
-)
-
-
-def _strength_of(count: int, place: int, sums: Floats) -> Floats:
-    """That of the player at a place, of `count`."""
-    column: Floats = totals.strengths(sums[:, 1:], count)[:, place]
-    return column
 
 
 def _strengths(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
-    count = len(scope.players)
     apart = rows.of(rows.model != rows.opponent)
-    columns = np.zeros((len(apart.unit), 1 + count * count))
-    here, won = np.arange(len(apart.unit)), apart.values["outcome"]
-    columns[:, 0] = apart.counted
-    columns[here, 1 + apart.model * count + apart.opponent] = won
-    columns[here, 1 + apart.opponent * count + apart.model] = apart.counted - won
-    by_unit = unit_totals(apart.unit, columns)
-    return [
-        smooth(by_unit, partial(_strength_of, count, place), level=scope.level)
-        for place in range(len(scope.models))
-    ]
+    found = totals.comparisons(
+        apart.unit, apart.model, apart.opponent, apart.counted, apart.values["outcome"],
+        len(scope.players), scope.level,
+    )  # fmt: skip
+    return found[: len(scope.models)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +223,10 @@ class SummaryKind:
 
 
 KINDS: Mapping[StatisticKind, SummaryKind] = {
-    "precision": SummaryKind("true positives / all that are called positive", _class_share([0], [0, 1])),
-    "recall": SummaryKind("true positives / all that are positive", _class_share([0], [0, 2])),
-    "specificity": SummaryKind("true negatives / all that are not positive", _class_share([3], [3, 1])),
-    "f1": SummaryKind("2 precision recall / (precision + recall)", _class_share([0, 0], [0, 0, 1, 2])),
+    "precision": SummaryKind("true positives / all that are called positive", _precision),
+    "recall": SummaryKind("true positives / all that are positive", _class_share(0, [0, 2])),
+    "specificity": SummaryKind("true negatives / all that are not positive", _class_share(3, [3, 1])),
+    "f1": SummaryKind("2 precision recall / (precision + recall)", _f1),
     "matthews": SummaryKind("correlation of what responses say with what items are", _matthews),
     "auroc": SummaryKind(
         "chance that of two items the positive one has the larger number", _auroc, reads="responses"
@@ -295,7 +245,9 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
         "standard deviation over an item's replicates", _spread(totals.spread_within), reads="responses"
     ),
     "spread_between": SummaryKind(
-        "standard deviation of the items' expected scores", _spread(totals.spread_between), reads="responses"
+        "standard deviation of the items' expected scores",
+        _spread(totals.spread_between),
+        reads="responses",
     ),
     "strength": SummaryKind(
         "log odds of Bradley and Terry about a mean of 0, a tie half a win, unreadable verdicts left out",
@@ -347,7 +299,7 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     models = tuple(model.id for model in spec.model)
     against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
     players = tuple(dict.fromkeys((*models, *against)))
-    scope = _Scope(statistic, models, benchmarks, players, spec.sampling.seed, level)
+    scope = _Scope(statistic, models, benchmarks, players, level)
     values: dict[str, dict[str, SummaryValue]] = {model: {} for model in models}
     by_configuration = _configurations(record, scope)
     for name, cells in by_configuration.items():
@@ -368,9 +320,6 @@ def _configurations(record: RunRecord, scope: _Scope) -> dict[str, list[Cell]]:
             rest = (f"{axis}={level}" for axis, level in cell.levels.items() if axis not in over)
             cells.setdefault(",".join(rest) or ONLY, []).append(cell)
     return cells
-
-
-NOTHING = UnitEstimate(None, None, 0, 0.0, "not determined")
 
 
 def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[tuple[str, SummaryValue]]:
@@ -397,6 +346,7 @@ def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[
         return
     some = [cell for cell in cells if cell.model in left]
     rows, digests = (_of_items if kind.reads == "items" else _of_responses)(record, scope, some)
+    asked = _asked(record, scope, some)
     together = None if kind.of_models is None else kind.of_models(scope, rows)
     for place, model in enumerate(scope.models):
         if model not in left:
@@ -405,8 +355,15 @@ def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[
         if together is not None:
             found = together[place]
         else:
-            found = kind.of_model(scope, mine) if kind.of_model and len(mine.unit) else NOTHING
-        yield model, SummaryValue.of(found, int(mine.counted.sum()), digests[model])
+            found = kind.of_model(scope, mine) if kind.of_model and len(mine.unit) else UNDETERMINED
+        yield model, SummaryValue.of(found, int(mine.counted.sum()), asked[place], digests[model])
+
+
+def _asked(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> list[int]:
+    """Of each model how many answers have a score."""
+    scored = record.samples.of("score", cells)
+    models = np.array([scope.models.index(cell.model) for cell in scored.cells], np.int64)
+    return [int(scored.counted[models[scored.cell] == place].sum()) for place in range(len(scope.models))]
 
 
 def _of_items(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[_Rows, dict[str, str]]:

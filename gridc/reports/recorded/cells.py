@@ -20,7 +20,7 @@ from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems, share_with_shared_wording
 from gridc.compiler.inputs.logs.records import LogAxis, LogRun
 from gridc.numbers import percent
-from gridc.outcomes import STATES, CellOutcomes, of_answers
+from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
 from gridc.schema.comparison import Aspect, StateCounts
 from gridc.statistics.arrays import Floats
@@ -138,7 +138,9 @@ class RecordedCell:
             )
             for name, kind in (("item", np.int64), ("score", np.float64), ("state", np.int64))
         )
-        every = replace(of_answers(("",) * self.count, item, score, state), states=None, prompts=None)
+        every = replace(
+            AnswerTable(item, score, state).outcomes(("",) * self.count), states=None, prompts=None
+        )
         if self.unlisted is None:
             return every if self.common_only else every.repeated(self._asked)
         return every.at(np.where(every.trials > 0, np.arange(self.count), -1), self.unlisted)

@@ -32,39 +32,24 @@ from gridc.schema.recorded import (
 from gridc.statistics import exact_tests, margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.envelope import LEVEL, RESAMPLES, PairCounts, count
+from gridc.statistics.envelope import PairCounts, count
 from gridc.statistics.exact_tests import holm
 from gridc.statistics.reproducibility import decimals, digits
-from gridc.statistics.unit_intervals import Ends, at_bound, chunks_of_weights, intervals, resampled_means
+from gridc.statistics.unbounded_means import difference
+from gridc.statistics.unit_intervals import Ends, share, unit_totals
 
 PARTS = 10**6
 """A score is taken to so many parts of a point, so that sums are exact whatever their order."""
-MOST = 1e9
-"""A score is smaller, or its parts are too many for exact sums."""
-SEED = 0
 
 
-def score_intervals(scores: Floats, units: Whole) -> list[Ends | None]:
-    """The interval of the mean of each row of `scores`, (rows, items) with NaN where there is no score;
-    `units` numbers the unit of every item. None where there are fewer than two units, or no spread to make
-    one of, or where a score is too large for it; of a rate of 0 or 1 it is exact."""
-    scores = np.where((np.abs(scores) >= MOST).any(axis=1, keepdims=True), np.nan, scores)
+def score_limits(scores: Floats, units: Whole) -> Ends | None:
+    """The interval of the mean of `scores`, (items,), NaN where there is none; `units` numbers the unit of
+    every item. None where there is no score, or where too few units tell how scores beyond 0 and 1 vary."""
     held = ~np.isnan(scores)
-    numbers, of_unit = np.unique(units, return_inverse=True)
-    shape, count = (len(scores), len(numbers)), len(numbers)
-    if not scores.size:
-        return [None] * len(scores)
-    sums, sizes = np.zeros(shape), np.zeros(shape)
-    for row, values in enumerate(np.where(held, np.round(scores * PARTS), 0.0)):
-        sums[row] = np.bincount(of_unit, values, count)
-        sizes[row] = PARTS * np.bincount(of_unit, held[row], count)
-    means = [resampled_means(sums, sizes, chunk) for chunk in chunks_of_weights(count, RESAMPLES, SEED)]
-    ends = intervals(np.concatenate(means), count, LEVEL)
-    shares = [bool(((row >= 0) & (row <= 1))[there].all()) for row, there in zip(scores, held, strict=True)]
-    return [
-        end or (at_bound(earned, most, LEVEL) if share else None)
-        for end, earned, most, share in zip(ends, sums, sizes, shares, strict=True)
-    ]
+    units, scores, ones = units[held], scores[held], np.ones(held.sum())
+    if (scores < 0).any() or (scores > 1).any():
+        return difference(units, ones, scores).interval
+    return share(unit_totals(units, np.column_stack([ones, scores])).round(12)).interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +432,7 @@ class _UncorrectedBenchmark:
                 np.mean([cells[model, name].worst for name in self._ranked.configurations], axis=0)
                 for model in self._ranked.order
             ]
-        ends = score_intervals(np.array(rows), self._paired.units)
+        ends = [score_limits(row, self._paired.units) for row in rows]
         return ends[: len(cells)], ends[len(cells) :]
 
     def _places(self, intervals: Sequence[Ends | None]) -> Iterator[LogRankRow]:

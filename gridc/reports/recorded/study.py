@@ -31,7 +31,7 @@ from gridc.reports.exchange.recorded_study import (
     read_described,
 )
 from gridc.reports.files import file_texts
-from gridc.reports.findings.conduct import CONDUCT, SHARED_DRAWS, shared_draws
+from gridc.reports.findings.conduct import CONDUCT, EARLIER, SHARED_DRAWS, shared_draws
 from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.recording import RecordedSample, record_run
@@ -138,6 +138,7 @@ def _with_facts(found: Findings, facts: RunFacts, shared: dict[str, int]) -> Fin
             **found.computed,
             CONDUCT.name: replace(found[CONDUCT], observed=tuple(facts.observed)),
             SHARED_DRAWS.name: shared,
+            EARLIER.name: tuple(facts.earlier),
         },
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gridc.diagnostics.errors import visible
 from gridc.numbers import between, bracketed, counted, number, p_in_text, p_value, with_sign
 from gridc.reports.comparison.words import states
+from gridc.reports.rendering import unlinked
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow, LogScoreRow
 
 SHOWN = 40
@@ -205,9 +206,10 @@ def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A stranger's text in Markdown: no markup of its own, and nothing that a terminal obeys."""
+    """A stranger's text in Markdown: no markup of its own, no mention and no link, and nothing that a
+    terminal obeys."""
     text = visible(" ".join(text.replace("&", "&amp;").replace("<", "&lt;").split()))
-    return "".join(f"\\{letter}" if letter in "\\`*_[]|#!~" else letter for letter in text)
+    return unlinked("".join(f"\\{letter}" if letter in "\\`*_[]|#!~" else letter for letter in text))
 
 
 def models_of_cards(document: LogCertificate) -> list[str]:

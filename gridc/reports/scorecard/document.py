@@ -53,12 +53,7 @@ KEPT = {
     "only_right": "only by the second",
     "neither": "by neither",
 }
-SPREAD_NOTE = (
-    "A difference has no interval (–) where there are fewer than two independent units or none differs from "
-    "the others: no spread in the sample is no evidence of none. That of a rate of 0 or 100 % is exact and "
-    "one-sided."
-)
-NEEDED_NOTE = f"{quantities.NUMBER_NEEDED} {SPREAD_NOTE}"
+NEEDED_NOTE = f"{quantities.NUMBER_NEEDED} Intervals hold for new units, and are wide where units are few."
 DIFFERENCE_NOTE = (
     "Differences are from the reference, in points of the better direction: where a lower rate is the better "
     "one, a rate that falls has a difference above 0. Under a target there are none."
@@ -179,7 +174,7 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> TextTable:
         for place, contrast in enumerate(contrasts):
             shown.append((*(head if place == 0 else ("", "", "", "")), *_contrast(contrast)))
     note = (
-        "p of support / p of refutation, corrected over the family. Intervals of differences resample "
+        "p of support / p of refutation, corrected over the family. Intervals of differences are over "
         "units; odds "
         "ratios are adjusted as the report page says. A difference can be found and lie within the "
         "margin: both stand here. Differences are of the rates themselves: above 0 is higher, whether or not "
@@ -340,6 +335,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
         claims=tuple(claims(findings)),
+        earlier=findings.earlier,
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
     ).as_written()

@@ -19,6 +19,7 @@ from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.labels import AUDITS, GUESSES
+from gridc.reports.statements.conduct import replaced_words
 from gridc.schema.certificate import FalsificationResult
 from gridc.schema.inference import DOCUMENTED
 from gridc.schema.scorecard import Held, MethodRow, Stated
@@ -54,9 +55,20 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
 
 
 def stamped_first(findings: Findings) -> ChecklistAnswer:
-    """Whether the store shows the stamp before the first call."""
+    """Whether the store shows the stamp before the first call, and before any answer of its models to its
+    items under another stamp."""
     conduct, calls = findings[CONDUCT], findings.progress.answered
-    counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
+    counts = {
+        "calls_before_stamp": findings.before_stamp,
+        "calls": calls,
+        "earlier_stamps": len(findings.older),
+    }
+    if findings.older:
+        asked = sum(benchmark.items for benchmark in findings.benchmarks)
+        text = f"{'; '.join(row.words for row in findings.older)}: data predate it."
+        every = max(row.items for row in findings.older) >= asked or findings.before_stamp >= calls > 0
+        where = "the calls of every study in the store, and of those that were merged into it"
+        return ChecklistAnswer("no" if every else "partly", text, where, counts)
     if conduct.stamped is None or not calls:
         text = "No call has been answered yet." if not calls else "No event records the stamp."
         return ChecklistAnswer("not_measured", text, "the events and calls of the store", counts)
@@ -74,26 +86,38 @@ def stamped_first(findings: Findings) -> ChecklistAnswer:
     if conduct.started is not None and conduct.started < conduct.stamped:
         text = "The chain records a run before the stamp."
         return ChecklistAnswer("no", text, f"events {conduct.started} and {conduct.stamped}", counts)
+    late = [row for row in findings.earlier if row.superseded]
+    if late:
+        text = (
+            f"Answers under {late[0].under}, are dated after it was replaced: either that stamp was run "
+            "again, or a clock was set back."
+        )
+        return ChecklistAnswer("not_measured", text, where, counts)
     text = f"No call is dated before the stamp of {findings.lock.created[:10]}, by the store's own clock."
+    if findings.lock.supersedes:
+        text += f" {replaced_words(findings)}"
     return ChecklistAnswer("yes", text, where, counts)
 
 
 def _vouched(findings: Findings) -> ChecklistAnswer:
-    ties = [
-        anchor
-        for anchor in findings.anchors
-        if anchor.strength in ("timestamped", "registered") and anchor.time
-    ]
+    tie = findings.dated_by
     text = in_words(findings.anchors)
     where = "what signs or dates the lock, checked where the report was made"
-    if not ties:
+    if tie is None:
         return ChecklistAnswer("no", f"The lock is {findings.anchor.strength}: {text}.", where)
-    if findings.first_call is None:
+    if findings.first_answer is None:
         return ChecklistAnswer("not_measured", f"No call has been answered yet; {text}.", where)
-    first = min(ties, key=lambda anchor: datetime.fromisoformat(anchor.time or ""))
-    early = datetime.fromisoformat(first.time or "") <= datetime.fromisoformat(findings.first_call)
-    when = f"{first.detail}, {first.time}; the first call is dated {findings.first_call}"
-    return ChecklistAnswer("yes" if early else "no", f"{when}.", where)
+    when = f"{tie.detail}, {tie.time}"
+    if findings.vouched is None:
+        return ChecklistAnswer("not_measured", f"{when}; the store's dates show no order.", where)
+    if findings.older:
+        when += f"; {'; '.join(row.words for row in findings.older)}"
+    elif findings.first_answer == findings.first_call:
+        when += f"; the first call is dated {findings.first_call}"
+    else:
+        first = min(findings.earlier, key=lambda row: datetime.fromisoformat(row.first))
+        when += f"; the first answer of its models to its items is dated {first.first}, under {first.under}"
+    return ChecklistAnswer("yes" if findings.vouched else "no", f"{when}.", where)
 
 
 def _registered(findings: Findings) -> ChecklistAnswer:
@@ -135,13 +159,24 @@ def _inputs(findings: Findings) -> ChecklistAnswer:
 def _deviations(findings: Findings) -> ChecklistAnswer:
     changed = [deviation for deviation in findings.deviations if not deviation.resolved]
     changes = sum(len(deviation.changes) for deviation in changed)
-    counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
+    late = len(findings.replaced_late)
+    counts = {
+        "entries": len(findings.deviations),
+        "standing": len(changed),
+        "paths": changes,
+        "superseded": late,
+    }
     where = "the lock against the spec that was run, path by path"
+    replaced = f"{counted(late, 'stamp')} {'was' if late == 1 else 'were'} replaced when there were data"
+    if late and not changed:
+        text = f"What was run is what was stamped, and {replaced}."
+        return ChecklistAnswer("no", text, f"{where}; the studies of the store", counts)
     if not changed:
         undone = f"; {counted(len(findings.deviations), 'change')} undone" if findings.deviations else ""
         text = f"What was run is what was stamped{undone}."
         return ChecklistAnswer("yes", text, where, counts)
-    text = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason."
+    text = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason"
+    text += f"; {replaced}." if late else "."
     return ChecklistAnswer("no", text, where, counts)
 
 

@@ -8,18 +8,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gridc.numbers import asked_items, between, count, counted, hundredths, number, p_in_text, percent, points
+from gridc.numbers import (
+    asked_items,
+    between,
+    count,
+    counted,
+    hundredths,
+    number,
+    over_units,
+    p_in_text,
+    percent,
+    points,
+)
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.labels import AUDITS, JUDGING
-from gridc.reports.findings.rates import RateFinding, hits_of
+from gridc.reports.findings.rates import RateFinding, RateGap, hits_of
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import FAULTS, FaultCounts, best_first, conduct_words, listed
+from gridc.schema.certificate import GapRow
 from gridc.statistics.clustered_logit import enough_cases
+from gridc.statistics.unit_intervals import Ends
 
 FEW = 3
 """Benchmarks, models or pairs that are named one by one; of more it is said how many."""
@@ -143,7 +156,7 @@ def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
         (row,) = board.models
         if row.score is None:
             continue
-        span = "" if row.interval is None else f" (95 % interval {between(row.interval, percent)})"
+        span = "" if row.interval is None else f" (95 % interval {over_units(row, percent)})"
         over = ""
         if board.configurations > 1 and row.least is not None and row.greatest is not None:
             ends = between((row.least, row.greatest), percent)
@@ -212,8 +225,8 @@ def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
     second = rest[0]
     if board.direction.target is not None:
         return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score."
-    apart, ends = _score_gap(benchmark, best, second)
-    span = "" if ends is None else f" ({INTERVAL} {between(ends, points)})"
+    apart, limits = _score_gap(benchmark, best, second)
+    span = "" if limits is None else f" ({INTERVAL} {over_units(limits, points)})"
     side = "below" if board.direction.lower else "above"
     return (
         f"{board.benchmark}: {best.model}, {percent(best.score)}, {hundredths(abs(apart))} points {side} "
@@ -230,17 +243,33 @@ def _score(row: ScoreboardRow) -> Fraction:
     return row.score
 
 
+@dataclass(frozen=True, slots=True)
+class _GapLimits:
+    """The limits of one model less another, over new units, and over these where they are few."""
+
+    interval: Ends
+    on_units: Ends | None
+
+    @classmethod
+    def of(cls, gap: GapRow | RateGap, turned: bool) -> "_GapLimits | None":
+        """Those of a gap, or of the same gap the other way round."""
+        interval, on_units = (
+            (-ends[1], -ends[0]) if ends is not None and turned else ends
+            for ends in (gap.interval, gap.on_units)
+        )
+        return None if interval is None else cls(interval, on_units)
+
+
 def _score_gap(
     benchmark: BenchmarkFinding, one: ScoreboardRow, other: ScoreboardRow
-) -> tuple[float, tuple[float, float] | None]:
+) -> tuple[float, _GapLimits | None]:
     """The score of one less that of the other, under the anchor, with its interval."""
     where = next(model for model in benchmark.models if model.model == one.model).anchor.cell.configuration
     apart = float(_score(one) - _score(other))
     for row in benchmark.intervals.gaps:
         gap = row.by_configuration.get(where)
-        if {row.a, row.b} == {one.model, other.model} and gap is not None and gap.interval is not None:
-            low, high = gap.interval
-            return apart, (low, high) if row.a == one.model else (-high, -low)
+        if {row.a, row.b} == {one.model, other.model} and gap is not None:
+            return apart, _GapLimits.of(gap, row.a != one.model)
     return apart, None
 
 
@@ -259,8 +288,8 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding, where: str) -> Iterat
             equal = [model for model, share in shares.items() if share == least]
             yield f"Least {what}: {listed(equal)}, {percent(least)} each."
         else:
-            ends = _rate_gap(next(rate for rate in benchmark.rates if rate.name == name), best, second)
-            span = "" if ends is None else f" ({INTERVAL} {between(ends, points)})"
+            limits = _rate_gap(next(rate for rate in benchmark.rates if rate.name == name), best, second)
+            span = "" if limits is None else f" ({INTERVAL} {over_units(limits, points)})"
             apart = hundredths(abs(next_one - least))
             yield f"Least {what}: {best}, {percent(least)}, {apart} points below {second}{span}."
     scores = [row.score for row in board.models if row.score is not None]
@@ -272,12 +301,9 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding, where: str) -> Iterat
         yield f"The score{where}, {shown}, counts both kinds together: {listed(list(scored))}."
 
 
-def _rate_gap(rate: RateFinding, one: str, other: str) -> tuple[float, float] | None:
-    for gap in rate.gaps:
-        if {gap.a, gap.b} == {one, other} and gap.interval is not None:
-            low, high = gap.interval
-            return (low, high) if gap.a == one else (-high, -low)
-    return None
+def _rate_gap(rate: RateFinding, one: str, other: str) -> _GapLimits | None:
+    gaps = (gap for gap in rate.gaps if {gap.a, gap.b} == {one, other})
+    return next((_GapLimits.of(gap, gap.a != one) for gap in gaps), None)
 
 
 def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:

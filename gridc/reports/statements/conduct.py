@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.asked import differing_words
 from gridc.compiler.lowering.estimate import shared_words
-from gridc.reports.findings.conduct import MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
+from gridc.reports.findings.conduct import CONDUCT, MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.rendering import noise_floor_line
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
@@ -27,7 +27,9 @@ def interim(findings: Findings) -> Iterator[Statement]:
 
 @of_study("predated", "leading", 20, urgent=True)
 def predated(findings: Findings) -> Iterator[Statement]:
-    """Says that data are older than the stamp, if the store's dates can show an order."""
+    """Says that data are older than the stamp, its own calls only if the store's dates can show an order."""
+    for row in findings.older:
+        yield Statement(f"{row.words}: data predate the stamp.", "limit")
     if findings.before_stamp and not findings.steps_back:
         yield Statement(
             f"By the store's own clock {findings.before_stamp:,} of {findings.progress.total:,} calls were "
@@ -146,17 +148,28 @@ def drawn(findings: Findings) -> Iterator[Statement]:
         yield Statement(words, "limit")
 
 
+def replaced_words(findings: Findings) -> str:
+    """That the stamp replaced others, and what is known of data that were there then."""
+    earlier = findings.lock.supersedes
+    known = findings[CONDUCT].others
+    many, last = len(earlier) > 1, earlier[-1]
+    which = f"{len(earlier)} earlier {'ones' if many else 'one'}"
+    text = f"The stamp replaced {which}, the last made {last.created[:10]} ({last.stamp[:12]})"
+    if findings.replaced_late or (findings.before_stamp and not findings.steps_back):
+        return f"{text}, when there were data."
+    if findings.steps_back:
+        return f"{text}; whether data existed then the dates of this store do not show."
+    if known.issuperset(each.stamp for each in earlier):
+        under = "these" if many else "it"
+        return f"{text}; under {under} the store holds no older answer of its models to its items."
+    return f"{text}; whether data existed then is not known from this store."
+
+
 @of_study("superseded", "limits", 160)
 def superseded(findings: Findings) -> Iterator[Statement]:
     """Says that the stamp is not the study's first."""
-    earlier = findings.lock.supersedes
-    if earlier:
-        when = f"made {earlier[-1].created[:10]}"
-        yield Statement(
-            f"The stamp replaced {len(earlier)} earlier {'one' if len(earlier) == 1 else 'ones'}, the last "
-            f"{when} ({earlier[-1].stamp[:12]}): `gridc plan --against` says what changed.",
-            "limit",
-        )
+    if findings.lock.supersedes:
+        yield Statement(f"{replaced_words(findings)} `gridc plan --against` says what changed.", "limit")
 
 
 @of_study("uncomputed", "limits", 200)

@@ -283,6 +283,22 @@ def _better(direction: Direction) -> str:
 def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
     """How strong a count is, one sentence for each strength, in words that cannot be taken for one
     another."""
+    return " ".join(filter(None, (_strength_words(unit, pair), _unread_words(pair))))
+
+
+def _unread_words(pair: PairFinding) -> str:
+    """In how many configurations the scores of a pair are in no test."""
+    unread = pair.counts.measured - pair.readable.measured
+    if not unread:
+        return ""
+    verb = "is" if unread == 1 else "are"
+    return (
+        f"In {counted(unread, 'configuration')} {pair.counts.a} or {pair.counts.b} gave no readable answer, "
+        f"which {verb} in no test."
+    )
+
+
+def _strength_words(unit: UnitLevel, pair: PairFinding) -> str:
     evidence, counts = pair.evidence, pair.counts
     exact, flips = evidence.certified, evidence.supported
     parts = list(_claim_words(unit, pair, exact, "Certified"))
@@ -501,13 +517,13 @@ def few_units(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
 
 @of_benchmark("passed_over", "limits", 50)
 def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where the spec names a unit finer than the data document, or a bootstrap over less than a unit."""
-    resampled, about = benchmark.intervals.unit, (benchmark.benchmark,)
-    if UNIT_LEVELS.index(resampled) < UNIT_LEVELS.index(benchmark.unit):
+    """Where the spec names a unit finer than the data document, or intervals over less than a unit."""
+    finer, about = benchmark.intervals.unit, (benchmark.benchmark,)
+    if UNIT_LEVELS.index(finer) < UNIT_LEVELS.index(benchmark.unit):
         yield Statement(
-            f"On {benchmark.benchmark} every interval, and every p at a margin, is of resamples of each "
-            f"{resampled}, though the unit is the {benchmark.unit}: they assume that the {PLURAL[resampled]} "
-            f"of one {benchmark.unit} are independent.",
+            f"On {benchmark.benchmark} every interval, and every p at a margin, takes each {finer} as "
+            f"independent, though the unit is the {benchmark.unit}: they assume that the {PLURAL[finer]} of "
+            f"one {benchmark.unit} are.",
             "limit",
             about,
         )

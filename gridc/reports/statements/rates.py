@@ -72,29 +72,34 @@ def of_anchor(findings: Findings) -> Iterator[Statement]:
 
 @of_study("statistic", "rates", 5)
 def of_spec(findings: Findings) -> Iterator[Statement]:
-    """What the spec's own statistics come to, under the anchor configuration and over the envelope."""
+    """What the spec's own statistics come to, under the anchor configuration and over the envelope. A reason
+    for which none of several models has an interval is said once."""
     for summary in findings[SUMMARIES]:
-        shown = "; ".join(_summary_words(summary, model) for model in summary.values)
+        here = [values[summary.anchor] for values in summary.values.values() if summary.anchor in values]
+        reasons = {value.note for value in here if value.interval is None and value.value is not None}
+        once = reasons.pop() if len(reasons) == 1 and len(here) > 1 else ""
+        shown = "; ".join(_summary_words(summary, model, once) for model in summary.values)
         under = "" if summary.anchor in ("", ONLY) else f", under {summary.anchor}"
         where = f"on {', '.join(summary.benchmarks)} ({summary.what}){under}"
-        yield Statement(
-            f"{summary.id} {where}, with its 95 % interval: {shown}.",
-            about=(summary.id,),
-        )
+        spans = ", with its 95 % interval" if any(value.interval for value in here) else ""
+        reason = f" No interval: {once}." if once else ""
+        yield Statement(f"{summary.id} {where}{spans}: {shown}.{reason}", about=(summary.id,))
 
 
-def _summary_words(summary: StatedStatistic, model: str) -> str:
+def _summary_words(summary: StatedStatistic, model: str, once: str) -> str:
     form = partial(in_its_measure, kind=summary.kind)
     values = summary.values[model]
     here = values.get(summary.anchor)
     if here is None or here.value is None:
         return f"{model} none ({here.note if here else 'not asked'})"
-    span = f" ({here.note})" if here.interval is None else f" {bracketed(here.interval, form)}"
+    span = "" if here.interval is None else f" {bracketed(here.interval, form)}"
+    note = "" if here.interval is None and here.note == once else here.note
+    aside = ", ".join(filter(None, (here.of_answers, note)))
     known = [value.value for value in values.values() if value.value is not None]
     over = ""
     if len(known) > 1:
         over = f", {between((min(known), max(known)), form)} over {len(known)} configurations"
-    return f"{model} {form(here.value)}{span}{over}"
+    return f"{model} {form(here.value)}{span}{f' ({aside})' if aside else ''}{over}"
 
 
 def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
@@ -146,6 +151,13 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
         places = len({score.cell.configuration for score in low})
         size = len(benchmark.full.scope.configurations)
         most = f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
+        silent = dict.fromkeys(score.cell.model for score in low if score.nothing_read)
+        untested = (
+            f" Where {' or '.join(silent)} gave no readable answer at all, the score says nothing of the "
+            "model: no test and no gap takes it."
+            if silent
+            else ""
+        )
         judged = all(METHODS[score.cell.setting.method].judged for score in low)
         target = benchmark.direction.target
         helps = ""
@@ -159,12 +171,12 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"{stated_percent(least)} of a "
             f"model's answers {'got a label' if judged else 'could be read'} ({models}; at worst "
             f"{percent(worst.parse_rate)}). {'One without' if judged else 'An unreadable answer'} "
-            f"{unreadable_words(low)}{helps}.",
+            f"{unreadable_words(low)}{helps}.{untested}",
             "limit",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's "
             f"answers {'got no label from a judge' if judged else 'could not be read'}; each "
-            f"{unreadable_words(low)}{helps}.",
+            f"{unreadable_words(low)}{helps}.{untested}",
         )
 
 

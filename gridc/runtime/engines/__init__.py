@@ -16,12 +16,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin, with_content
+from gridc.compiler.inputs.finish_reasons import FAILURE, FINISH, end_of_reason
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.registry import Registry
-from gridc.runtime.engines.protocol import Admit, AnsweredBatch, Batch, Call, Engine, PendingBatch
+from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import EXACT
 from gridc.schema.models import ENGINES
@@ -188,7 +189,7 @@ class _PluginEngine:
                 _, continuations = task.batch.work
                 for answer in done.answers:
                     _require_answer(answer.content, continuations[answer.call])
-                yield AnsweredBatch(task, done.answers, done.spending)
+                yield AnsweredBatch(task, list(map(_by_its_end, done.answers)), done.spending)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         with _coded(self._plugin):
@@ -212,6 +213,18 @@ def _require_answer(content: Mapping[str, Any], continuations: int) -> None:
         complete = isinstance(content.get("text"), str)
     if not complete:
         raise TypeError("an answer lacks its text or its likelihoods")
+
+
+def _by_its_end(answer: Answer) -> Answer:
+    """An answer with the word that gridc has for how it ended, or the failure that it is."""
+    reason = answer.content.get("finish")
+    if not isinstance(reason, str):
+        return answer
+    end = end_of_reason(reason)
+    if end in FINISH:
+        return replace(answer, content={**answer.content, "finish": FINISH[end]})
+    message = f"the answer ended by `{reason[:80]}`"
+    return replace(answer, content={"error": {"kind": FAILURE[end], "http": None, "message": message}})
 
 
 @contextmanager

@@ -10,13 +10,12 @@ import math
 import os
 import secrets
 import socket
-import subprocess
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 from gridc import __version__
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError, diagnostics
+from gridc.launch import ACCELERATORS, PIPE, passed, python_path, start, surroundings
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import (
     Admit,
@@ -66,6 +66,9 @@ _SETTINGS = {
 }
 """Nothing is reported to anyone; a cluster that does not let us in is given up within seconds."""
 
+_NEEDS = (*ACCELERATORS, "GRIDC_*", "RAY_*", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+"""Variables that Ray and its workers find."""
+
 
 class Cluster:
     """Where replicas run: `workers` actors, one to a GPU where there are GPUs, started when they are first
@@ -87,6 +90,8 @@ class Cluster:
 
     def open(self, name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         """The engine of a model: replicas of it, or itself where it must not be copied."""
+        if identity.folder is not None:  # workers are in another folder
+            identity = replace(identity, folder=identity.folder.absolute())
         engine = open_engine(name, identity, precision, spec)
         if not engine.replicable:
             return engine
@@ -166,7 +171,9 @@ def cluster(
         cpus = max(os.cpu_count() or 1, (workers or 1) * (threads or 1))
         joined = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
     try:
-        ray.init(**joined, logging_level="ERROR", log_to_driver=False)
+        # Ray hands this process's folder, path and variables to its workers.
+        with surroundings((*_NEEDS, *passed()), {"PYTHONPATH": os.pathsep.join(python_path())}):
+            ray.init(**joined, logging_level="ERROR", log_to_driver=False)
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise _unusable(address, error) from None
@@ -188,11 +195,8 @@ def _last_words() -> Iterator[None]:
     help_line = "run the same command to resume: what was answered is stored"
     ended = [Diagnostic("GC651", "Ray or a signal ended the process of this run", help=help_line)]
     program = "import sys; sys.stdin.read() or sys.stderr.write(sys.argv[1])"
-    child = subprocess.Popen(
-        [sys.executable, "-I", "-c", program, diagnostics(ended) + "\n"],
-        stdin=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for this process
-    )
+    command = [sys.executable, "-I", "-c", program, diagnostics(ended) + "\n"]
+    child = start(command, stdin=PIPE, stderr=None, apart=True)  # Ctrl-C is for this process
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.base import Strength
 from gridc.schema.canonical import digest, each_key_once
+from gridc.schema.deviation import EarlierAnswersRow
 
 GENESIS = "0" * 64
 
@@ -226,13 +227,15 @@ class RunFinished(Body):
 class Merged(Body):
     """The answers of another store were taken in: how many calls, the digest of the last event there, and
     those of its events that say how they came about (`TAKEN`) with their kind; `sealed` is when the map was
-    sealed there under which its judges were asked."""
+    sealed there under which its judges were asked, and `earlier` what other studies there had answered
+    (`runtime.store.earlier`)."""
 
     kind = "merge"
     calls: int
     last_event: str
     events: list[dict[str, Any]]
     sealed: str | None = None
+    earlier: list[EarlierAnswersRow] = Field(default_factory=list)
 
     @field_validator("events")
     @classmethod
@@ -275,8 +278,8 @@ class AnchorRecord(BaseModel):
 class InterimLook(Body):
     """A report was made before the run was complete: its progress, the lock's strongest tie, all ties of the
     lock and of the results, the attribution, if any, what reached the steps of scaffolds, what else was found
-    in the text of items (`recorded`, by name), the SHA-256 of each file that was written, and the version of
-    gridc that wrote them: 0.1.0, where it does not say."""
+    in the text of items (`recorded`, by name), the SHA-256 of each file that was written, the version of
+    gridc that wrote them (0.1.0, where it does not say), and the SHA-256 of its code."""
 
     kind = "interim look"
     answered: int
@@ -290,6 +293,7 @@ class InterimLook(Body):
     recorded: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
     gridc: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")] = "0.1.0"
+    code: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
 
 
 class Reported(InterimLook):

@@ -181,6 +181,11 @@ def not_honoured(model: str, honours: Any) -> Iterator[str]:
             names = sorted(_NAMED.get(name, name) for name, probed in found.items() if probed == state)
             if names:
                 yield f"{model}: the server {did} {', '.join(names)}{where}, found by a probe"
+        if found.get("finish_reason") == "never given":
+            yield (
+                f"{model}: the server never says why an answer ends{where}, found by a probe: one of fewer "
+                "tokens than `max_tokens` counts as complete, and any other as cut off"
+            )
 
 
 _DID = {
@@ -269,6 +274,26 @@ class ProgressReader(Reader):
             f"""SELECT finished, count(*) FROM call WHERE finished IS NOT NULL AND {where}
                 GROUP BY finished ORDER BY finished""",
             values,
+        )
+
+    def answers_to(
+        self, stamp: str, models: Collection[str], items: Collection[tuple[str, str]], but: str
+    ) -> Iterator[tuple[str, str, str, str, bool]]:
+        """(call, when it was finished, benchmark, item, whether the study `but` has it too) of every call in
+        which one of these models (identities) gave its answer to one of these items, each a benchmark and a
+        name in the study. A call that failed for good gave none."""
+        yield from self._db.execute(
+            """WITH chosen AS (SELECT json_extract(value, '$[0]') AS benchmark,
+                                      json_extract(value, '$[1]') AS item FROM json_each(?1))
+               SELECT DISTINCT call.id, finished, cell.benchmark, trace.item, EXISTS (
+                   SELECT 1 FROM trace t JOIN cell c ON c.id = t.cell
+                   WHERE t.call = call.id AND c.stamp = ?2)
+               FROM cell JOIN trace ON trace.cell = cell.id
+                    JOIN chosen ON chosen.benchmark = cell.benchmark AND chosen.item = trace.item
+                    JOIN call ON call.id = trace.call
+               WHERE cell.stamp = ?3 AND finished IS NOT NULL AND json_type(answer, '$.error') IS NULL
+                     AND call.model IN (SELECT value FROM json_each(?4))""",
+            [json.dumps(sorted(items)), but, stamp, json.dumps(sorted(models))],
         )
 
     def speeds(self) -> dict[str, float]:

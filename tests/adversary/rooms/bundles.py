@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -11,11 +12,11 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
-from gridc.reports import other_versions
+from gridc.reports import evidence, verification
 from gridc.reports.exchange import bundle, recorded_study
 from gridc.schema.canonical import digest_bytes
 from tests.adversary.attack import attack, instead, nothing
-from tests.adversary.rooms.stores import codes, edit, reseal, studied, without_records
+from tests.adversary.rooms.stores import UNCOMPARED, codes, edit, reseal, studied, without_records
 
 SENDER = "whoever hands over a bundle"
 
@@ -32,6 +33,11 @@ def bundled(folder: Path) -> Path:
 def sent() -> Path:
     """The bundle of the finished study. Copied before anything is changed in it."""
     return bundled(Path(mkdtemp(prefix="gridc-adversary-")))
+
+
+def copied(folder: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(sent(), folder / "bundle"))
 
 
 def listed(made: Path, *names: str) -> None:
@@ -64,41 +70,88 @@ def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(made)
 
 
-def as_another_version(made: Path, name: str, before: str, after: str) -> set[str]:
-    """Edit a report, say in the events that another version wrote it, and list it."""
+def as_other_code(
+    made: Path, name: str, before: str, after: str, version: str = "0.1.0", count: int = -1
+) -> set[str]:
+    """Edit a report, say in the events that other code wrote it, and list it."""
     path = made / "results" / name
     text = path.read_text("utf-8")
     assert before in text
-    path.write_text(text.replace(before, after), "utf-8")
+    path.write_text(text.replace(before, after, count), "utf-8")
     written = digest_bytes(path.read_bytes())
 
     def change(kind: str, body: dict[str, Any]) -> dict[str, Any]:
         if kind != "report":
             return body
-        return {**body, "gridc": "0.1.0", "files": {**body["files"], name: written}}
+        return {**body, "gridc": version, "code": "0" * 64, "files": {**body["files"], name: written}}
 
     reseal(made / "results", change)
     listed(made, f"results/{name}", "results/store.sqlite")
     return codes(made)
 
 
-@attack(SENDER, "a score is changed in the estimates, which another version is said to have written", "GC707",
-        instead((other_versions, "_differences", nothing)))  # fmt: skip
-def score_of_another_version(folder: Path, _: MonkeyPatch) -> set[str]:
-    made = bundled(folder)
+SAME = instead((evidence, "compare", lambda *_: evidence.ComparedEvidence()))
+UNSEEN = instead((verification, "NAMES", {}))
+
+
+@attack(
+    SENDER, "a score is changed in the estimates, which other code is said to have written", "GC707", SAME
+)
+def score_of_other_code(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = copied(folder)
     name = "estimates.json"
     score = next(
         each
         for each in json.loads((made / "results" / name).read_text())["estimates"]
         if each["kind"] == "score"
     )
-    return as_another_version(made, name, f'"estimate": {score["estimate"]}', '"estimate": 0.987')
+    return as_other_code(made, name, f'"estimate": {score["estimate"]}', '"estimate": 0.987')
 
 
-@attack(SENDER, "a score is added to the page, which another version is said to have written", "GC707",
-        instead((other_versions._Documents, "_texts", nothing)))  # fmt: skip
-def page_of_another_version(folder: Path, _: MonkeyPatch) -> set[str]:
-    return as_another_version(bundled(folder), "report.html", "</h1>", "</h1><p>The best scores 98.7 %.</p>")
+FORGED_TEXTS = (
+    ("page_of_other_code", "a score is added to the page", "report.html", "</h1>",
+     "</h1><p>The best scores 98.7 %.</p>"),
+    ("exchanged_headline", "the models change places in the headline", "report.html", "qwen", "yi"),
+    ("style_of_other_code", "a style hides the answer and shows another", "report.html", "</head>",
+     "<style>h1{display:none}</style></head>"),
+    ("script_of_other_code", "a script stands in the page", "report.html", "</head>",
+     "<script>alert(1)</script></head>"),
+    ("text_of_other_code", "the scorecard says certified", "scorecard.md", "#", "# Certified\n\n#"),
+)  # fmt: skip
+
+
+def forged_text(edit: tuple[str, str, str]) -> Callable[[Path, MonkeyPatch], set[str]]:
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        return as_other_code(copied(folder), *edit, "99.0.0", 1)
+
+    return seen
+
+
+for text_name, text_done, *of_text in FORGED_TEXTS:
+    file, before, after = of_text
+    forged = forged_text((file, before, after))
+    forged.__name__ = text_name
+    attack(SENDER, f"{text_done}, and its event says that gridc 99.0.0 wrote it", UNCOMPARED, UNSEEN)(forged)
+
+
+@attack(SENDER, "the scorecard's answer is another, and its event says that other code wrote it", UNCOMPARED,
+        SAME)  # fmt: skip
+def answer_of_other_code(folder: Path, _: MonkeyPatch) -> set[str]:
+    return as_other_code(copied(folder), "scorecard.json", '"answer": "', '"answer": "All are certified. ')
+
+
+ANY_KEYS = instead((bundle, "_reads_in_one_way", lambda _: True), (evidence, "each_key_once", dict))
+
+
+@attack(SENDER, "a second `benchmarks` key stands before the true one", "GC701", ANY_KEYS)
+def benchmarks_twice(folder: Path, _: MonkeyPatch) -> set[str]:
+    twice = '"benchmarks": [], "benchmarks": ['
+    return as_other_code(copied(folder), "certificate.json", '"benchmarks": [', twice)
+
+
+@attack(SENDER, "the certificate has a format that is still to come", "GC707", SAME)
+def format_to_come(folder: Path, _: MonkeyPatch) -> set[str]:
+    return as_other_code(copied(folder), "certificate.json", "gridc-certificate/2", "gridc-certificate/3")
 
 
 class _Like(str):

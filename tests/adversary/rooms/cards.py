@@ -69,7 +69,7 @@ def score_outside_of_the_markers(folder: Path, patch: MonkeyPatch) -> set[str]:
     "the author",
     "a visible table beside the attached card has a better score, verified with gridc",
     "GC707",
-    instead((shown_card, "other_figures", lambda *_: OtherFigures((), ()))),
+    instead((shown_card, "other_figures", lambda *_: OtherFigures((), (), ()))),
 )
 def score_in_a_table(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme, cards = folder / "README.md", deck()
@@ -113,7 +113,7 @@ AROUND = (
         "intervals_as_links",
         "a definition of a link changes intervals of the card",
         "",
-        "[5.0 %, 45.0 %]: /x\n",
+        "INTERVAL: /x\n",
     ),
     ("second_card", "a forged card stands below the true one", "", FORGED),
     ("card_in_entities", "a forged card is called so in entities", "", "## &#71;RI&#x44; ca&#114;d\n"),
@@ -135,7 +135,7 @@ AROUND = (
         f"<!-- gridc:card begin other ant - -->\n{FORGED}\n<!-- gridc:card end other -->\n",
     ),
 )
-"""What stands above the true card and below it."""
+"""What stands above the true card and below it; INTERVAL is one that the card prints."""
 
 
 def shown_otherwise(above: str, below: str) -> Callable[[Path, MonkeyPatch], set[str]]:
@@ -143,7 +143,8 @@ def shown_otherwise(above: str, below: str) -> Callable[[Path, MonkeyPatch], set
         readme, cards = folder / "README.md", deck()
         text = model_card.attached("# Ant\n\n", cards, "ant")
         at = text.index("<!-- gridc:card begin")
-        readme.write_text(f"{text[:at]}{above}{text[at:]}\n{below}")
+        (interval, *_) = re.findall(r"\[[0-9.]+ %, [0-9.]+ %\]", text[at:])
+        readme.write_text(f"{text[:at]}{above}{text[at:]}\n{below.replace('INTERVAL', interval)}")
         return {each.code for each in model_card.check(readme, cards).differs}
 
     return seen

@@ -8,7 +8,7 @@ import struct
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,21 +19,25 @@ from _pytest.monkeypatch import MonkeyPatch
 from sqlite_utils import Database
 
 import gridc
-from benchmarks.synthetic import make
+from benchmarks.synthetic import fill, make
 from gridc.compiler import compile as compile_module
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score
 from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files as report_files
 from gridc.reports import verification
 from gridc.reports.files import write
+from gridc.reports.findings import conduct
 from gridc.reports.findings import findings as find_module
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find
+from gridc.reports.scorecard.methodology import methodology
+from gridc.reports.statements import conduct as conduct_statements
 from gridc.reports.ties import claimed_of_lock
 from gridc.runtime import merge, rerun, run
 from gridc.runtime.engines.protocol import Answer
@@ -106,16 +110,20 @@ def edit(results: Path, *statements: str) -> None:
 TRACEBACK = "a traceback"
 
 
+UNCOMPARED = "a report that was not compared is named, with exit code 9"
+
+
 def codes(folder: Path) -> set[str]:
     """What verifying a study or a bundle finds; `incomplete` where nothing differs in a run that is not at
-    its end."""
+    its end, and `UNCOMPARED` where a report could not be compared, which has an exit code of its own."""
     try:
         done = gridc.open(folder / "gridcard.toml").verify()
     except GridcError as error:
         return {finding.code for finding in error.diagnostics}
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return {TRACEBACK}
-    return set() if done.complete else {"incomplete"}
+    uncompared = {UNCOMPARED} if done.not_compared else set()
+    return uncompared if done.complete else uncompared | {"incomplete"}
 
 
 def edited(*statements: str) -> Callable[[Path, MonkeyPatch], set[str]]:
@@ -724,8 +732,8 @@ def trigger_out_of_sight(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(folder)
 
 
-NAMED = "what is not made again is named (`verification.reports_checked`)"
-UNNAMED = instead((verification, "reports_checked", lambda *_: "the reports that are here say it"))
+NAMED = "what is not made again is named (`verification.SeenReports.lines`)"
+UNNAMED = instead((verification.SeenReports, "lines", lambda _: iter(["the reports that are here say it"])))
 
 
 @attack(HOLDER, "a run is made incomplete, and any report passes as one of an earlier state", NAMED, UNNAMED)
@@ -887,3 +895,77 @@ def report_again(results: Path) -> None:
     db.commit()
     db.close()
     gridc.open(results.parents[1] / "gridcard.toml").report()
+
+
+AUTHOR = "the author"
+OLDER = "answers under every stamp of a store are counted (`earlier.earlier_answers`)"
+UNKNOWN = "a stamp that replaced another says what is not known (`conduct.replaced_words`)"
+
+
+def superseded(folder: Path) -> Path:
+    """A study that was run and reported, changed in one key after that, and stamped anew; its spec."""
+    studied(folder)
+    spec = folder / "gridcard.toml"
+    text = (
+        spec.read_text("utf-8")
+        .replace('"builtin:T1"', '"builtin:T2"')
+        .replace('"builtin:T4"', '"builtin:T3"')
+    )
+    spec.write_text(text, "utf-8")
+    gridc.open(spec).stamp(supersede=True)
+    return spec
+
+
+def run_again(spec: Path) -> None:
+    fill(compile_spec(spec), spec.parent / "results" / "synthetic" / "store.sqlite")
+    gridc.open(spec).report()
+
+
+@attack(AUTHOR, "after a look at the results the lock is superseded, and a third party dates it", OLDER,
+        instead((conduct, "earlier_answers", nothing)))  # fmt: skip
+def superseded_after_a_look(folder: Path, _: MonkeyPatch) -> set[str]:
+    spec = superseded(folder)
+    run_again(spec)
+    date = "2026-01-01T00:00:00+00:00"
+    found = replace(
+        gridc.open(spec).findings().findings, anchors=(Anchor("token", date, "an authority", date),)
+    )
+    said = {row.id: row.holds for row in methodology(found)}
+    assert (said["stamped_first"] == "yes") is (said["vouched"] == "yes")
+    return {OLDER} if said["stamped_first"] != "yes" else set()
+
+
+@attack(AUTHOR, "the same, and the lock's chain is emptied by hand before the new study is run", "GC701",
+        instead((verification, "of_history", nothing)))  # fmt: skip
+def superseded_without_a_chain(folder: Path, _: MonkeyPatch) -> set[str]:
+    spec = superseded(folder)
+    lock = spec.with_suffix(".lock")
+    document = json.loads(lock.read_text("utf-8"))
+    assert document.pop("supersedes")
+    lock.write_text(json.dumps({**document, "supersedes": []}, indent=1, sort_keys=True) + "\n", "utf-8")
+    run_again(spec)
+    return codes(folder)
+
+
+@attack(AUTHOR, "the same, and the chain is emptied when the new study was run and reported", "GC701",
+        instead((verification, "of_history", nothing), (verification, "of_lock", nothing)))  # fmt: skip
+def superseded_and_then_without_a_chain(folder: Path, _: MonkeyPatch) -> set[str]:
+    spec = superseded(folder)
+    run_again(spec)
+    lock = spec.with_suffix(".lock")
+    document = json.loads(lock.read_text("utf-8")) | {"supersedes": []}
+    lock.write_text(json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+    gridc.open(spec).report()
+    return codes(folder)
+
+
+@attack(AUTHOR, "the same, the first store is put away, and the new study is run into a second one", UNKNOWN,
+        instead((conduct_statements, "replaced_words", lambda _: "")))  # fmt: skip
+def superseded_in_a_second_store(folder: Path, _: MonkeyPatch) -> set[str]:
+    spec = superseded(folder)
+    shutil.move(folder / "results", folder / "kept")
+    run_again(spec)
+    said = json.loads((folder / "results" / "synthetic" / "certificate.json").read_text("utf-8"))[
+        "statements"
+    ]
+    return {UNKNOWN} if "whether data existed then is not known from this store" in " ".join(said) else set()

@@ -456,6 +456,10 @@ FOLLOWED = (
 )
 """The pages that a newcomer follows: of these each command within a sentence is run too."""
 COMPLETED: dict[str, tuple[str, str]] = {
+    "gridc baseline": ("logs", "gridc baseline logs/base --to base.gridc"),
+    "gridc baseline RUN --to base.gridc": ("logs", "gridc baseline logs/base --to base.gridc"),
+    "gridc baseline A --to base.gridc": ("logs", "gridc baseline logs/base --to base.gridc"),
+    "gridc certify --out FOLDER": ("logs", "gridc certify --from logs --out certified"),
     "gridc certify --from": ("logs", "gridc certify --from logs"),
     "gridc certify --from logs": ("logs", "gridc certify --from logs"),
     "gridc certify --from logs --out certified": ("logs", "gridc certify --from logs --out certified"),

@@ -9,13 +9,15 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.instrument import extract as extracting
 from gridc.compiler.instrument import item
+from gridc.compiler.instrument import own_part as owning
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.instrument.extract import Extraction, _ReadResponse, extract
-from gridc.compiler.instrument.matching import WrittenNumber
-from gridc.compiler.instrument.readers import _PHRASES, RESPONSES, refusal_keywords
+from gridc.compiler.instrument.refusals import RULES, refusal_keywords
 from gridc.compiler.instrument.score import Outcome
+from gridc.compiler.instrument.written_numbers import WrittenNumber
 from gridc.compiler.preflight import hazards, oracles
 from gridc.compiler.preflight import oracle_hazards as trials
+from gridc.schema.scores import BEHAVIOURS
 from tests import studies
 from tests.museum.exhibit import (
     EARLIER,
@@ -52,7 +54,7 @@ def inverted_sign(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC513"),
 )
 def unparseable_is_safe(room: Any, patch: MonkeyPatch) -> set[str]:
-    def lenient(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+    def lenient(response: str, options: Sequence[str], lettered: bool, _: str) -> Extraction:
         found = extract(response, options, lettered=lettered)
         return found if found.option is not None else Extraction(0, "default", "inferred")
 
@@ -83,7 +85,7 @@ def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC515"),
 )
 def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
-    def first(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+    def first(response: str, options: Sequence[str], lettered: bool, _: str) -> Extraction:
         found = re.search(r"(?i)answer(?: is)?:?\s*\(?([A-D])", response) or re.match(r"([A-D])$", response)
         if found is None:
             return Extraction(None, "no answer")
@@ -100,7 +102,7 @@ def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC513"),
 )
 def pronoun_is_an_answer(room: Any, patch: MonkeyPatch) -> set[str]:
-    def capital(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+    def capital(response: str, options: Sequence[str], lettered: bool, _: str) -> Extraction:
         found = re.findall(r"\b[A-M]\b", response)
         return Extraction("ABCDEFGHIJKLM".index(found[-1]), "capital") if found else Extraction(None, "none")
 
@@ -115,7 +117,7 @@ def pronoun_is_an_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC511"),
 )
 def alphabet_too_short(room: Any, patch: MonkeyPatch) -> set[str]:
-    def short(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+    def short(response: str, options: Sequence[str], lettered: bool, _: str) -> Extraction:
         found = extract(response, options, lettered=lettered)
         return found if (found.option or 0) < 4 else Extraction(None, "no answer")
 
@@ -130,7 +132,7 @@ def alphabet_too_short(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC511"),
 )
 def first_character(room: Any, patch: MonkeyPatch) -> set[str]:
-    def initial(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+    def initial(response: str, options: Sequence[str], lettered: bool, _: str) -> Extraction:
         hits = [n for n, option in enumerate(options) if response and option[0] == response[0]]
         return Extraction(hits[0], "initial") if hits else Extraction(None, "no answer")
 
@@ -145,7 +147,7 @@ def first_character(room: Any, patch: MonkeyPatch) -> set[str]:
     without_oracles("GC515"),
 )
 def head_of_the_response(room: Any, patch: MonkeyPatch) -> set[str]:
-    reading(patch, lambda text, options, lettered: extract(text[:96], options, lettered=lettered))
+    reading(patch, lambda text, options, lettered, _: extract(text[:96], options, lettered=lettered))
     return set(room.codes())
 
 
@@ -307,7 +309,7 @@ THOUGHT = "an answer begins where a thought ends (`thoughts.answer_begins`)"
     "what a model weighs in its thought is read, where the answer after it is none",
     f"{EARLIER}: `sanitiser:classes` 2",
     THOUGHT,
-    without(extracting, "answer_begins", lambda _: 0),
+    without(owning, "answer_begins", lambda _: 0),
 )
 def a_thought_is_no_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     return read_as(room, patch, THOUGHT, "<think>Perhaps the answer is (B).</think>I cannot tell.")
@@ -352,7 +354,8 @@ def both_are_no_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     return read_as(room, patch, ONE, "Answer: A or B")
 
 
-LANGUAGES = "phrases of refusal are of twelve languages (`readers._PHRASES`)"
+ENGLISH = re.compile("|".join(each for name in RULES if "English" in name for each in RULES[name]))
+LANGUAGES = "phrases of refusal are of twelve languages (`refusals.RULES`)"
 
 
 @exhibit(
@@ -362,7 +365,7 @@ LANGUAGES = "phrases of refusal are of twelve languages (`readers._PHRASES`)"
     lambda patch: patch.setattr(
         scoring,
         "refusal_keywords",
-        lambda text: refusal_keywords(text, re.compile("|".join(_PHRASES["English"]), re.IGNORECASE)),
+        lambda text: refusal_keywords(text, ENGLISH),
     ),
 )
 def refused_in_spanish(room: Any, patch: MonkeyPatch) -> set[str]:
@@ -372,7 +375,7 @@ def refused_in_spanish(room: Any, patch: MonkeyPatch) -> set[str]:
     room.waived = "GC520"
     unremembered(patch)
     done = room.asked(spec, rows, lambda *_: "Lo siento, pero no puedo ayudar con eso.")
-    refused = RESPONSES.index("refuse")
+    refused = BEHAVIOURS.index("refuse")
     return {LANGUAGES} if {row[0] for row in done.rows("SELECT choice FROM sample")} == {refused} else set()
 
 

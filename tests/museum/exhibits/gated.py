@@ -184,7 +184,7 @@ ITSELF = "a run that is compared with itself is said to be (`document._same_as_b
 )
 def one_run_twice(room: Any, patch: MonkeyPatch) -> set[str]:
     a = table(room.folder / "a.csv", SCORES, answers())
-    said = gate(a, a).reasons
+    said = gate(a, a).scope
     return {ITSELF} if any("it cannot be worse than itself" in reason for reason in said) else set()
 
 

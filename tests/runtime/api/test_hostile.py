@@ -15,7 +15,6 @@ ANSWERS = {
     "half an emoji": ('"The answer is', r'"\ud83d The answer is'),
     "half an emoji as a model": ('"model": "some-model"', f'"model": {HALF}'),
     "half an emoji as a fingerprint": ('"fault-server"', HALF),
-    "half an emoji as a reason": ('"stop"', HALF),
     "a dictionary as a model": ('"model": "some-model"', '"model": {}'),
     "ten to the 400 tokens": ('"completion_tokens": 5', f'"completion_tokens": {HUGE}'),
     "ten to the 400 tokens in all": ('"total_tokens": ', f'"total_tokens": {HUGE}'),

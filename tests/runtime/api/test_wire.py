@@ -112,7 +112,7 @@ def test_a_call_without_a_function_is_no_answer(calls: Any) -> None:
 
 
 def test_calls_that_nobody_offered_are_no_answer() -> None:
-    with pytest.raises(RequestError, match="no text"):
+    with pytest.raises(RequestError, match="none was offered"):
         wire.read(response(**called({"name": "f", "arguments": "{}"})), True)
 
 
@@ -157,7 +157,7 @@ def test_a_plain_prompt_goes_to_completions() -> None:
 
 def test_a_response_is_read_whole() -> None:
     reply = wire.read(response(), chat=True)
-    assert (reply.text, reply.finish, reply.model, reply.fingerprint) == ("Because.", "stop", "m-1", "fp")
+    assert (reply.text, reply.end, reply.model, reply.fingerprint) == ("Because.", "complete", "m-1", "fp")
     assert reply.usage == {
         "prompt_tokens": 12, "completion_tokens": 7, "cached_tokens": 4, "reasoning_tokens": 3,
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_an_empty_answer_is_an_answer_and_a_refusal_is_told_apart() -> None:
     refused = wire.read(response(message={"content": None, "refusal": "I can't."}), chat=True)
     assert (refused.text, refused.refused) == ("I can't.", True)
     cut = wire.read(response(message={"content": None}, choice={"finish_reason": "length"}), chat=True)
-    assert (cut.text, cut.finish) == ("", "length")
+    assert (cut.text, cut.end) == ("", "cut")
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,8 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     read_columns = {reading: column.finished() for reading, column in columns.items()}
     for reading, read in read_columns.items():
         _require_printed(run, reading, read)
+        # Only now: what the log prints is a mean over these too.
+        read.score[np.isin(read.state, [STATE_CODES[state] for state in WITHOUT_SCORE])] = NAN
     return GatheredRun(run, read_columns, texts if has_texts else None)
 
 

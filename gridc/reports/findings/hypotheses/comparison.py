@@ -15,7 +15,7 @@ from gridc.reports.findings.observations import Observations, Reading
 from gridc.reports.findings.scores import resampling_of
 from gridc.schema.base import EVERYWHERE
 from gridc.schema.hypotheses import FailureRow, FlipsRow, MarginRow, PairsRow, RateChangeRow
-from gridc.schema.inference import MODELS, Margin
+from gridc.schema.inference import MODELS, Margin, rate_kind
 from gridc.statistics import margins, risk
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.bounded_means import Agreement, against_zero, contrast
@@ -228,6 +228,10 @@ class Comparison:
         """The interval of the ratio of two rates."""
         return risk.rate_ratio(self.by_unit, *self._places(level, reference), tested)
 
+    def odds_ends(self, level: str, reference: str, log_odds: float, tested: FittedOdds) -> Ends:
+        """The ends of the log odds that a test came to."""
+        return risk.odds_ends(self.by_unit, *self._places(level, reference), log_odds, tested)
+
     def samples_of_cells(self, level: str) -> Floats:
         """How many samples of each cell count under a level, (P,)."""
         own, (counts, _) = self.arms == self.levels.index(level), self.counted
@@ -279,13 +283,17 @@ def compare(
     only: bool = False,
 ) -> Comparison | None:
     """The rows that a hypothesis is about, in blocks that have every one of `levels` (None: of all that are
-    run there); None where there is none. Rows of other levels of the axis stay, unless `only`: they help an
-    estimator with the other covariates. Raises `NotMean`."""
+    run there); None where there is none. Cells without a readable answer are not compared. Rows of other
+    levels of the axis stay, unless `only`: they help an estimator with the other covariates. Raises
+    `NotMean`."""
     spec, samples, inside = measured.spec, measured.samples, measured.inside
+    # Whether answers can be read at all is what one outcome is about; of the others they say nothing.
+    read = rate_kind(hypothesis.outcome).of_reading
+    unread = {score.cell.key for score in measured.scores if score.nothing_read and not read}
     cells = [
         cell
         for cell in samples.about(hypothesis.where, spec.analysis.primary)
-        if inside is None or cell.key in inside
+        if (inside is None or cell.key in inside) and cell.key not in unread
     ]
     rows = samples.of(hypothesis.outcome, cells, hypothesis.items or EVERYWHERE)
     if not len(rows):

@@ -164,7 +164,8 @@ def compared(
     reading, outcome = measured.spec.analysis.outcome, hypothesis.outcome
     why = FailureRow(
         code="rows",
-        words="no complete cell asks an item under every level that is compared, all else the same",
+        words="no complete cell asks an item under every level that is compared, all else the same, with a "
+        "readable answer under each",
     )
     try:
         comparison = compare(measured, hypothesis, levels, reading, only)
@@ -254,7 +255,8 @@ def _where_seen(comparison: Comparison, fitted: Fit, level: str, odds: OddsRow) 
         return odds
     reference = comparison.levels[0]
     agrees = of_direction(comparison.unseen(level, reference), odds.z)
-    low, high = (float(end) for end in np.exp(comparison.joined(level, reference, tested).ends))
+    seen = comparison.joined(level, reference, tested)
+    low, high = (float(end) for end in np.exp(comparison.odds_ends(level, reference, odds.log_odds, seen)))
     update = {"p": agreed(odds.p, agrees), "interval": (low, high), "agrees": agrees}
     return every_digits(odds.model_copy(update=update))
 
@@ -377,9 +379,8 @@ def _recovery(
     if loss.interval is not None and not Interval(*loss.interval).holds_zero:
         share = (gain.difference or 0) / (loss.difference or 1)
     if share is not None and not enough_cases(effective):
-        no_interval = (
-            f"{number(effective, 1)} units of one size would tell as much, and an interval needs {FLOOR:g}"
-        )
+        told = f"{number(effective, 1)} units of one size would tell as much"
+        no_interval = f"{told}, and that of a recovery needs {FLOOR:g}"
     elif share is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = comparison.differences(level, reference) / comparison.differences(control, reference)

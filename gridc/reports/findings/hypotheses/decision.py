@@ -70,7 +70,7 @@ def _left_out_words(samples: int) -> str:
     verb = "is" if samples == 1 else "are"
     return (
         f"{counted(samples, 'answer')} {verb} not compared: the item is not asked under every level that is "
-        "compared, all else the same"
+        "compared, all else the same, or under one of them no answer can be read"
     )
 
 

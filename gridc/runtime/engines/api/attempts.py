@@ -159,12 +159,14 @@ def _ignore(sentence: str) -> None:
 class Terms:
     """On which terms an engine asks: how `consent` was given to what leaves (None: it was not);
     `repeat_lost`: the calls of a batch are asked again that may have been paid and cannot be found; `folder`
-    is where a server that is started prints (None: nothing is kept); `say` is told what is waited for."""
+    is where a server that is started prints (None: nothing is kept); `say` is told what is waited for; `keys`
+    are the variables that hold the keys of the study's models, of which no answer shows one."""
 
     consent: str | None = None
     repeat_lost: bool = False
     folder: Path | None = None
     say: Callable[[str], None] = _ignore
+    keys: tuple[str, ...] = ()
 
 
 NO_TERMS = Terms()

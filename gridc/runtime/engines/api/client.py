@@ -2,13 +2,14 @@
 
 A client asks one host and sends one key, whatever variables or files a library in between reads, and no
 header but those that are named here. Redirects are not followed, because a key would go with them; a body is
-read up to a bound; one attempt sends one request, whatever that library would like to try again.
+read up to a bound; one attempt sends one request, whatever that library would like to try again. What comes
+back is rid of the study's keys before anything else sees it.
 """
 
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,22 +21,13 @@ import httpx
 from gridc import __version__
 from gridc.compiler.inputs.addresses import origin_of, proxy_of, without_password
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.diagnostics.secrets import KeyScrubber
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
-
-HIDDEN = "[key]"
 
 
 def key_of(variable: str | None) -> str | None:
     """What the variable holds, without the white space that copying adds; None where it holds nothing."""
     return (os.environ.get(variable) or "").strip() or None if variable else None
-
-
-def scrub(text: str, keys: Iterable[str]) -> str:
-    """The text without any of the keys, in case a server or a library repeats one."""
-    for key in keys:
-        if len(key) >= 4:
-            text = text.replace(key, HIDDEN)
-    return text
 
 
 MOST_BODY = 8 * 2**20
@@ -44,6 +36,9 @@ MOST_BODY = 8 * 2**20
 MOST_SAID = 2**13
 """Bytes that are read of what a server says beside a status other than 200: libraries look through all of it
 with many patterns."""
+
+GATHERED_BYTES = 2**20
+"""Bytes of a body that are looked through together on their way into a file."""
 
 CONNECT_SECONDS = 20.0
 
@@ -68,6 +63,7 @@ class Exchange:
     url: str = ""
     sent: bytes = b""
     status: int | None = None
+    received: bytes = field(default=b"", repr=False)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -115,8 +111,14 @@ class HostTransport(httpx.AsyncBaseTransport):
     each request, which at 64 takes more of the processor than everything else together.
     """
 
-    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport], origin: str, key: str | None) -> None:
-        self._lane, self._origin, self._key = lane, origin, key
+    def __init__(
+        self,
+        lane: Callable[[], httpx.AsyncBaseTransport],
+        origin: str,
+        key: str | None,
+        scrubber: KeyScrubber,
+    ) -> None:
+        self._lane, self._origin, self._key, self._scrubber = lane, origin, key, scrubber
         self._lanes: list[httpx.AsyncBaseTransport] = []
         self._free: list[httpx.AsyncBaseTransport] = []
 
@@ -142,7 +144,7 @@ class HostTransport(httpx.AsyncBaseTransport):
         body = _CANNED.get()
         if body is not None:
             if exchange is not None:
-                exchange.status = 200
+                exchange.status, exchange.received = 200, body
             return httpx.Response(200, headers={"content-type": "application/json"}, content=body)
         with self._taken() as lane:
             response = await lane.handle_async_request(request)
@@ -151,13 +153,14 @@ class HostTransport(httpx.AsyncBaseTransport):
                     raise RequestError("unreadable", "the response is compressed, which was not asked")
                 assert isinstance(response.stream, httpx.AsyncByteStream)
                 into = request.extensions.get("into") if response.status_code == 200 else None
-                data = await _bounded(response.stream.__aiter__(), into)
+                data = await _bounded(response.stream.__aiter__(), into, self._scrubber)
             finally:
                 await response.aclose()
         if exchange is not None:
-            exchange.status = response.status_code
+            exchange.status, exchange.received = response.status_code, data
         content = data if response.status_code == 200 else data[:MOST_SAID]
-        return httpx.Response(response.status_code, headers=_handed_on(response.headers), content=content)
+        headers = _handed_on(response.headers, self._scrubber)
+        return httpx.Response(response.status_code, headers=headers, content=content)
 
     def _hold_back(self, request: httpx.Request) -> httpx.Request:
         """The part of a request that may leave. The request itself stays as it is, because a library finds
@@ -179,29 +182,37 @@ class HostTransport(httpx.AsyncBaseTransport):
             await lane.aclose()
 
 
-def _handed_on(headers: httpx.Headers) -> dict[str, str]:
+def _handed_on(headers: httpx.Headers, scrubber: KeyScrubber) -> dict[str, str]:
     """The headers of a response that libraries need. A `charset` is none of them: it chooses a decoder, and
     that of punycode takes the square of the time."""
     kept = {name: headers[name] for name in ("content-type", "retry-after") if name in headers}
-    return {name: value.partition(";")[0] for name, value in kept.items()}
+    return {name: scrubber.of_text(value.partition(";")[0]) for name, value in kept.items()}
 
 
-async def _bounded(chunks: AsyncIterator[bytes], into: ResponseSink | None) -> bytes:
+async def _bounded(chunks: AsyncIterator[bytes], into: ResponseSink | None, scrubber: KeyScrubber) -> bytes:
+    """The body without keys, of which nothing is left that was written `into` a file."""
     data, written, most = bytearray(), 0, MOST_BODY if into is None else into.most
     async for chunk in chunks:
         written += len(chunk)
         if written > most:
             raise RequestError("too_large", f"the response has more than {most:,} bytes")
-        if into is None:
-            data += chunk
-        else:
-            into.file.write(chunk)
-    return bytes(data)
+        data += chunk
+        if into is not None and len(data) > GATHERED_BYTES:
+            whole, rest = scrubber.of_chunks(bytes(data))
+            into.file.write(whole)
+            data = bytearray(rest)
+    clean = scrubber.of_bytes(bytes(data))
+    if into is None:
+        return clean
+    into.file.write(clean)
+    return b""
 
 
-def make_client(url: str, key: str | None = None) -> httpx.AsyncClient:
-    """A client of the host of an address, for one key. Of the environment it takes the proxy (`proxy_of`) and
-    SSL_CERT_FILE and SSL_CERT_DIR, and nothing from .netrc. Raises `UnavailableError` (GC648)."""
+def make_client(url: str, key: str | None = None, scrubber: KeyScrubber | None = None) -> httpx.AsyncClient:
+    """A client of the host of an address, for one key; responses are rid of the keys that the `scrubber`
+    knows (None: of that one). Of the environment it takes the proxy (`proxy_of`) and SSL_CERT_FILE and
+    SSL_CERT_DIR, and nothing from .netrc. Raises `UnavailableError` (GC648)."""
+    scrubber = scrubber or KeyScrubber([key] if key else [])
     proxy = proxy_of(url)
     try:
         trusted = httpx.create_ssl_context()
@@ -214,7 +225,7 @@ def make_client(url: str, key: str | None = None) -> httpx.AsyncClient:
     except (ValueError, ImportError):
         raise _unusable(f"there is no way through {without_password(proxy or '')}") from None
     return httpx.AsyncClient(
-        transport=HostTransport(lane, origin_of(url), key),
+        transport=HostTransport(lane, origin_of(url), key, scrubber),
         follow_redirects=False,
         trust_env=False,
         timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),

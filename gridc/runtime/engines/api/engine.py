@@ -17,6 +17,7 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
+from gridc.diagnostics.secrets import KeyScrubber
 from gridc.runtime.engines.api import scoring, wire
 from gridc.runtime.engines.api.attempts import (
     NO_TERMS,
@@ -30,7 +31,7 @@ from gridc.runtime.engines.api.attempts import (
 )
 from gridc.runtime.engines.api.batch_protocols import CallInFlight
 from gridc.runtime.engines.api.batches import Batches
-from gridc.runtime.engines.api.client import key_of, make_client, scrub
+from gridc.runtime.engines.api.client import key_of, make_client
 from gridc.runtime.engines.api.routes import DirectRoute, PreparedRequest, Provider
 from gridc.runtime.engines.api.scoring import (
     AskedAs,
@@ -99,6 +100,7 @@ class ApiEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx.AsyncClient | None = None
         self._route: DirectRoute | Provider | None = None
+        self._keys, self._secrets = KeyScrubber(()), KeyScrubber(())
         self._honours: dict[str, Honours] | None = None  # by path, once it is asked for
 
     def connect(
@@ -214,9 +216,12 @@ class ApiEngine:
                 message = f"`{self._name}` needs a key, and {reach.variable} is not set"
                 help_line = f"set {reach.variable} in the environment"
                 raise UnavailableError([Diagnostic("GC631", message, help=help_line)])
-            self._client = self._client or make_client(reach.base, key)
+            known = [key, *map(key_of, self._terms.keys)]
+            self._keys = KeyScrubber(each for each in known if each)
+            self._client = self._client or make_client(reach.base, key, self._keys)
             way = self.direct if reach.provider is None else Provider
             self._route = way(self._identity, reach.base, key, self._client, self._price)
+            self._secrets = KeyScrubber([*(each for each in known if each), *self._route.secrets])
         return self._route
 
     def _reach(self) -> ServerAccess:
@@ -382,7 +387,9 @@ class ApiEngine:
             return Answer(call.id, content, {"endpoint": route.endpoint, "dropped": []}, usage, seconds)
         if not call.ranks:
             sent = {**results[0].sent, "model": results[0].model, "fingerprint": results[0].fingerprint}
-            return Answer(call.id, results[0].content, sent, usage, seconds)
+            content = results[0].content
+            content["text"] = self._keys.of_text(content["text"])  # it may have come in several parts
+            return Answer(call.id, content, sent, usage, seconds)
         if self._prompts is not None:
             scores: list[list[Score]] = [[] for _ in call.parameters["continuations"]]
             for reply in results:
@@ -395,10 +402,10 @@ class ApiEngine:
         return Answer(call.id, scoring.rank(prompt, candidates, text, by_length), sent, usage, seconds)
 
     def _session(self, purpose: Purpose) -> Session:
-        route = self._open()
+        self._open()
 
         def clean(text: str) -> str:
-            return wire.valid_unicode(scrub(text, route.secrets))
+            return wire.valid_unicode(self._secrets.of_message(text))
 
         return Session(
             self._name, self._identity.digest, self.pace, self._limits, self._journal,
@@ -454,6 +461,9 @@ class ApiEngine:
                 )
                 raise HazardError([Diagnostic("GC529", message, help=help_line)])
         self._honours = honours
+        route.reasonless = frozenset(
+            path for path, found in honours.items() if found.get("finish_reason") == scoring.NEVER_GIVEN
+        )
         return honours
 
     async def _probe(self, route: DirectRoute, path: str, ask: PostJson) -> Honours:

@@ -10,11 +10,13 @@ from typing import Any, Protocol
 
 import httpx
 
+from gridc.compiler.inputs.finish_reasons import FINISH, AnswerEnd
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.diagnostics.secrets import SHORTEST
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.attempts import CallCost
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recording
@@ -70,7 +72,7 @@ class Route(Protocol):
     """A way to one model."""
 
     secrets: tuple[str, ...]
-    """What must not appear in anything that is written."""
+    """What a library may know beside the study's keys, and must not appear in anything that is written."""
 
     endpoint: str
     """Where requests go, without what a key could be in."""
@@ -105,7 +107,9 @@ class DirectRoute:
         self.endpoint, self.provider = base, "openai"
         self._server: Server = identity.server or "openai"
         self._omits = frozenset(identity.omits)
-        self.secrets = (key,) if key else ()
+        self.reasonless: frozenset[str] = frozenset()
+        """The paths on which probes saw that the server never says why an answer ended."""
+        self.secrets: tuple[str, ...] = ()
         self._headers = {
             "content-type": "application/json",
             **({"authorization": f"Bearer {key}"} if key else {}),
@@ -132,7 +136,7 @@ class DirectRoute:
         reply = wire.of_tokens(wire.read(await self.complete(body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
         sent = {"endpoint": self.base + path, "body": wire.with_token_digest(body), "dropped": dropped}
-        return result_of(reply, sent, len(tokens), stated, self._price)
+        return result_of(reply, sent, len(tokens), stated, self._price, path in self.reasonless)
 
     async def scored(self, request: ScoreRequest, number: int) -> RequestResult:
         """Ask for the scores of the tokens of a candidate, of that number. Raises `RequestError`."""
@@ -163,12 +167,16 @@ class DirectRoute:
         self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
         reply = wire.read(body, prepared.prompt.chat_template, bool(prepared.prompt.functions))
-        return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
+        reasonless = prepared.path in self.reasonless
+        return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price, reasonless)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object that answers a request."""
+        """The JSON object that answers a request. Raises `RequestError`, and where it says itself that it
+        holds no answer."""
         data = json.dumps(body, ensure_ascii=False).encode()
-        return wire.parse(await post(self._client, self.base + path, data, self._headers))
+        document = wire.parse(await post(self._client, self.base + path, data, self._headers))
+        wire.require_answer(document)
+        return document
 
 
 class Provider:
@@ -198,7 +206,7 @@ class Provider:
         self.provider = litellm.get_llm_provider(identity.source, api_base=base)[1]
         self.endpoint, self.source = base, identity.source
         self._omits, self._key = frozenset(identity.omits), key
-        self.secrets = tuple(_secrets(key))
+        self.secrets = tuple(_secrets())
         handler = AsyncHTTPHandler()
         handler.client = client
         litellm.aclient_session = client
@@ -212,7 +220,7 @@ class Provider:
             "body": json.loads(exchange.sent),
             "dropped": sorted(set(stated) & self._omits),
         }
-        return result_of(wire.read(document, True), sent, _most_read(prompt), stated, self._price)
+        return result_of(_read(document, exchange), sent, _most_read(prompt), stated, self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
         stated = self._asked(call, prompt, parameters)
@@ -230,10 +238,8 @@ class Provider:
         self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
         with canned(json.dumps(body).encode()):
-            document, _ = await self._complete(prepared.prompt, prepared.asked)
-        return result_of(
-            wire.read(document, True), prepared.sent, _most_read(prepared.prompt), prepared.asked, price
-        )
+            reply = _read(*await self._complete(prepared.prompt, prepared.asked))
+        return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
 
     def _asked(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
         stated = wire.asked_parameters(call, prompt, parameters, None)
@@ -257,6 +263,8 @@ class Provider:
                     **stated,
                 )
             except Exception as error:  # litellm has an exception of its own for each of dozens of providers
+                if exchange.status == 200:
+                    wire.require_answer(wire.parse(exchange.received))
                 raise self._failure(error, exchange.status) from None
         try:
             document = response.model_dump()
@@ -278,20 +286,31 @@ class Provider:
         return of_error(error)
 
 
+def _read(document: Mapping[str, Any], exchange: Exchange) -> wire.ParsedReply:
+    """The reply that litellm made a document of. It makes `stop` of every reason that it does not know, so
+    how the answer ended is read in what the provider said itself."""
+    return wire.read(document, True, original=wire.parse(exchange.received))
+
+
 def result_of(
     reply: wire.ParsedReply,
     sent: dict[str, Any],
     read: int,
     stated: Mapping[str, Any],
     price: TokenPrice | None,
+    reasonless: bool = False,
 ) -> RequestResult:
     """What came of a request, with what it cost: what the response counts, or the most (`read` tokens of the
-    prompt) where it counts nothing that can be right."""
+    prompt) where it counts nothing that can be right. `reasonless`: its server never says why an answer
+    ended. Raises `RequestError`."""
     limit = stated.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
     if limit and len(reply.text) > limit * wire.MOST_CHARACTERS:
         problem = f"{len(reply.text):,} characters came for {limit:,} tokens"
         raise RequestError("too_long", problem, 200)
-    content: dict[str, Any] = {"text": reply.text, "finish": reply.finish}
+    end = reply.end or (_end_by_length(reply, limit) if reasonless else None)
+    if end is None:
+        raise RequestError("unknown_end", "the response does not say why the answer ended", 200)
+    content: dict[str, Any] = {"text": reply.text, "finish": FINISH[end]}
     if reply.refused:
         content["refused"] = True
     written = stated.get("max_tokens", 0)
@@ -313,12 +332,19 @@ def result_of(
     )
 
 
+def _end_by_length(reply: wire.ParsedReply, limit: int | None) -> AnswerEnd:
+    """How an answer ended by its length alone: complete with fewer tokens than it may have. Where nobody
+    counted them, a token has a byte at least."""
+    written = reply.usage.get("completion_tokens", len(reply.text.encode()))
+    return "complete" if limit and written < limit else "cut"
+
+
 def _most_read(prompt: Prompt) -> int:
     return wire.most_tokens(prompt, 0)[0]
 
 
-def _secrets(key: str | None) -> list[str]:
-    """The key, and whatever else in the environment looks like one: litellm reads it by itself."""
+def _secrets() -> list[str]:
+    """Whatever in the environment looks like a key: litellm reads it by itself."""
     names = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     values = [value for name, value in os.environ.items() if any(part in name.upper() for part in names)]
-    return [value for value in (key, *values) if value and len(value) >= 8]
+    return [value for value in values if len(value) >= SHORTEST]

@@ -62,7 +62,10 @@ AskedAs = Callable[[str, Mapping[str, Any]], tuple[str, dict[str, Any]]]
 Honours = dict[str, str]
 """By parameter: `honoured`, `ignored`, `refused` or `not shown`. `seed` is `repeated` where every seed draws
 the same, other than a greedy answer, and `greedy` is `ignored` where a text at temperature 0 is not of the
-likeliest tokens."""
+likeliest tokens. `finish_reason` is there alone where it is never given."""
+
+NEVER_GIVEN = "never given"
+"""What is found of `finish_reason` where none of the first answers has one."""
 
 
 ScoreAnswer = Callable[[wire.ParsedReply], Awaitable["TokenSteps | None"]]
@@ -81,7 +84,8 @@ async def probe(ask: PostJson, body: AskedAs, scored: ScoreAnswer | None = None)
             _likelihood_gap(given) > CLOSE
         )  # some say how likely a token is after they have changed the logits
     greedy = "not shown" if apart is None else "ignored" if apart else "honoured"
-    return {"max_tokens": _within(short, FEW), "greedy": greedy, **await _draws(ask, body)}
+    ends = {} if long.end or short.end else {"finish_reason": NEVER_GIVEN}
+    return {"max_tokens": _within(short, FEW), "greedy": greedy, **await _draws(ask, body), **ends}
 
 
 async def _greedy(ask: PostJson, body: AskedAs) -> "tuple[wire.ParsedReply, TokenSteps | None]":

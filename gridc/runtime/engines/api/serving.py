@@ -7,9 +7,7 @@ process group of its own, because servers start workers, which end with it.
 import asyncio
 import os
 import re
-import shlex
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +17,7 @@ from pathlib import Path
 from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.files import require_unlinked
+from gridc.launch import MODEL_PROGRAMS, PIPE, Child, TimeoutExpired, absolute_words, passed, start
 from gridc.runtime.engines.api.client import body_of, make_client
 from gridc.runtime.engines.api.wire import RequestError
 from gridc.schema.spec import Spec
@@ -46,12 +45,12 @@ class StartedServer:
     name: str
     url: str
     log: Path
-    process: "subprocess.Popen[bytes]"
+    process: Child
 
     def await_end(self) -> None:
         """Give it time to end where it does not answer any more: its port is closed before it has ended."""
         if not _answers(self.url):
-            with suppress(subprocess.TimeoutExpired):
+            with suppress(TimeoutExpired):
                 self.process.wait(GRACE)
 
     def require_running(self, when: str) -> None:
@@ -90,6 +89,11 @@ _WAYS = (
         "vLLM's CPU build has no attention for heads of this size (`head_dim` in config.json): "
         'engine = "hf" runs the model',
     ),
+    (
+        re.compile(r"can't open file|No such file or directory(?!.*shared object)"),
+        "if that is a path of its command: a server starts in an empty folder, so write the path in full, or "
+        "begin it with ./",
+    ),
 )
 """What servers print before they end, and the way out."""
 
@@ -123,23 +127,25 @@ def servers(
     this machine, and `UnavailableError` (GC649) where a server ends before it answers or does not answer
     within `PATIENCE`, or another is there.
     """
-    addresses = {name: _address(spec, name) for name in commands}
+    models = {name: _served(spec, name) for name in commands}
     with ExitStack() as running:
         for name, command in commands.items():
-            if _answers(addresses[name], loading=True):
-                message = f"something answers at {addresses[name]} before the server of `{name}` is started"
+            url, key = models[name]
+            if _answers(url, loading=True):
+                message = f"something answers at {url} before the server of `{name}` is started"
                 help = "end it, or leave --serve out to ask it"
                 raise UnavailableError([Diagnostic("GC649", message, help=help)])
             try:
-                words = shlex.split(command)
+                words = absolute_words(command)
             except ValueError as error:
                 raise failed(name, f"cannot be started: {error}") from None
             log = folder / f"server-{name}.log"
-            running.enter_context(started(name, words, addresses[name], log, notify))
+            running.enter_context(started(name, words, url, log, notify, key))
         yield
 
 
-def _address(spec: Spec, name: str) -> str:
+def _served(spec: Spec, name: str) -> tuple[str, tuple[str, ...]]:
+    """The address of a model's server, and the variable of the key that it is asked with, if any."""
     model = next((model for model in spec.asked_models if model.id == name), None)
     if model is None or model.base_url is None or not is_local(model.base_url):
         message = f"`{name}` names no model whose base_url is an address of this machine"
@@ -147,7 +153,7 @@ def _address(spec: Spec, name: str) -> str:
         if model is not None and model.engine == "vllm":
             help = "gridc starts the server of this model by itself; GRIDC_VLLM names the program"
         raise UsageError([Diagnostic("GC000", message, help=help)])
-    return model.base_url
+    return model.base_url, () if model.key_env is None else (model.key_env,)
 
 
 @contextmanager
@@ -157,19 +163,21 @@ def started(
     url: str,
     log: Path,
     notify: Callable[[str], None],
-    environment: Mapping[str, str] | None = None,
+    needs: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[StartedServer]:
     """Start the server of a model and wait until it answers at `url`; afterwards end it, with all that it
-    started. It prints into the file `log`. Raises `UnavailableError` (GC649) where it ends before it
+    started. It prints into the file `log`, and `needs` variables beside those of every server (see
+    `launch.start`). Raises `UnavailableError` (GC649) where it ends before it
     answers, or does not answer within `PATIENCE`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     require_unlinked(log)
     notify(f"{name}: starting its server, which prints into {log}")
     with log.open("wb") as printed:
         try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, env=environment,
-                start_new_session=True,
+            process = start(
+                command, (*MODEL_PROGRAMS, *passed(), *needs), variables,
+                stdout=printed, stderr=printed, apart=True,
             )  # fmt: skip
         except (OSError, ValueError, IndexError) as error:
             raise failed(name, f"cannot be started: {error}") from None
@@ -185,10 +193,7 @@ def started(
 @contextmanager
 def _ended_with_us(group: int) -> Iterator[None]:
     """End a process group where this process is killed meanwhile."""
-    watchdog = subprocess.Popen(
-        ["/bin/sh", "-c", WATCHDOG, str(group)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    watchdog = start(["/bin/sh", "-c", WATCHDOG, str(group)], stdin=PIPE, apart=True)
     try:
         yield
     finally:
@@ -234,7 +239,7 @@ def _answers(url: str, loading: bool = False) -> bool:
     return asyncio.run(look())
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: Child) -> None:
     """End a server and whatever it started."""
     for sign, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
         try:
@@ -243,6 +248,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             break
         try:
             process.wait(patience)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             continue
     process.wait()

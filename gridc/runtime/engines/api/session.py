@@ -495,6 +495,8 @@ _WAYS = {
     "too_long": "what answers there does not keep to `max_tokens`: ask another server, or with "
     '`omits = ["max_tokens"]`, which is stamped',
     "redirect": "set `base_url` to the address that the server points to",
+    "unknown_end": "ask a server that gives a published `finish_reason`, or tell gridc's makers which one is "
+    "missing and where it is published",
 }
 
 

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Any, Literal, NoReturn
 
+from gridc.compiler.inputs.finish_reasons import CALLING, FAILURE, AnswerEnd, reason_in
 from gridc.compiler.lowering.calls import Prompt
 from gridc.schema.canonical import each_key_once
 from gridc.schema.models import Server, switched
@@ -44,6 +45,9 @@ FAILURES: Mapping[str, FailureKind] = {
     "long_wait": FailureKind("the endpoint asks to wait too long", "stop", "no", "GC646"),
     "redirect": FailureKind("the endpoint points elsewhere, and is not followed", "again", "no"),
     "content_filter": FailureKind("the provider's filter withheld the answer", "final", "possibly"),
+    "unknown_end": FailureKind(
+        "the answer ended for no reason that gridc knows, so it may not be whole", "held", "possibly"
+    ),
     "context_length": FailureKind("the prompt is longer than the model takes", "final", "no"),
     "missing": FailureKind("the batch ended without a line for the call", "again", "possibly"),
     "expired": FailureKind("the batch ended before the call was asked", "again", "no"),
@@ -247,11 +251,12 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """What a response says: the text, why it ended, whether the model declined, the name and fingerprint it
-    gives, the tokens it counts. `problems` says what in it cannot be right."""
+    """What a response says: the text, whether it is complete or cut (None: no reason is given), whether the
+    model declined, the name and fingerprint it gives, the tokens it counts. `problems` says what in it cannot
+    be right."""
 
     text: str
-    finish: str
+    end: AnswerEnd | None
     refused: bool
     model: str | None
     fingerprint: str | None
@@ -292,29 +297,58 @@ def checked_name(value: Any) -> str | None:
     return valid_unicode(value)
 
 
-def read(document: Mapping[str, Any], chat: bool, calls: bool = False) -> ParsedReply:
+def require_answer(document: Mapping[str, Any]) -> tuple[AnswerEnd | None, str]:
+    """How the answer in a response ended, complete or cut, and for which reason; None where it gives none.
+    Raises `RequestError` for every other end (content_filter, server_error, unknown_end), and for an error
+    that stands beside an answer (server_error)."""
+    choices = document.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    for part in (document, first):
+        error = part.get("error") if isinstance(part, Mapping) else None
+        if any(error.values()) if isinstance(error, Mapping) else error:
+            message = error.get("message") or error if isinstance(error, Mapping) else error
+            raise RequestError("server_error", " ".join(str(message).split())[:300], 200)
+    end, reason = reason_in(document)
+    reason = checked_name(reason) or ""
+    if end is not None and end in FAILURE:
+        raise RequestError(FAILURE[end], _SAID[end].format(reason), 200)
+    return end, reason
+
+
+_SAID: Mapping[AnswerEnd, str] = {
+    "refused": "the provider withheld the rest of the answer ({})",
+    "failed": "the answer broke off ({})",
+    "unknown": "`{}` is in no list of reasons for the end of an answer",
+}
+
+
+def read(
+    document: Mapping[str, Any],
+    chat: bool,
+    calls: bool = False,
+    original: Mapping[str, Any] | None = None,
+) -> ParsedReply:
     """What a response of /chat/completions or /completions says. Where the model may make `calls` of
-    functions the text is JSON, of its content and its calls, whether it makes any or not. Raises
-    `RequestError` (unreadable, content_filter) where it holds no answer."""
+    functions the text is JSON, of its content and its calls, whether it makes any or not. `original` is the
+    response that a library made the document of. Raises `RequestError` (unreadable, and as
+    `require_answer`) where it holds no answer."""
+    end, reason = require_answer(document if original is None else original)
     try:
         choices = document["choices"]
         choice = choices[0]
         said = choice["message"] if chat else choice
         content, declined = said.get("content" if chat else "text"), said.get("refusal") if chat else None
-        finish = checked_name(choice.get("finish_reason")) or "None"
+        calling = said.get("tool_calls") or said.get("function_call") or reason.casefold() in CALLING
     except (LookupError, TypeError, AttributeError):
-        if isinstance(document.get("error"), Mapping):
-            message = str(document["error"].get("message"))[:300]
-            raise RequestError("server_error", message, 200) from None
         raise RequestError("unreadable", "the response holds no choice", 200) from None
-    if finish == "content_filter":
-        raise RequestError("content_filter", "the provider withheld the rest of the answer", 200)
+    if calling and not calls:
+        raise RequestError("unreadable", "the response calls a function, and none was offered", 200)
     if isinstance(content, list):  # parts, as some servers give them
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     if content is None and isinstance(declined, str):
         content = declined
     called = _calls_of(said.get("tool_calls")) if calls else []
-    if content is None and (finish == "length" or called):
+    if content is None and (end == "cut" or called):
         content = ""  # a model that reasons may come to its limit before it says anything
     if not isinstance(content, str):
         raise RequestError("unreadable", "the choice holds no text", 200)
@@ -325,7 +359,7 @@ def read(document: Mapping[str, Any], chat: bool, calls: bool = False) -> Parsed
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
     return ParsedReply(
         valid_unicode(content),
-        "stop" if finish in ("None", "eos", "end_turn") else finish,
+        end,
         isinstance(declined, str) and bool(declined),
         checked_name(document.get("model")),
         checked_name(document.get("system_fingerprint")),

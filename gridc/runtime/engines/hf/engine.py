@@ -216,6 +216,7 @@ class HfEngine:
         self.prompts = Prompts(name, folder, tokenizer, self._config, template_args, waived)
         self._longest = 1
         self._model: Any = None
+        self._unread: dict[str, int] = {}
         self._routes: list[ProvedPath] = []
         self._proved: dict[str, Any] = {}
         self._stops = frozenset[int]()
@@ -247,6 +248,8 @@ class HfEngine:
             "ends": sorted(self._ends()),
             "truncation": None,
             "generation_config_not_used": _unused(model.generation_config),
+            **({"unread_files": files} if (files := self._checkpoint.unread_files) else {}),
+            **({"unread_tensors": self._unread} if self._unread else {}),
             **loading.machine(self._shape.device),
             **(loading.shipped_manifest(self._stated) if self._precision == AS_SHIPPED else {}),
         }
@@ -369,7 +372,7 @@ class HfEngine:
         device = self._shape.device
         weights = self._checkpoint.weights(mapped=device.type == "cuda")
         self.prompts.tokenizer.layout.require(loading.most_numbers(self._stated, weights))
-        model = loading.load(self._stated, weights, self._generation, self._precision, device)
+        model, self._unread = loading.load(self._stated, weights, self._generation, self._precision, device)
         self._checkpoint.require_unchanged()
         return model
 

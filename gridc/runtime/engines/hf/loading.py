@@ -16,9 +16,11 @@ import json
 import logging
 import os
 import platform
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +34,8 @@ import torch
 from huggingface_hub import snapshot_download
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    MODEL_MAPPING,
     AutoConfig,
     AutoTokenizer,
     BitsAndBytesConfig,
@@ -71,10 +75,34 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
     return Path(folder)
 
 
-_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
+INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _REFUSED = {
     "adapter_config.json": "it is an adapter, whose base model lies elsewhere: merge them into one folder",
 }
+
+
+def weight_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
+    """The files of a model's weights, by name: those that transformers 5 loads, for which an index counts
+    only where `model.safetensors` is missing. `read` gives the bytes of the index. Raises `ValueError` where
+    that leads out of the folder."""
+    if (folder / _SINGLE).is_file() or not (folder / INDEX).exists():
+        return [_SINGLE]
+    return indexed_files(folder, read)
+
+
+def indexed_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
+    """The files that the index of a folder names. Raises `ValueError`."""
+    data = read(INDEX) if read is not None else read_regular(folder / INDEX, MOST_TEXT)
+    try:
+        names = sorted(set(json.loads(data)["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"`{INDEX}` has no map of weights") from None
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise ValueError(f"`{INDEX}` names {name!r}, which is not a weights file of the model's folder")
+        if not (folder / name).exists():
+            raise ValueError(f"`{INDEX}` names `{name}`, and there is no such file")
+    return names
 
 
 class ChangedError(ValueError):
@@ -112,42 +140,35 @@ class Checkpoint:
         whoever has copied them asks `require_unchanged`. Raises `ValueError` where a file is damaged or not
         its own."""
         tensors: dict[str, torch.Tensor] = {}
-        names = self._shards()
+        names = weight_files(self._folder, self._read)
         if mapped:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(self._hash, names))
         for name in names:
             try:
-                tensors |= (
+                found = (
                     safetensors.torch.load_file(self._folder / name)
                     if mapped
                     else safetensors.torch.load(self._read(name))
                 )
             except safetensors.SafetensorError as error:
                 raise ValueError(f"`{name}` is damaged: {error}") from None
+            twice = min(tensors.keys() & found.keys(), default=None)
+            if twice is not None:
+                raise ValueError(f"two of its files have a tensor `{twice}`: nothing says which one counts")
+            tensors |= found
         return tensors
+
+    @property
+    def unread_files(self) -> list[str]:
+        """Weights files of the folder that are no part of the model."""
+        return sorted({path.name for path in self._folder.glob("*.safetensors")} - self.files.keys())
 
     def require_unchanged(self) -> None:
         """Raise `ChangedError` where a file is not what it was when it was hashed in its place."""
         for name, state in self._hashed.items():
             if _state((self._folder / name).stat()) != state:
                 raise ChangedError(f"`{name}` changed while it was read")
-
-    def _shards(self) -> list[str]:
-        index = self._folder / _INDEX
-        if not index.exists():
-            return [_SINGLE]
-        try:
-            named: Any = json.loads(self._read(_INDEX))["weight_map"].values()
-            names = sorted(set(named))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError(f"`{_INDEX}` has no map of weights") from None
-        for name in names:
-            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-                raise ValueError(
-                    f"`{_INDEX}` names {name!r}, which is not a weights file of the model's folder"
-                )
-        return names
 
     def _read(self, name: str) -> bytes:
         """The bytes of a file, hashed. Raises `ChangedError`."""
@@ -469,9 +490,11 @@ def _architecture(config: Any) -> tuple[Any, Any]:
 
 def load(
     config: Any, weights: dict[str, torch.Tensor], generation: Any, precision: str, device: torch.device
-) -> Any:
-    """The model of a configuration with these weights, without code of its own. Raises `ValueError` where
-    the weights do not fill it, besides what transformers raises."""
+) -> tuple[Any, dict[str, int]]:
+    """The model of a configuration with these weights, without code of its own, and the tensors that nothing
+    in it reads (see `_unread`). Raises `ValueError` where the weights do not fill it, or are not all of it,
+    besides what transformers raises."""
+    dimensions = {name: tensor.dim() for name, tensor in weights.items()}
     dtype = compute_type(config, precision, device)
     options: dict[str, Any] = {"dtype": dtype}
     if precision in ("int8", "nf4"):
@@ -496,6 +519,7 @@ def load(
     missing = sorted(report["missing_keys"])
     if missing:
         raise ValueError(f"its weights lack {len(missing)} tensors, such as {missing[0]}")
+    unread = _unread(model, config, dimensions, set(report["unexpected_keys"]))
     if generation is not None:
         model.generation_config = generation
     for module in model.modules():
@@ -505,7 +529,72 @@ def load(
             module.support_avx512bf16_for_cpu = False
         if type(module).__name__ == "Linear8bitLt":
             module.forward = partial(_by_rows, module.forward)
-    return model.eval()
+    return model.eval(), unread
+
+
+_DRAFT_HEAD = re.compile(r"(^|\.)mtp(_\w+)?\.")
+"""In the name of a tensor of a head that drafts further tokens (multi-token prediction). No answer needs
+it."""
+_LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
+_MASK = re.compile(r"(^|\.)(attn|attention)\.(masked_)?bias$")
+"""Of a causal mask (1, 1, n, n) and its value () that GPT-J and GPT-Neo once stored."""
+
+
+def _unread(model: Any, config: Any, dimensions: Mapping[str, int], unexpected: set[str]) -> dict[str, int]:
+    """How many tensors of a checkpoint nothing reads, by their names, in which `*` stands for numbers.
+    `dimensions` has all its tensors; `unexpected` are those that transformers does not expect to be left.
+
+    Raises `ValueError` unless the others are buffers, which are computed, heads that only draft, or parts of
+    a larger model whose text model was loaded: what somebody else's program may well read is another model.
+    """
+    ignored = [
+        *(model._keys_to_ignore_on_load_unexpected or ()),
+        r"rotary_emb\.inv_freq",
+        r"(^|\.)position_ids$",
+    ]
+    left = re.compile("|".join(f"({pattern})" for pattern in ignored))
+    prefix = f"{model.base_model_prefix}."
+    read = {name.removeprefix(prefix) for name in model.state_dict()}
+    ignored_names = {
+        name for name in dimensions if left.search(name) and name.removeprefix(prefix) not in read
+    }
+    masks = {name for name in unexpected if _MASK.search(name) and dimensions.get(name) in (0, 4)}
+    strange = sorted(unexpected - masks - _needless(model, config, unexpected))
+    if strange:
+        raise ValueError(
+            f"nothing in a {type(model).__name__} reads {len(strange):,} of its tensors, such as "
+            f"{strange[0]}: take the config.json that describes them, or a copy of the model without them"
+        )
+    return dict(sorted(Counter(re.sub(r"\d+", "*", name) for name in ignored_names | unexpected).items()))
+
+
+def _needless(model: Any, config: Any, names: Iterable[str]) -> set[str]:
+    """Those tensors that no answer of a text model needs."""
+    text = config.get_text_config(decoder=True)
+    layers = getattr(text, "num_hidden_layers", None) or 0
+    drafting = range(layers, layers + (getattr(text, "num_nextn_predict_layers", None) or 0))
+    buffers = tuple(f".{name}" for name, _ in model.named_buffers())
+    elsewhere = () if type(model.config) is type(config) else tuple(f".{name}" for name in _whole(config))
+
+    def is_needless(name: str) -> bool:
+        layer = _LAYER.search(name)
+        return bool(
+            _DRAFT_HEAD.search(name)
+            or (layer and int(layer[2]) in drafting)
+            or any(known.endswith(f".{name}") for known in (*buffers, *elsewhere))
+        )
+
+    return {name for name in names if is_needless(name)}
+
+
+def _whole(config: Any) -> list[str]:
+    """The names of what the whole of a model consists of, of which only the text model is loaded."""
+    for kinds in (MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING):
+        if type(config) in kinds:
+            kind: Any = kinds[type(config)]
+            with torch.device("meta"):
+                return list(kind._from_config(copy.deepcopy(config)).state_dict())
+    return []
 
 
 def _by_rows(multiply: Callable[[torch.Tensor], torch.Tensor], states: torch.Tensor) -> torch.Tensor:
@@ -593,23 +682,28 @@ _WIDER = {"F64": 0.5, "F32": 1, "BF16": 2, "F16": 2}
 
 
 def bytes_in_fp32(folder: Path) -> int:
-    """About the memory that the weights in a folder take in fp32, from the heads of their files."""
+    """About the memory that the weights in a folder take in fp32, from the heads of their files. Where they
+    are not there, loading them says so."""
     total = 0.0
-    for file in folder.glob("*.safetensors"):
-        with file.open("rb") as data:
+    try:
+        files = [path for name in weight_files(folder) if (path := folder / name).is_file()]
+    except ValueError:
+        return 0
+    for path in files:
+        with path.open("rb") as data:
             head = json.loads(data.read(int.from_bytes(data.read(8), "little")))
-        for name, tensor in head.items():
-            if name != "__metadata__":
+        for key, tensor in head.items():
+            if key != "__metadata__":
                 start, end = tensor["data_offsets"]
                 total += (end - start) * _WIDER.get(tensor["dtype"], 8)
     return int(total)
 
 
 def _processor() -> str:
-    """What the CPU calls itself; `platform` knows on few systems."""
+    """What the CPU calls itself, else its architecture. `platform.processor` would start a program."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
-        return platform.processor()
+        return platform.machine()
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor())
+    return next(named, platform.machine())

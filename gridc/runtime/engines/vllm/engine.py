@@ -7,12 +7,11 @@ from the study and `[engine]`; it runs the very files that were hashed.
 import asyncio
 import json
 import math
-import os
 import shutil
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,7 +123,7 @@ class VllmEngine(ApiEngine):
             if folder is None:
                 folder = Path(tempfile.mkdtemp(prefix="gridc-"))  # stays where the server does not start
             log = folder / f"server-{self._name}-{self._precision}.log"  # both precisions may run at once
-            server = started(self._name, command, url, log, _nobody, self._environment())
+            server = started(self._name, command, url, log, _nobody, variables=self._variables())
             self._started = self._running_server.enter_context(server)
             if self._terms.folder is None:
                 self._running_server.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -154,7 +153,8 @@ class VllmEngine(ApiEngine):
 
     def _command(self, url: str) -> list[str]:
         """What starts the server of this model at an address. Raises `UnavailableError` where vLLM is not
-        installed (GC604), or files are not those that were hashed (GC642)."""
+        installed (GC604), would run another model than the local engine (GC606), or files are not those that
+        were hashed (GC642)."""
         from gridc.runtime.engines.hf.loading import folder_of
 
         begin = program()
@@ -162,6 +162,15 @@ class VllmEngine(ApiEngine):
         if self._identity.files and hash_files(folder) != self._identity.files:
             message = f"`{self._name}`: its files are not those that were hashed when the study was compiled"
             raise UnavailableError([Diagnostic("GC642", message, str(folder))])
+        try:
+            unlike = next(unlike_transformers(folder), None)
+        except (OSError, ValueError) as error:
+            unlike = str(error), None
+        if unlike is not None:
+            problem, help = unlike
+            raise UnavailableError(
+                [Diagnostic("GC606", f"`{self._name}`: {problem}", str(folder), help=help)]
+            )
         return [*begin, *arguments(self._identity.source, folder, self._dtype(), url, self._settings)]
 
     def _dtype(self) -> str:
@@ -180,11 +189,10 @@ class VllmEngine(ApiEngine):
             raise UnavailableError([Diagnostic("GC606", message, help=help)])
         return DTYPES[self._precision]
 
-    def _environment(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    def _variables(self) -> dict[str, str]:
         threads = self._settings.threads
         bound = {"OMP_NUM_THREADS": str(threads), "VLLM_CPU_OMP_THREADS_BIND": "nobind"} if threads else {}
-        return own | QUIET | bound
+        return QUIET | bound
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -222,6 +230,63 @@ def arguments(source: str, folder: Path, dtype: str, url: str, settings: EngineS
     words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
     on_cpu = () if has_gpu() else ON_CPU
     return ["serve", str(folder.absolute()), *words, "--enable-prefix-caching", *on_cpu]
+
+
+def unlike_transformers(folder: Path) -> Iterator[tuple[str, str | None]]:
+    """Why vLLM 0.32 would run another model than transformers from the same folder, each with the way out.
+    Raises `ValueError` where the folder's index cannot be followed.
+
+    See `maybe_override_with_speculators` and `get_config` in vllm/transformers_utils/config.py, and
+    `_prepare_weights` in vllm/model_executor/model_loader/default_loader.py.
+    """
+    from gridc.runtime.engines.hf.loading import INDEX, indexed_files, weight_files
+
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    if not isinstance(config, dict):
+        raise ValueError("its config.json is not a table")
+    if config.get("speculators_config") is not None:
+        yield (
+            "its config.json has `speculators_config`, for which vLLM loads the model that is named there",
+            "name that model as `source`: this one only drafts for it",
+        )
+    if not config.get("quantization_config") and (folder / "hf_quant_config.json").exists():
+        yield (
+            "vLLM takes its weights as quantised, because hf_quant_config.json says so",
+            "name the unquantised model, or state `quantization_config` in its config.json and take it "
+            "`as_shipped`",
+        )
+    kind = str(config.get("model_type"))
+    for name in map(str, config.get("architectures") or ()):
+        if not _is_of(name, kind):
+            yield (
+                f"vLLM runs the class that `architectures` of its config.json names, {name}, and that is not "
+                f"one of the model_type {kind}",
+                'engine = "hf" runs the class of its model_type',
+            )
+    ours = set(weight_files(folder))
+    if (folder / INDEX).exists():
+        theirs = set(indexed_files(folder))
+    else:
+        theirs = {path.name for path in folder.glob("*.safetensors")}
+    if ours != theirs:
+        yield (
+            f"vLLM loads {', '.join(sorted(theirs))}, and transformers {', '.join(sorted(ours))}",
+            "leave in its folder the weights files of one of them",
+        )
+
+
+def _is_of(name: str, kind: str) -> bool:
+    """Whether a class is of a model_type: the one that transformers has under the name, or where it has none
+    (internlm3 is a Llama there), one whose name says so."""
+    import transformers
+
+    known = None
+    with suppress(ImportError, RuntimeError):  # of a class for which a package is missing
+        known = getattr(transformers, name, None)
+    if known is not None:
+        return getattr(getattr(known, "config_class", None), "model_type", None) == kind
+    plain = kind.replace("_", "").replace("-", "").lower()
+    return name.lower() in (f"{plain}forcausallm", f"{plain}forconditionalgeneration")
 
 
 def _free_port() -> int:

@@ -3,14 +3,14 @@
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import cache_folder
+from gridc.launch import NETWORK, absolute_words, run
 
 VERSION = "0.32.0"
 """What is installed. Another version is another program: what gridc asks of it was tried with this one."""
@@ -41,7 +41,7 @@ def program() -> list[str]:
     stated = os.environ.get(VARIABLE)
     if stated:
         try:
-            return shlex.split(stated)
+            return absolute_words(stated)
         except ValueError as error:
             message = f"{VARIABLE} is no command: {error}"
             raise UnavailableError([Diagnostic("GC604", message, help=f"{VARIABLE}={EXAMPLE}")]) from None
@@ -64,7 +64,8 @@ def install(notify: Callable[[str], None]) -> Path:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     notify(f"making an environment in {folder}")
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
+    _python(folder, "ensurepip", "--upgrade", "--default-pip")
     if has_gpu():
         _pip(folder, notify, "install", f"vllm=={VERSION}")
     else:
@@ -94,10 +95,17 @@ def _folder() -> Path | None:
 
 def _pip(folder: Path, notify: Callable[[str], None], *words: str) -> None:
     notify(f"pip {shlex.join(words)}")
-    command: Sequence[str] = [str(folder / "bin" / "python"), "-m", "pip", "--quiet", *words]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    _python(folder, "pip", "--quiet", *words)
+
+
+def _python(folder: Path, module: str, *words: str) -> None:
+    """Run a module of the environment. Raises `UnavailableError` (GC604) where it fails."""
+    done = run(
+        [str(folder / "bin" / "python"), "-I", "-m", module, *words],
+        (*NETWORK, "PIP_*", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
+    )
     if done.returncode:
-        last = [line for line in done.stderr.splitlines() if line.strip()][-3:]
-        message = f"vLLM cannot be installed: {' | '.join(last) or f'pip ended with {done.returncode}'}"
+        last = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()][-3:]
+        message = f"vLLM cannot be installed: {' | '.join(last) or f'{module} ended with {done.returncode}'}"
         help = f"install it in an environment of your own, and set {VARIABLE}={EXAMPLE}"
         raise UnavailableError([Diagnostic("GC604", message, help=help)])

@@ -1,0 +1,204 @@
+"""The statistics that a spec states, with their limits, computed again from docs/statistics.md.
+
+Rows are tuples that begin with their unit. Areas are counted pair by pair, strengths found by a general
+optimiser, and n-grams counted from the texts.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, log, nan, sqrt
+from statistics import mean, variance
+
+import numpy as np
+from scipy.optimize import minimize
+
+from tests.recount.unit_limits import Found, Part, few, gaffke, of_parts, rate
+
+NOTHING: Found = (nan, None)
+
+
+def part(rows: Iterable[tuple[str, float, float]]) -> Part:
+    units: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for unit, n, y in rows:
+        units[unit][0] += n
+        units[unit][1] += y
+    return {unit: (n, y) for unit, (n, y) in units.items() if n > 0}
+
+
+def share(rows: Sequence[tuple[str, float, float]]) -> Found:
+    return of_parts(lambda shares: shares[0], [part(rows)])
+
+
+Table = Sequence[tuple[str, float, float, float, float]]
+"""Of each row its true positives, false positives, false negatives and true negatives."""
+
+
+def f1(rows: Table) -> Found:
+    both = part((unit, tp + fp + fn, tp) for unit, tp, fp, fn, _ in rows)
+    return called(of_parts(lambda shares: 2 / (1 / shares[0] + 1) if shares[0] else 0.0, [both]), both)
+
+
+def precision(rows: Table) -> Found:
+    said = part((unit, tp + fp, tp) for unit, tp, fp, _, _ in rows)
+    return called(of_parts(lambda shares: shares[0], [said]), said)
+
+
+def called(found: Found, of: Part) -> Found:
+    """Without limits of few units of several rows, because answers decide how many rows count."""
+    sizes = np.array([n for n, _ in of.values()])
+    return (found[0], None) if len(sizes) and few(sizes) and sizes.max() > 1 else found
+
+
+def matthews(rows: Table) -> Found:
+    positive = part((unit, tp + fn, tp) for unit, tp, _, fn, _ in rows)
+    negative = part((unit, fp + tn, tn) for unit, _, fp, _, tn in rows)
+    classes = part((unit, tp + fp + fn + tn, tp + fn) for unit, tp, fp, fn, tn in rows)
+
+    def value(shares: Sequence[float]) -> float:
+        found, cleared, base = shares
+        tp, fn, tn, fp = base * found, base * (1 - found), (1 - base) * cleared, (1 - base) * (1 - cleared)
+        below = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+        if below <= 0:
+            return 0.0 if 0 < tp + fp < 1 else nan
+        return (tp * tn - fp * fn) / sqrt(below)
+
+    return of_parts(value, [positive, negative, classes])
+
+
+def auroc(rows: Sequence[tuple[str, bool, float]]) -> Found:
+    def placed(positive: bool, value: float) -> float:
+        others = [other for _, kind, other in rows if kind is not positive]
+        ahead = [(value > other if positive else value < other) + (value == other) / 2 for other in others]
+        return sum(ahead) / len(ahead)
+
+    if len({positive for _, positive, _ in rows}) < 2:
+        return NOTHING
+    parts = [
+        part((unit, 1.0, placed(kind, value)) for unit, kind, value in rows if kind is positive)
+        for positive in (True, False)
+    ]
+    area = rate(parts[0])
+    value, ends = of_parts(lambda shares: sum(shares) - area, parts)
+    return value, ends and (max(ends[0], 0.0), min(ends[1], 1.0))
+
+
+def macro_mean(benchmarks: Sequence[Sequence[tuple[str, float, float]]]) -> Found:
+    return of_parts(mean, [part(rows) for rows in benchmarks])
+
+
+def spreads(rows: Sequence[tuple[str, str, float]]) -> tuple[Found, Found]:
+    """Within items and between them, of the unit, the item and the value of each response."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for unit, item, value in rows:
+        values[unit, item].append(value)
+    several = {place: own for place, own in values.items() if len(own) > 1}
+    if not several:
+        return NOTHING, NOTHING
+    # k values from 0 to 1 vary most where half of them are 0.
+    most = max(
+        variance([1.0] * (len(own) // 2) + [0.0] * (len(own) - len(own) // 2)) for own in several.values()
+    )
+    within = part((unit, 1.0, variance(own) / most) for (unit, _), own in several.items())
+    of_within = of_parts(lambda shares: sqrt(shares[0] * most), [within])
+    if len(several) < 2:
+        return of_within, NOTHING
+    n, centre = len(several), mean(mean(own) for own in several.values())
+    low = -0.25 / (min(map(len, several.values())) - 1)
+    high = max(centre, 1 - centre) ** 2 * n / (n - 1)
+    added = [
+        (unit, (mean(own) - centre) ** 2 * n / (n - 1) - variance(own) / len(own))
+        for (unit, _), own in several.items()
+    ]
+    between = part((unit, 1.0, (each - low) / (high - low)) for unit, each in added)
+    return of_within, of_parts(lambda shares: sqrt(max(low + shares[0] * (high - low), 0.0)), [between])
+
+
+def strengths(rows: Sequence[tuple[str, int, int, float, float]], players: int) -> list[Found]:
+    """Of the unit, both players, how often they met and what the first one won; all of whom lost and won."""
+    pairs = sorted({(min(one, other), max(one, other)) for _, one, other, *_ in rows})
+    parts, met = [], []
+    for pair in pairs:
+        own = [
+            (unit, games, won if (one, other) == pair else games - won)
+            for unit, one, other, games, won in rows if {one, other} == set(pair)
+        ]  # fmt: skip
+        parts.append(part(own))
+        met.append(sum(games for _, games, _ in own))
+
+    def fitted(shares: Sequence[float]) -> np.ndarray:
+        def surprise(free: np.ndarray) -> float:
+            of = np.append(free, -free.sum())
+            found = 0.0
+            for (one, two), games, share in zip(pairs, met, shares, strict=True):
+                ahead, behind = (log(1 + exp(way * (of[two] - of[one]))) for way in (1, -1))
+                found += games * (share * ahead + (1 - share) * behind)
+            return found
+
+        free = minimize(surprise, np.zeros(players - 1), method="BFGS", options={"gtol": 1e-9}).x
+        return np.append(free, -free.sum())
+
+    def of(player: int) -> Callable[[Sequence[float]], float]:
+        return lambda shares: float(fitted(shares)[player])
+
+    found = [of_parts(of(player), parts) for player in range(players)]
+    both = [
+        sum(points > 0 for points in side)
+        for own in parts
+        for side in ([y for _, y in own.values()], [n - y for n, y in own.values()])
+    ]
+    return [(value, None) for value, _ in found] if min(both) < 5 else found
+
+
+# chrF and BLEU of texts of words without punctuation, of one reference each.
+
+
+def grams(of: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(of[at : at + size]) for at in range(len(of) - size + 1))
+
+
+def counts(kind: str, text: str, reference: str) -> np.ndarray:
+    """By size of n-gram how many the text has, its reference, and both."""
+    said, wanted = (
+        list(each.replace(" ", "")) if kind == "chrf" else each.split() for each in (text, reference)
+    )
+    found = []
+    for size in range(1, 7 if kind == "chrf" else 5):
+        one, other = grams(said, size), grams(wanted, size)
+        found.append([one.total(), other.total(), (one & other).total()])
+    return np.array(found, float)
+
+
+def score(kind: str, table: np.ndarray) -> float:
+    said, wanted, both = table.astype(np.int64).T.astype(float)
+    if kind == "chrf":
+        some = (said > 0) & (wanted > 0)
+        precision = float((both[some] / said[some]).mean()) if some.any() else 0.0
+        recall = float((both[some] / wanted[some]).mean()) if some.any() else 0.0
+        return 5 * precision * recall / (4 * precision + recall) if precision + recall else 0.0
+    if not both.any():
+        return 0.0
+    brevity = min(1.0, exp(1 - wanted[0] / said[0]))
+    return brevity * exp(float(np.log(both / said).mean()))
+
+
+def corpus(kind: str, rows: Sequence[tuple[str, str, str]]) -> Found:
+    """Of the unit, the text and the reference of each row, in which every size of n-gram is found."""
+    own: dict[str, np.ndarray] = {}
+    equal: dict[str, np.ndarray] = {}
+    for unit, text, reference in rows:
+        own[unit] = own.get(unit, 0) + counts(kind, text, reference)
+        equal[unit] = equal.get(unit, 0) + counts(kind, reference, reference)
+    sizes = {unit: table[0, 1] for unit, table in own.items()}
+    whole, n, total = np.sum(list(own.values()), axis=0), len(own), sum(sizes.values())
+    here = score(kind, whole)
+    if total**2 / sum(size**2 for size in sizes.values()) < 20:
+        return here, None
+    best = np.round(sum(sizes[unit] * table for unit, table in equal.items()) / total)
+    worst, silent = best * [1, 1, 0], best * [0, 1, 0]
+    left = [score(kind, whole - table) for table in own.values()]
+    moved = [(n - 1) * (mean(left) - each) for each in left]
+    unseen = [(n + 1) * (score(kind, whole + table) - here) for table in (worst, silent, best)]
+    low, high = min(*moved, *unseen), max(*moved, *unseen)
+    below, above = gaffke(np.ones(n), (np.array(moved) - low) / (high - low))
+    ends = here + low + below * (high - low), here + low + above * (high - low)
+    return here, (max(ends[0], 0.0), min(ends[1], 1.0))

@@ -1,0 +1,100 @@
+"""What of a report's JSON is evidence, and how it is compared with this version's."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gridc.reports import evidence
+from tests.reports.documents import documents, tied
+
+STATED = {
+    "title",
+    "levels.*.sets",
+    "cards.*.axis_receipt.setting.prompt",
+    "cards.*.axis_receipt.weights.unpinned",
+    "cards.*.scope_statement.made_with.anchor",
+}
+"""Where a document holds words of the study or of its stamp, which are data."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return documents(tied(tmp_path_factory.mktemp("evidence")))
+
+
+def phrases(value: Any, path: tuple[str, ...], words: frozenset[tuple[str, ...]]) -> Iterator[str]:
+    """The places of texts of three words and more that are no sentences of gridc's own."""
+    if evidence._is_one_of(path, words):
+        return
+    if isinstance(value, dict):
+        for key, held in value.items():
+            yield from phrases(held, (*path, key), words)
+    elif isinstance(value, list):
+        for held in value:
+            yield from phrases(held, (*path, "*"), words)
+    elif isinstance(value, str) and len(value.split()) >= 3:
+        yield ".".join(path)
+
+
+def test_evidence_holds_no_sentence_of_gridc(made: dict[str, str]) -> None:
+    """A sentence that is not marked would make another wording another format."""
+    for name, (model, _) in evidence.DOCUMENTS.items():
+        found = set(phrases(json.loads(made[name]), (), evidence.sentences(model)))
+        assert found <= STATED, f"{name}: mark them as schema.rows.Sentence"
+
+
+def changed(text: str, **values: Any) -> bytes:
+    return json.dumps({**json.loads(text), **values}).encode()
+
+
+@pytest.mark.parametrize("name", evidence.DOCUMENTS)
+def test_a_document_is_its_own_evidence(made: dict[str, str], name: str) -> None:
+    found = evidence.compare(name, made[name].encode(), made[name], made["certificate.json"].encode())
+    assert found == evidence.ComparedEvidence()
+
+
+def test_a_sentence_is_left_and_a_value_is_not(made: dict[str, str]) -> None:
+    name, text = "certificate.json", made["certificate.json"]
+    reworded = evidence.compare(name, changed(text, statements=["All is well."]), text, None)
+    assert reworded == evidence.ComparedEvidence((), ": 1 sentence")
+    for key, value in (("alpha", 0.5), ("complete", 1), ("claimed", "much"), ("models", [])):
+        assert evidence.compare(name, changed(text, **{key: value}), text, None).differs == (key,)
+
+
+def test_a_key_that_stands_twice_is_refused(made: dict[str, str]) -> None:
+    text = made["certificate.json"]
+    twice = text.replace('"benchmarks": [', '"benchmarks": [], "benchmarks": [', 1).encode()
+    (why,) = evidence.compare("certificate.json", twice, text, None).differs
+    assert "a key stands twice" in why
+
+
+@pytest.mark.parametrize("stated", ["gridc-certificate/3", "gridc-certificate/0", "gridc-card/1", None, 2])
+def test_a_format_that_is_not_known_is_refused(made: dict[str, str], stated: object) -> None:
+    text = made["certificate.json"]
+    (why,) = evidence.compare("certificate.json", changed(text, format=stated), text, None).differs
+    assert "gridc-certificate/2" in why
+
+
+def test_an_older_format_excuses_what_is_found_otherwise_since(made: dict[str, str]) -> None:
+    name, text = "certificate.json", made["certificate.json"]
+    document = {**json.loads(text), "format": "gridc-certificate/1"}
+    document["benchmarks"][0]["units"] = 7
+    del document["complete"]
+    found = evidence.compare(name, json.dumps(document).encode(), text, None)
+    assert found.differs == ()
+    assert found.left is not None
+    assert "1 value that it does not have" in found.left
+    assert "benchmarks.*.units (1)" in found.left
+    document["alpha"] = 0.2
+    document["claimed"] = "much"
+    found = evidence.compare(name, json.dumps(document).encode(), text, None)
+    assert found.differs == ("alpha", "claimed")
+
+
+def test_rows_that_changed_places_are_found(made: dict[str, str]) -> None:
+    text = made["estimates.json"]
+    document = json.loads(text)
+    document["estimates"].reverse()
+    assert evidence.compare("estimates.json", json.dumps(document).encode(), text, None).differs

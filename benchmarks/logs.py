@@ -28,10 +28,11 @@ def write(folder: Path, samples: int) -> None:
             run = folder / f"model-{model}-{framing}"
             run.mkdir(parents=True)
             rate = 0.5 + 0.01 * model
+            right = [rng.random() < rate for _ in range(items)]
             with (run / f"samples_task_{framing}_t.jsonl").open("w") as file:
-                for number in range(items):
-                    file.write(json.dumps(_sample(framing, number, rng.random() < rate)) + "\n")
-            document = _results(f"model-{model}", f"task_{framing}", items)
+                for number, one in enumerate(right):
+                    file.write(json.dumps(_sample(framing, number, one)) + "\n")
+            document = _results(f"model-{model}", f"task_{framing}", items, sum(right) / items)
             (run / "results_t.json").write_text(json.dumps(document))
 
 
@@ -52,9 +53,9 @@ def _sample(framing: str, number: int, right: bool) -> dict[str, object]:
     }
 
 
-def _results(model: str, task: str, items: int) -> dict[str, object]:
+def _results(model: str, task: str, items: int, score: float) -> dict[str, object]:
     return {
-        "results": {task: {"alias": task, "exact_match,none": 0.5}},
+        "results": {task: {"alias": task, "exact_match,none": score}},
         "configs": {task: {"output_type": "generate_until", "doc_to_text": task}},
         "n-shot": {task: 0},
         "n-samples": {task: {"original": items, "effective": items}},

@@ -32,6 +32,8 @@ class CellOutcomes:
     `states` (items, states) counts how the answers ended, `prompts` has the digest of each item's first
     prompt, None where it is not known, and `answers` a hash of all that is known of an item's answers in
     their order, within this process; all three are None where nobody asked.
+    `credited` counts, in a study of logs, the outcomes that have no score there and earn what an unreadable
+    answer does; None where all have one.
     """
 
     items: tuple[str, ...]
@@ -44,6 +46,7 @@ class CellOutcomes:
     states: Whole | None = None
     prompts: NDArray[np.object_] | None = None
     answers: Whole | None = None
+    credited: Whole | None = None
 
     def of_items(self, some: Flags) -> "CellOutcomes":
         """The outcomes of some of the items, flags of shape (items,)."""

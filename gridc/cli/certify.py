@@ -116,6 +116,8 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
             click.echo(terminal.bullet(line))
     for path in paths:
         click.echo(f"wrote {path}")
+    for reason in report.no_grid if paths else ():
+        click.echo(f"no reports of a study are made of these logs: {terminal.visible(reason)}")
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:

@@ -62,6 +62,11 @@ from gridc.statistics.paired_runs import pair_levels
 
 PROVIDERS = "as the provider has it; not seen from here"
 PLUGINS = "as the plug-in has it; not seen from here"
+OF_ANOTHER = (
+    "template, decoding, quantization, seeds of sampled answers, system prompt, scaffold, moderation, "
+    "routing, API version, region"
+)
+"""What a card names and the logs of another package may leave open."""
 
 
 def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) -> ScopeStatement:
@@ -101,6 +106,14 @@ def _held_fixed(
     yield HeldFixed(
         what="models and sizes", at=f"{', '.join(declared.id for declared in spec.model)}, and no other"
     )
+    recorded = findings.recorded
+    if recorded is not None:
+        yield HeldFixed(what="item subset", at=f"the {asked_items(benchmark.items, 0, 0)} that the logs have")
+        yield HeldFixed(what=OF_ANOTHER, at="as another package had it; beyond its logs it is not known")
+        yield HeldFixed(what="harness", at=f"{', '.join(recorded.packages)}, by its logs")
+        if recorded.unknown:
+            yield HeldFixed(what="what the logs do not record", at="; ".join(recorded.unknown))
+        return
     for axis in spec.axis:
         if len(axis.level) == 1:
             yield HeldFixed(what=axis.id, at=f"{axis.level[0].id} throughout")
@@ -146,6 +159,11 @@ def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
 def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str]]:
     """What identifies the study's making: versions, seeds, digests, and the anchor as it was declared."""
     study, spec = findings.plan.study, findings.plan.study.spec
+    if study.recorded is not None:
+        yield "harness", ", ".join(study.recorded.packages)
+        yield "read by", f"gridc {findings.gridc}"
+        yield "reference", "the first configuration in the logs; none is declared"
+        return
     yield "harness", f"gridc {findings.gridc}"
     anchor = spec.analysis.anchor
     yield (
@@ -522,7 +540,9 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
         known["its own generation config, not used"] = generation
     return Receipt(
         configuration=dict(cell.levels),
-        setting={
+        setting={}
+        if cell.setting.recorded
+        else {
             field.name: _as_stated(field.name, getattr(cell.setting, field.name))
             for field in fields(cell.setting)
         },

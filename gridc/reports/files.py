@@ -127,7 +127,10 @@ def paper_tex(certificate: Certificate, deck: CardDeck, card: Scorecard) -> str:
         _falsification_table(certificate),
         *scorecard_tables(card),
     ]
-    return as_latex(tables, f"Tables of {certificate.study}, stamp {certificate.stamp}")
+    of = (
+        f"{certificate.study}, stamp {certificate.stamp}" if certificate.recorded is None else "recorded runs"
+    )
+    return as_latex(tables, f"Tables of {of}")
 
 
 def _pair_tables(certificate: Certificate) -> Iterator[TextTable]:
@@ -239,7 +242,7 @@ def read_deck(path: Path) -> CardDeck:
 def file_texts(findings: Findings) -> dict[str, str]:
     """Every report file's text, by name. The same findings give the same bytes."""
     made = documents(findings)
-    card, log = scorecard.make_scorecard(findings), deviation_report(findings)
+    card = scorecard.make_scorecard(findings)
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
         "certificate.json": _json(made.certificate),
@@ -249,11 +252,18 @@ def file_texts(findings: Findings) -> dict[str, str]:
         "scorecard.html": scorecard.as_html(card),
         "scorecard.md": scorecard.as_text(card),
         "scorecard.json": _json(card),
+        **(_deviation_texts(findings) if findings.recorded is None else {}),
+        "tables.tex": paper_tex(made.certificate, made.deck, card),
+    }
+
+
+def _deviation_texts(findings: Findings) -> dict[str, str]:
+    log = deviation_report(findings)
+    return {
         "deviations.html": deviation_html(log),
         "deviations.md": deviation_text(log),
         "deviations.json": _json(log),
         "deviations.tex": deviation_tex(log),
-        "tables.tex": paper_tex(made.certificate, made.deck, card),
     }
 
 

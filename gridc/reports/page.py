@@ -263,7 +263,7 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
         point = card.point_score
         if point.parse_rate is not None and point.parse_rate < 1:
             shown = f"{percent(point.score)}, {percent(point.per_protocol)} of {point.readable}"
-            yield Number(f"{card.model}, anchor: score, per protocol", shown, point.rows)
+            yield Number(f"{card.model}: point score, per protocol", shown, point.rows)
         for near in card.score_neighbourhood:
             values = ", ".join(percent(each) for each in (near.least, near.mean, near.greatest, near.sdi))
             yield Number(f"{card.model}, {near.scope}: min, mean, max, SDI", values, digest(own))
@@ -320,7 +320,7 @@ def _section(
         excluded=findings.plan.envelope(finding.benchmark).excluded,
         surfaces=tuple(surfaces),
         rates=tuple(figures.flip_rates(finding)),
-        ranges=figures.score_ranges(finding),
+        ranges=figures.score_ranges(finding, "anchor" if findings.recorded is None else "first"),
         ordered=figures.order_counts(
             finding.benchmark,
             finding.full.orderings.measured,

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -35,6 +36,8 @@ _ROWS = 10_000
 MOST_SAMPLES = 50_000_000
 """Samples of a study that are written from its logs: a stranger's spec may ask any number."""
 UNKNOWN = "unknown"
+NO_ANSWER = "(The log does not have the answer.)"
+NOT_LOGGED = "the log has no answer to this item, or not so many"
 MOST = 1e9
 """A larger score is not kept, which SQLite could not hold."""
 
@@ -72,8 +75,13 @@ class ImportedItems:
     @property
     def names(self) -> list[str]:
         """No two alike: a log may ask two things under one id."""
-        given = _GivenNames()
-        return [given.free(writable(id)) for id in self.ids]
+        return distinct_names(self.ids)
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """The names as a store can hold them, each once: `a`, `a (2)`, `a (3)`."""
+    given = _GivenNames()
+    return [given.free(writable(name)) for name in names]
 
 
 class _GivenNames:
@@ -131,24 +139,31 @@ def record(
     what `about` says. Scores are `binary` where all are 0 or 1, and else kept to a ten-thousandth.
 
     Raises `UsageError` (GC000) where the store of a run is there, `StoreError` for another file."""
+    scale = 1 if binary else FINE
+    content = {RECORDED: {**about, "scale": scale}}
+    stamp = digest(content)
+    with new_store(path) as draft, _RecordingWriter(draft) as writer, writer.all_or_nothing():
+        writer.begin(stamp, text_of(content), benchmarks)
+        names = {name: items.names for name, items in benchmarks.items()}
+        for cell in cells:
+            writer.write(stamp, cell, names[cell.benchmark], scale)
+    return stamp
+
+
+@contextmanager
+def new_store(path: Path) -> Iterator[Path]:
+    """Where to write a store that then takes the place of one of imported logs, if there is one. Raises
+    `UsageError` (GC000) where the store of a run is there, `StoreError` for another file."""
     if path.exists():
         with Store.open(path) as there:
             if not there.imported:
                 message = "the store of a run is here, and nothing is written over it"
                 raise UsageError([Diagnostic("GC000", message, str(path))])
-    scale = 1 if binary else FINE
-    content = {RECORDED: {**about, "scale": scale}}
-    stamp = digest(content)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         draft = Path(folder) / path.name
-        with _RecordingWriter(draft) as writer, writer.all_or_nothing():
-            writer.begin(stamp, text_of(content), benchmarks)
-            names = {name: items.names for name, items in benchmarks.items()}
-            for cell in cells:
-                writer.write(stamp, cell, names[cell.benchmark], scale)
+        yield draft
         os.replace(draft, path)
-    return stamp
 
 
 class _CallWriter(WritableStore):
@@ -279,9 +294,10 @@ def _call(
 
 def _answer(one: ImportedSample | RecordedSample) -> dict[str, Any]:
     if one.state == "failed":
-        return {"error": {"kind": "failed", "message": "as the log says"}}
+        why = "as the log says" if one.answer in (None, NO_ANSWER) else one.answer
+        return {"error": {"kind": "failed", "message": why}}
     if isinstance(one, RecordedSample) and one.answer is None:
         return {"loglikelihoods": []}
-    text = "(The log does not have the answer.)" if one.answer is None else writable(one.answer)
+    text = NO_ANSWER if one.answer is None else writable(one.answer)
     ended: Mapping[str, Any] = {"cut": {"finish": "length"}, "refused": {"refused": True}}
     return {"text": text, **ended.get(one.state, {})}

@@ -4,11 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridc.schema.base import Declared
+from gridc.schema.base import Declared, Strength
 from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
+from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import (
     Claimed,
     Count,
@@ -286,11 +287,15 @@ class CardDeck(Part):
         Digest, Field(description="The lock's stamp: another one where the study departs from it.")
     ]
     supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
+    recorded: Annotated[
+        RecordedRuns | None,
+        Field(description="The logs that the answers are read from; null where gridc asked."),
+    ] = None
     calls_before_stamp: Annotated[Count, Field(description="Calls that were answered before the stamp.")]
     earlier: Annotated[
         tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")
     ] = ()
-    anchor: Annotated[Sentence, Field(description="How strongly the lock's stamp is tied to a time.")]
+    anchor: Annotated[Strength, Field(description="How strongly the lock's stamp is tied to a time.")]
     complete: bool
     results: Digest
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]

@@ -14,6 +14,7 @@ from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, Standing
 from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
+from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import (
     Count,
     Digest,
@@ -639,6 +640,10 @@ class Certificate(Part):
         Digest, Field(description="The lock's stamp: another one where the study departs from it.")
     ]
     supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
+    recorded: Annotated[
+        RecordedRuns | None,
+        Field(description="The logs that the answers are read from; null where gridc asked."),
+    ] = None
     anchor: Annotated[AnchorRow, Field(description="Of the lock.")]
     results_anchor: Annotated[
         ResultsAnchorRow | None, Field(description="Of the results; null where nothing ties them.")

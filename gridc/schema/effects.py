@@ -125,7 +125,12 @@ Method = Literal[
     "refusal_keywords",
     "judge",
     "scorer",
+    "as_logged",
+    "number_as_logged",
 ]
+LOGGED: tuple[Method, ...] = ("as_logged", "number_as_logged")
+"""The methods of scores that another package gave: a point or none, or a number from 0 to 1."""
+NUMBERS = frozenset(LOGGED[1:])
 MatchKind = Literal["number", "text", "contains", "exact"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]

@@ -25,7 +25,7 @@ class EngineKind:
     change what they mean. `refuses` lists the keys of a model that cannot be set there. One that
     `shows_tokens` can say how it divides a prompt. `server` is what gridc starts to run its files, where it
     does not run them itself. `packages` are what it imports, which the `extra` of gridc installs. `also` is
-    what people call it.
+    what people call it. One that is not `asked` has answered before, and its answers are read from logs.
     """
 
     what: str
@@ -37,6 +37,7 @@ class EngineKind:
     packages: tuple[str, ...] = ()
     extra: str = ""
     also: tuple[str, ...] = ()
+    asked: bool = True
 
     @property
     def install(self) -> str:
@@ -70,6 +71,11 @@ ENGINES: Mapping[str, EngineKind] = {
         packages=("httpx", "litellm"),
         extra="api",
         also=("openai", "anthropic", "litellm", "provider", "remote"),
+    ),
+    "another_package": EngineKind(
+        "whatever asked before, of which there are logs (only `gridc certify --from` writes it)",
+        provider=True,
+        asked=False,
     ),
 }
 """By the `engine` of the language. What opens each is in `runtime.engines.OPENERS`."""

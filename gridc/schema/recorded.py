@@ -23,6 +23,21 @@ class LogFileRow(Part):
     made_by: str
 
 
+class RecordedRuns(Part):
+    """Logs of other packages that answers are read from: what wrote them, which files they are, what was seen
+    while they were read, and what they do not record."""
+
+    packages: tuple[str, ...]
+    files: tuple[LogFileRow, ...]
+    notes: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def provenance(self) -> str:
+        """Where the answers come from, in words."""
+        return f"imported from {', '.join(self.packages)} logs, not pre-registered"
+
+
 class LogScoreRow(Part):
     """One model in one configuration. A score is the mean over items of the mean over their repetitions,
     null where the reading gives none. Where scores lie between 0 and 1, what has none, or is absent, is

@@ -16,6 +16,7 @@ from gridc.schema.base import Declared, Id
 from gridc.schema.certificate import PairedRow
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
+from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import Count, Digest, Part, Rounded, Sentence, Share
 from gridc.statistics.reproducibility import Verdict
 
@@ -229,6 +230,10 @@ class Scorecard(Part):
     gridc: Annotated[str, Field(description="The versions of gridc that ran the study.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     registered: Annotated[Digest, Field(description="The lock's stamp.")]
+    recorded: Annotated[
+        RecordedRuns | None,
+        Field(description="The logs that the answers are read from; null where gridc asked."),
+    ] = None
     results: Digest
     complete: Annotated[bool, Field(description="Whether the run was; before, every number is interim.")]
     level: Annotated[Share, Field(description="Of every interval, each alone.")]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gridc.schema.base import EVERYWHERE, Contradiction, Declared, Id, One, Selector, Table, Text
-from gridc.schema.effects import BenchmarkEffects, Effects, Parts, VarName
+from gridc.schema.effects import NUMBERS, BenchmarkEffects, Effects, Parts, VarName
 from gridc.schema.inference import Analysis, AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
@@ -500,6 +500,7 @@ class Spec(Table):
         """Whether a response can earn a part of a point."""
         tables = (self.harness, *self.benchmark, *self.levels)
         numbers = any(table.scorer is not None and table.scores is None for table in tables)
+        numbers |= any(table.method in NUMBERS for table in tables)
         numbers |= any(table.match is not None and bool(table.match.share) for table in tables)
         stated = (table.scores for table in tables)
         judged = (judge.scores for judge in self.declared_judges)

@@ -21,9 +21,15 @@ from gridc.reports.comparison.baseline import NAME as BASELINE
 from gridc.reports.comparison.baseline import write_baseline
 from gridc.reports.comparison.run import LogSelection, logged_run
 from gridc.reports.recorded import words
-from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded_benchmarks
+from gridc.reports.recorded.cells import (
+    RecordedBenchmark,
+    RecordedCell,
+    recorded_benchmarks,
+    recorded_runs,
+    why_no_grid,
+)
 from gridc.reports.recorded.document import certificate
-from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, record
+from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record
 from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
 from gridc.schema.certificate import Certificate
@@ -79,7 +85,8 @@ class LogReport:
         comparisons. Their paths. Raises `UsageError` where the store of a run is there, and `OSError` where
         the folder is a link."""
         require_unlinked(folder)
-        self.record(folder / "store.sqlite")
+        store = folder / "store.sqlite"
+        reports = self.record(store)
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.certificate.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         contents = {
@@ -87,7 +94,7 @@ class LogReport:
             "logs.md": self.markdown(),
             "logs.html": self.html(),
             "gridcard.md": words.cards_markdown(self.certificate),
-            **({} if self._run is None else self._run.texts()),
+            **(reports if self._run is None else self._run.texts()),
         }
         for name, content in contents.items():
             write_atomic(folder / name, content)
@@ -97,18 +104,30 @@ class LogReport:
             written.append(write_baseline(run, folder / BASELINE).path)
         return written
 
-    def record(self, path: Path) -> None:
-        """Write every answer into a new store, which `gridc view` and `gridc sql` read."""
-        document = self.certificate
+    @property
+    def no_grid(self) -> tuple[str, ...]:
+        """Why the reports of a study are not made of these logs; nothing where they are."""
+        return () if self._run is not None else why_no_grid(self._benchmarks)
+
+    def record(self, path: Path) -> dict[str, str]:
+        """Write every answer into a new store, which `gridc view` and `gridc sql` read. The reports of a
+        study by the names of their files, where the logs are a grid."""
+        runs = recorded_runs(self._logs)
         about = {
             "id": "logs",
             "title": "Imported logs",
-            "provenance": document.provenance,
-            "files": [file.model_dump(mode="json") for file in document.files],
-            "notes": list(document.notes),
-            "unknown": list(document.unknown),
+            "provenance": self.certificate.provenance,
+            **runs.model_dump(mode="json"),
             "gridc": __version__,
         }
+        if self._run is None and not self.no_grid:
+            from gridc.reports.files import file_texts
+            from gridc.reports.recorded.as_study import as_study
+
+            study = as_study(runs, about, self._benchmarks)
+            with new_store(path) as draft:
+                study.record(draft)
+                return file_texts(study.find(draft))
         columns = [
             run.column
             for one in self._benchmarks
@@ -128,21 +147,17 @@ class LogReport:
             if cell.itemised
         )
         record(path, about, binary, items, cells)
+        return {}
 
 
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
     """Every answer of a cell, with its texts, which are read from the log again."""
     for run in cell.runs:
-        column, read = run.column, run.gathered.run
-        if column is None or read.samples is None:
-            continue
-        rows = zip(column.item.tolist(), column.state.tolist(), column.score.tolist(), strict=True)
-        for answer in read.samples():
-            if run.reading in (answer.scores or read.readings):
-                item, state, score = next(rows)
-                yield ImportedSample(
-                    item, None if isnan(score) else score, STATES[state], answer.prompt, answer.answer
-                )
+        if run.column is not None:
+            columns = (run.column.item.tolist(), run.column.state.tolist(), run.column.score.tolist())
+            for answer, item, state, score in zip(run.answers(), *columns, strict=True):
+                value = None if isnan(score) else score
+                yield ImportedSample(item, value, STATES[state], answer.prompt, answer.answer)
 
 
 def is_log_path(path: Path) -> bool:

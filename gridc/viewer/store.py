@@ -298,8 +298,8 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         cell: SampleCounts(*(n or 0 for n in numbers))
         for cell, *numbers in moment.rows(_COUNT, [first, last])
     }
-    readings, problem = ({}, None) if imported is not None else _readings(content)
     spec = content.get("spec") if isinstance(content, dict) else None
+    readings, problem = ({}, None) if imported is not None and spec is None else _readings(content)
     judged, made = _labels(spec), _made(moment, stamp, content)
     rows = moment.rows(
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order

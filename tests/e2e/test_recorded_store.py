@@ -80,7 +80,11 @@ def test_repetitions_and_unreadable_answers_are_told_apart(tmp_path: Path) -> No
     rows += ["m,b,2,-1,cut,0", "m,b,2,4,read,1"]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     gridc.certify(tmp_path / "t.csv").write(tmp_path / "out")
-    select = "SELECT item, replicate, choice IS NULL, score FROM sample ORDER BY item, replicate"
+    select = "SELECT item, replicate, choice IS NULL, score FROM sample"
+    absent = query(tmp_path / "out" / "store.sqlite", f"{select} WHERE replicate > 1")
+    assert {row[2:] for row in absent} == {(1, 0)}, "with a replicate 4, three are missing"
+    assert len(absent) == 6
+    select += " WHERE replicate < 2 ORDER BY item, replicate"
     assert query(tmp_path / "out" / "store.sqlite", select) == [
         ("1", 0, 0, 1), ("1", 1, 1, 0), ("2", 0, 1, 0), ("2", 1, 0, 1)
     ]  # fmt: skip

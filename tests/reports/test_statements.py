@@ -49,6 +49,7 @@ from gridc.reports.statements import choose, claim_scope, sentences
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.certificate import EndingsRow, FalsificationRow
+from gridc.schema.recorded import RecordedRuns
 from gridc.statistics.rank_tests import RangeByChance
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.unit_intervals import UnitEstimate
@@ -241,6 +242,14 @@ UNDECIDED = {
 
 SPREAD = DrawSpread(texts=8, texts_changed=6, outcomes=8, outcomes_changed=3)
 
+RUNS = RecordedRuns(packages=("lm-eval 0.4",), files=(), notes=("one file was empty",), unknown=("seeds",))
+
+
+def of_logs(findings: Findings) -> Findings:
+    """The same, as another package's logs have it."""
+    return replace(findings, plan=Plan(replace(findings.plan.study, recorded=RUNS)))
+
+
 CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     "interim": (lambda: findings_of(spec_of(TWO), unfinished), {"every call has an answer": pair}),
     "predated": (
@@ -252,6 +261,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
             ),
         },
     ),
+    "recorded": (lambda: of_logs(pair()), {"gridc asked": pair}),
     "shared_draws": (
         lambda: having(pair(), SHARED_DRAWS, {"frame": 8}),
         {"each configuration drew its own": lambda: having(pair(), SHARED_DRAWS, {})},

@@ -90,7 +90,10 @@ def measurand_of(name: str) -> Measurand:
 
 
 def names_of(setting: Setting) -> tuple[str, ...]:
-    """The measurands that a setting is. Those of packages state their prompt, those of papers need not."""
+    """The measurands that a setting is. Those of packages state their prompt, those of papers need not. What
+    another package recorded is not known to be one."""
+    if setting.recorded:
+        return ()
     return tuple(name for name, measurand in measurands().items() if measurand.is_setting(setting))
 
 

@@ -39,6 +39,7 @@ from gridc.numbers import asked_items, counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
 from gridc.schema.inference import CriterionRule
+from gridc.schema.recorded import RecordedRuns
 from gridc.schema.spec import Spec
 
 
@@ -187,6 +188,8 @@ class Study:
     `absent` holds, by benchmark id, why its items are not here. Such a study has cells but no calls.
     `covers_behaviour` is false of a study whose lock an older gridc wrote, which did not cover what gridc's
     own code does: its stamp stays the one that it was. So is what decides its criteria, `decides_by`.
+    `recorded` are the logs of another package that the answers are read from; None where gridc asks. Of these
+    `credited` counts, by cell and item, the outcomes that have no score and earn what an unreadable one does.
     """
 
     spec: Spec
@@ -199,6 +202,8 @@ class Study:
     judges: Mapping[str, ModelIdentity] = field(default_factory=dict, kw_only=True)
     covers_behaviour: bool = field(default=True, kw_only=True)
     decides_by: CriterionRule = field(default="limits", kw_only=True)
+    recorded: RecordedRuns | None = field(default=None, kw_only=True)
+    credited: Mapping[str, Mapping[str, int]] = field(default_factory=dict, kw_only=True, compare=False)
     scorers: Scorers = field(default_factory=lambda: Scorers({}, {}), kw_only=True, compare=False)
 
     def unpinned(self) -> dict[str, str]:

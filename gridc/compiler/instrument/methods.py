@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from gridc.schema.effects import Candidates, Method
+from gridc.schema.effects import LOGGED, NUMBERS, Candidates, Method
 from gridc.schema.scores import BEHAVIOURS, MATCHES, SCORED, Scores
 
 WHOLE_TEXT = "whole_text"
 """In the place of candidates: the one text that is weighed, which no spec states."""
-Reads = Literal["option", "free_text", "behaviour", "label", "scored"]
+Reads = Literal["option", "free_text", "behaviour", "label", "scored", "logged"]
 """What a response says: one of the item's options; an answer in its own words, which is right or wrong; that
-the model complies or refuses; a text that a judge gives a label to, or a function a label or numbers."""
+the model complies or refuses; a text that a judge gives a label to, or a function a label or numbers; or what
+another package recorded of it, by rules that are not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class ScoringMethod:
     `reads` is what a response says; None where nothing is generated and candidates are ranked by likelihood.
     `candidates` are those that may be stated beside it, and that it ranks where it does. `fixes` gives keys
     of a call the one value that they can have. `sampled` says whether an answer may be drawn, and `weighs`
-    whether there is a single candidate, of which the likelihood itself is the outcome.
+    whether there is a single candidate, of which the likelihood itself is the outcome. A recorded score has
+    `numbers` where it is any number from 0 to 1, and else is a point or none.
     """
 
     reads: Reads | None
@@ -29,6 +31,7 @@ class ScoringMethod:
     fixes: Mapping[str, object] = field(default_factory=dict)
     sampled: bool = True
     weighs: bool = False
+    numbers: bool = False
 
     @property
     def ranks(self) -> bool:
@@ -71,9 +74,14 @@ class ScoringMethod:
         return self.reads == "scored"
 
     @property
+    def recorded(self) -> bool:
+        """Whether another package asked and scored: then nothing of a call is known but its score."""
+        return self.reads == "logged"
+
+    @property
     def reads_alone(self) -> bool:
         """Whether each text can be read by itself, with no judge and no function."""
-        return not (self.judged or self.scored)
+        return not (self.judged or self.scored or self.recorded)
 
     def names(self, judged: Sequence[str], scores: Scores | None) -> Sequence[str] | None:
         """The names of what a response can be read to, which a choice counts; None where it counts the item's
@@ -90,6 +98,8 @@ class ScoringMethod:
                 return judged
             case "scored":
                 return SCORED if scores is None else scores.labels
+            case "logged":
+                return ("read",)
         assert_never(self.reads)
 
 
@@ -111,6 +121,7 @@ METHODS: Mapping[Method, ScoringMethod] = {
     "refusal_keywords": ScoringMethod(reads="behaviour"),
     "judge": ScoringMethod(reads="label"),
     "scorer": ScoringMethod(reads="scored"),
+    **{name: ScoringMethod(reads="logged", candidates=(), numbers=name in NUMBERS) for name in LOGGED},
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""
 VERSIONS = {
@@ -122,5 +133,6 @@ VERSIONS = {
     "method:refusal_keywords": 3,
     "method:judge": 3,
     "method:scorer": 1,
+    **{f"method:{name}": 1 for name in LOGGED},
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

@@ -87,7 +87,10 @@ class Setting:
 
     @property
     def mattering(self) -> tuple[str, ...]:
-        """The keys that can matter to what is asked or how it counts, in the order of the language."""
+        """The keys that can matter to what is asked or how it counts, in the order of the language. Of what
+        another package asked only how often is known."""
+        if self.recorded:
+            return ("replicates",) if self.replicates > 1 else ()
         return tuple(key for key in KEYS if not (key in EFFECTS and EFFECTS[key].idle(self)))
 
     @property
@@ -119,6 +122,11 @@ class Setting:
     def ranks(self) -> bool:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
         return METHODS[self.method].ranks
+
+    @property
+    def recorded(self) -> bool:
+        """Whether another package asked and scored, so that how it did is not known."""
+        return METHODS[self.method].recorded
 
     @property
     def ranked_candidates(self) -> Candidates | None:
@@ -170,7 +178,8 @@ class Setting:
         """Whether each answer earns a number by itself, and nothing is chosen: that of a function, without a
         label, of a likelihood, or of how many right answers it contains."""
         method = METHODS[self.method]
-        return method.weighs or (method.scored and self.scores is None) or self.counts_answers
+        by_function = method.scored and self.scores is None
+        return method.weighs or by_function or method.numbers or self.counts_answers
 
     @property
     def counts_answers(self) -> bool:

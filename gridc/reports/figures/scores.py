@@ -37,9 +37,9 @@ from gridc.statistics.envelope import FlipRate, Order
 SCORE_ROW, SCORE_WIDTH = 23, 228
 
 
-def score_ranges(benchmark: BenchmarkFinding) -> Figure:
+def score_ranges(benchmark: BenchmarkFinding, reference: str = "anchor") -> Figure:
     """Each model's scores in every scope: least, mean, greatest and the single configurations, under
-    the anchor's score with its standard error."""
+    the anchor's score with its standard error. `reference` is what the anchor is called."""
     scopes = distinct(benchmark.scopes)
     canvas, across = Canvas(), Scale(0, 100, 0, SCORE_WIDTH)
     height = (len(scopes) + 2.4) * SCORE_ROW * len(benchmark.models)
@@ -50,7 +50,7 @@ def score_ranges(benchmark: BenchmarkFinding) -> Figure:
     widest, y = 0, SCORE_ROW * 0.5
     for model in benchmark.models:
         canvas.text(-8, y, model.model, 11, INK, "end", bold=True)
-        canvas.text(-8, y + SCORE_ROW, "anchor ± SE", fill=INK, anchor="end")
+        canvas.text(-8, y + SCORE_ROW, f"{reference} ± SE", fill=INK, anchor="end")
         _anchor(canvas, across, model, y + SCORE_ROW)
         widest = max(widest, len(model.model), 11)
         for place, scope in enumerate(scopes):
@@ -176,7 +176,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
         [(t / 4, f"{25 * t}") for t in range(5)],
         0,
         HIGH,
-        "pass mark, % of gold answers",
+        "pass mark, score in %",
     )
     for value in (0.0, 0.2, 0.4, 0.6):
         canvas.line(0, up(value), WIDE, up(value), GRID)

@@ -97,32 +97,53 @@ class PairEvidence:
 
     @cached_property
     def differences(self) -> Whole:
+        return self._weighted(self._of(designated=False))
+
+    def _weighted(self, differences: Whole) -> Whole:
         weights = np.lcm.reduce(self.outcomes.replicates, initial=1) // self.outcomes.replicates
-        weighted: Whole = self._of(designated=False) * weights[:, None]
+        weighted: Whole = differences * weights[:, None]
         return weighted
 
     @cached_property
     def tests(self) -> exact_tests.PairTests:
         """The tests that certify: McNemar's on replicate 0 where a unit is an item or a question that earns a
         point or none, else bets on all of it, which parts of points do not harm. Of a question the first copy
-        counts; no direction is shown that the scores of all copies do not have."""
-        if self.outcomes.discordant_or_not:
-            tests = exact_tests.mcnemar(self._of(designated=True))
-            if self.outcomes.designated is not None:
-                ahead = self.differences.sum(axis=1)
-                plus, minus = np.where(ahead > 0, tests.plus, 1.0), np.where(ahead < 0, tests.minus, 1.0)
-                tests = replace(tests, plus=plus, minus=minus)
-        else:
-            tests = exact_tests.betting_tests(self.differences, self.span, self.outcomes.items_per_unit)
+        counts; no direction is shown that the scores of all copies do not have. Where an outcome has no score
+        it speaks against either direction."""
+        tests = self._tests(self._of(designated=True), self.differences)
+        if not self.outcomes.is_whole(self.a, self.b):
+            sides = (
+                self._tests(*(self._claimed(first, designated) for designated in (True, False)))
+                for first in (True, False)
+            )
+            tests = replace(tests, plus=next(sides).plus, minus=next(sides).minus)
         if self.outcomes.copied:
             tests = replace(tests, plus=np.ones_like(tests.plus), minus=np.ones_like(tests.minus))
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
+
+    def _tests(self, designated: Whole, differences: Whole) -> exact_tests.PairTests:
+        """Of differences (configurations, units) of replicate 0, and of all in units of 1 / `span`."""
+        if self.outcomes.discordant_or_not:
+            tests = exact_tests.mcnemar(designated)
+            if self.outcomes.designated is not None:
+                ahead = differences.sum(axis=1)
+                plus, minus = np.where(ahead > 0, tests.plus, 1.0), np.where(ahead < 0, tests.minus, 1.0)
+                tests = replace(tests, plus=plus, minus=minus)
+            return tests
+        return exact_tests.betting_tests(differences, self.span, self.outcomes.items_per_unit)
 
     @cached_property
     def discordance(self) -> Floats:
         """Share of units that differ, by configuration, in what the certified test reads."""
         share: Floats = (self.tests.ahead + self.tests.behind) / max(self.differences.shape[1], 1)
         return share
+
+    def _claimed(self, first: bool, designated: bool) -> Whole:
+        """The differences as they speak at least for the first model, or for the second."""
+        pair = (self.a, self.b) if first else (self.b, self.a)
+        claimed = self.outcomes.claimed(*pair, designated) * (1 if first else -1)
+        measured = np.where(self.measured[:, None], claimed, 0)
+        return measured if designated else self._weighted(measured)
 
     def _of(self, designated: bool) -> Whole:
         differences = self.outcomes.differences(self.a, self.b, designated)
@@ -199,9 +220,11 @@ class JointFlips:
         """What is supported over these configurations and the levels of the axes in them. A name pays for
         both directions and for the `members` pairs of its family. Of a part that was `chosen` after the
         data only what single configurations of the full envelope imply. Nothing of too few or too unequal
-        units, unless each is an item, and nothing where copies are taken as independent."""
+        units, unless each is an item, and nothing where copies are taken as independent or outcomes have no
+        score."""
         outcomes = self.pair.outcomes
-        if outcomes.copied or not sign_flips.can_support(outcomes.items_of_units):
+        all_scored = outcomes.is_whole(self.pair.a, self.pair.b)
+        if outcomes.copied or not all_scored or not sign_flips.can_support(outcomes.items_of_units):
             return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)

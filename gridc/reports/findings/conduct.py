@@ -91,7 +91,7 @@ def conduct(store: Store, plan: Plan) -> Conduct:
         started=_first(mine, RunStarted),
         versions=ran_by(event.body for event in mine),
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
-        observed=tuple(store.observed(stamp)),
+        observed=tuple(store.observed(stamp)) if plan.study.recorded is None else (),
         judging=_judging(store, plan, mine),
         others=frozenset(
             named

@@ -45,6 +45,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, UncomputedRow
 from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
+from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.spec import Spec
 from gridc.statistics import envelope as orderings
@@ -272,6 +273,11 @@ class Findings:
         return next(dates) < next(dates)
 
     @property
+    def recorded(self) -> RecordedRuns | None:
+        """The logs that the answers are read from; None where gridc asked."""
+        return self.plan.study.recorded
+
+    @property
     def uncomputed(self) -> tuple[UncomputedRow, ...]:
         """What the study states and this version does not compute."""
         return uncomputed(self.plan.study.spec)
@@ -413,6 +419,9 @@ def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
         chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)
         return Scope(kind, name, declared, chosen)
 
+    whole = where("full", "full envelope", "ex_ante", [True] * len(cells))
+    if plan.study.recorded is not None:  # nobody said how common a configuration is, or how it is scored
+        return [whole] if cells else []
     unclean = {
         score.cell.configuration
         for score in shared
@@ -423,7 +432,7 @@ def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
     clean = [known and cell.configuration not in unclean for cell in cells]
     methods = dict.fromkeys(cell.setting.method for cell in cells)
     scopes = [
-        where("full", "full envelope", "ex_ante", [True] * len(cells)),
+        whole,
         *(where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells]) for tier in spec.tiers),
         *(
             where("slice", part.id, part.declared, [part.id in cell.slices for cell in cells])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from gridc.compiler.compile import Compiled
@@ -75,6 +76,9 @@ class RunRecord:
         store.require(self.plan.study_digest)
         self.progress: Progress = store.progress(self.plan.study_digest)
         stored = item_outcomes(self.plan.cells(), store, self.plan.study_digest)
+        for key, count in compiled.study.credited.items():
+            of_items = np.array([count.get(item, 0) for item in stored[key].items], np.int64)
+            stored[key] = replace(stored[key], credited=of_items)
         self.scores: list[CellScore] = cell_scores(self.plan, stored)
         self.samples = Samples(
             self.plan,

@@ -246,7 +246,8 @@ class Outcomes:
     `designated` (configurations, items) says of which item of a unit replicate 0 was designated: of the first
     copy that is asked, where a unit is a question; None where every item stands for itself. `copied` says
     that the spec takes copies of one question as independent: then nothing is claimed of new items. Of
-    `nothing_read`, (model, configuration), every answer is unreadable.
+    `nothing_read`, (model, configuration), every answer is unreadable. `credited` (models, configurations,
+    items) are the outcomes that have no score in the logs and earned `credit`; None where there is none.
     """
 
     models: tuple[str, ...]
@@ -264,6 +265,8 @@ class Outcomes:
     designated: NDArray[np.bool_] | None = None
     copied: bool = False
     nothing_read: frozenset[tuple[str, str]] = frozenset()
+    credited: Whole | None = None
+    credit: int = 0
 
     @property
     def unit_count(self) -> int:
@@ -298,8 +301,35 @@ class Outcomes:
     def differences(self, a: str, b: str, designated: bool) -> Whole:
         """Score of a minus score of b by configuration and unit, shape (configurations, units): of
         replicate 0 when `designated`, else summed over replicates."""
-        rows = self.first if designated else self.correct
-        by_item = rows[self.models.index(a)] - rows[self.models.index(b)]
+        return self._by_unit(self._points(a, designated), self._points(b, designated), designated)
+
+    def claimed(self, a: str, b: str, designated: bool) -> Whole:
+        """The same as it speaks for a at least: where an outcome has no score, a earned nothing and b all."""
+        if self.credited is None:
+            return self.differences(a, b, designated)
+        least, most = (self._points(model, designated, earned) for model, earned in ((a, 0), (b, self.scale)))
+        return self._by_unit(least, most, designated)
+
+    def is_whole(self, a: str, b: str) -> bool:
+        """Whether every outcome of both models has a score."""
+        pair = [self.models.index(a), self.models.index(b)]
+        return self.credited is None or not self.credited[pair].any()
+
+    def _points(self, model: str, designated: bool, credit: int | None = None) -> Whole:
+        """What a model earned, (configurations, items), an outcome without a score `credit`. Which repetition
+        is without one is not known, so that it may be the first."""
+        at = self.models.index(model)
+        rows: Whole = (self.first if designated else self.correct)[at]
+        if credit is None or self.credited is None:
+            return rows
+        lost = self.credited[at]
+        if designated:
+            return np.where(lost > 0, credit, rows)
+        points: Whole = rows + (credit - self.credit) * lost
+        return points
+
+    def _by_unit(self, a: Whole, b: Whole, designated: bool) -> Whole:
+        by_item = a - b
         if designated and self.designated is not None:
             by_item = by_item * self.designated
         return sum_units(by_item, self.units)
@@ -338,6 +368,8 @@ def gather(
     measured, planned = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
     numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
+    some = [stored[cell.key].credited is not None for cell in shared]
+    credited = np.zeros(shape, dtype=np.int64) if any(some) else None
     scale = lcm(*(cell.setting.item_scale for cell in shared))
     for cell in shared:
         outcomes, row = stored[cell.key], numbers[cell.configuration]
@@ -346,6 +378,8 @@ def gather(
         model, at = models.index(cell.model), columns[outcomes.items]
         parts = scale // cell.setting.item_scale
         correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
+        if credited is not None and outcomes.credited is not None:
+            credited[model, row, at] = outcomes.credited
         measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
         planned[row, at] = True
     first_copy = held.unit == "question"
@@ -378,6 +412,10 @@ def gather(
             (cell.model, cell.configuration)
             for cell in shared
             if not cell.setting.ranks and _nothing_read(stored[cell.key])
+        ),
+        credited=credited,
+        credit=max(
+            (cell.setting.item_credit * (scale // cell.setting.item_scale) for cell in shared), default=0
         ),
     )
 

@@ -18,11 +18,12 @@ import numpy as np
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems, share_with_shared_wording
-from gridc.compiler.inputs.logs.records import LogAxis, LogRun
+from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, writable
 from gridc.numbers import percent
 from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
 from gridc.schema.comparison import Aspect, StateCounts
+from gridc.schema.recorded import LogFileRow, RecordedRuns
 from gridc.statistics.arrays import Floats
 
 OF_MODEL = frozenset([
@@ -78,6 +79,20 @@ def _without_name(value: Any, model: str) -> object:
     return value
 
 
+def recorded_runs(logs: ReadLogs) -> RecordedRuns:
+    """What was read, and what it does not say."""
+    unknown = (f"{one.run.package}: {what}" for one in logs.runs for what in one.run.unknown)
+    return RecordedRuns(
+        packages=tuple(dict.fromkeys(writable(file.made_by) for file in logs.files)),
+        files=tuple(
+            LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
+            for file in logs.files
+        ),
+        notes=tuple(map(writable, logs.notes)),
+        unknown=tuple(dict.fromkeys(map(writable, unknown))),
+    )
+
+
 UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
 LARGE = 1e3
@@ -98,6 +113,13 @@ class RecordedAnswers:
     @property
     def column(self) -> LogColumn | None:
         return self.gathered.columns.get(self.reading)
+
+    def answers(self) -> Iterator[LogAnswer]:
+        """Those of the column, in its order, with their texts, which are read from the log again."""
+        run = self.gathered.run
+        for answer in run.samples() if run.samples is not None else ():
+            if self.reading in (answer.scores or run.readings):
+                yield answer
 
 
 CountedItems = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -175,6 +197,11 @@ class RecordedCell:
         """The items that have an answer here, or a score without being listed, (items,)."""
         held: CountedItems = self.outcomes.trials > 0
         return held
+
+    @property
+    def counts(self) -> CountedItems:
+        """The items that count, (items,)."""
+        return self.held if self.counted is None else self.counted
 
     @cached_property
     def bounded(self) -> bool:
@@ -557,3 +584,34 @@ def _repeats_alike(column: LogColumn, count: int) -> bool:
     np.maximum.at(most, column.item, column.score)
     several = asked > 1
     return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1
+
+
+def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
+    """What keeps logs from being a grid: a reason for each benchmark that has one."""
+    reasons = {one.name: reason for one in benchmarks if (reason := _why_not(one)) is not None}
+    for one in benchmarks:
+        if one.models != benchmarks[0].models:
+            reasons.setdefault(one.name, "it has other models than the benchmarks before it")
+    return tuple(f"{name}: {reason}" for name, reason in reasons.items())
+
+
+def _why_not(one: RecordedBenchmark) -> str | None:
+    cells = list(one.cells.values())
+    if not all(cell.itemised for cell in cells):
+        return "a run has a score and no items"
+    if not all(cell.bounded for cell in cells):
+        return "scores lie outside of 0 to 1, or there is none"
+    if len(cells) < len(one.models) * len(one.configurations):
+        return "not every model has every configuration"
+    if any(
+        not np.array_equal(cell.counts, one.cells[one.models[0], cell.configuration].counts) for cell in cells
+    ):
+        return "some models share no item"
+    if len({cell.repetitions for cell in cells}) > 1 or any(_is_uneven(cell) for cell in cells):
+        return "items were not asked equally often"
+    return None
+
+
+def _is_uneven(cell: RecordedCell) -> bool:
+    """Whether some items were asked more often than others, and nothing says that the rest is missing."""
+    return len(np.unique(cell.outcomes.trials[cell.held])) > 1

@@ -16,13 +16,12 @@ import numpy as np
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.records import writable
-from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded_runs
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
     LogBenchmarkRow,
     LogCertificate,
-    LogFileRow,
     LogNeighbourRow,
     LogPairRow,
     LogRankRow,
@@ -327,25 +326,15 @@ def certificate(
     reversals = iter(holm([pair.reversal for pair in weighed]))
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
     rows = tuple(part.row(reversals, orders, alpha) for part in parts)
-    packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
-    imported = f"imported from {packages} logs, not pre-registered; prompts as the log has them"
-    return LogCertificate(
+    runs = recorded_runs(logs)
+    return LogCertificate.of(
+        runs,
         format=FORMAT,
         gridc=__version__,
-        provenance=imported if exported is None else exported[1],
+        provenance=f"{runs.provenance}; prompts as the log has them" if exported is None else exported[1],
         stamp=None if exported is None else exported[0],
         alpha=alpha,
         common_only=common_only,
-        files=tuple(
-            LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
-            for file in logs.files
-        ),
-        notes=tuple(map(writable, logs.notes)),
-        unknown=tuple(
-            dict.fromkeys(
-                f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown
-            )
-        ),
         benchmarks=rows,
     ).as_written()
 

@@ -456,7 +456,9 @@ def as_text(card: Scorecard) -> str:
         "",
         f"**{markdown(card.answer)}**",
         "",
-        f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`.",
+        f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`."
+        if card.recorded is None
+        else f"Runs {markdown(card.recorded.provenance)}; results `{card.results}`.",
         "",
     ]
     if not card.complete:

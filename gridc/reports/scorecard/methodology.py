@@ -51,7 +51,27 @@ class ChecklistLine(NamedTuple):
 
 def methodology(findings: Findings) -> tuple[MethodRow, ...]:
     """Every line, in order."""
-    return tuple(MethodRow.of(line.answer(findings), line) for line in LINES)
+    answers = ((line, _of_logs(line, findings) or line.answer(findings)) for line in LINES)
+    return tuple(MethodRow.of(answer, line) for line, answer in answers)
+
+
+OF_THE_RUN = ("observed", "one_look", "noise", "sealed", "guessed", "agreed", "audited", "complete")
+"""Lines about what was done when the models were asked, of which another package's logs say nothing."""
+OF_THE_DATA = ("both_readings", "inputs", "results_tied")
+"""Lines that the answers themselves show, whoever asked."""
+
+
+def _of_logs(line: ChecklistLine, findings: Findings) -> ChecklistAnswer | None:
+    """What is said of runs that another package recorded; None where gridc asked, or the answers show it."""
+    if findings.recorded is None or line.id in OF_THE_DATA:
+        return None
+    if line.id in OF_THE_RUN:
+        return ChecklistAnswer(
+            "not_measured", "Another package asked, and its logs do not say it.", "the logs"
+        )
+    if line.id == "deviations":
+        return ChecklistAnswer("not_applicable", "Nothing was stamped to depart from.", "the logs")
+    return ChecklistAnswer("no", "Another package asked, and nothing was stamped before.", "the logs")
 
 
 def stamped_first(findings: Findings) -> ChecklistAnswer:

@@ -76,9 +76,17 @@ def _kept_effect(left: ScoreDifference, right: ScoreDifference) -> Kept:
 def threats(findings: Findings) -> Iterator[ThreatRow]:
     """What could make the numbers mean something else, as far as the study shows it."""
     yield _unreadable(findings)
-    yield _batches(findings)
     yield from _other_items(findings)
-    yield from _drift(findings)
+    if findings.recorded is None:
+        yield _batches(findings)
+        yield from _drift(findings)
+    else:
+        yield _threat(
+            "another package asked, by settings that its logs may not have",
+            f"The {counted(len(findings.recorded.files), 'log')} read are named with their digests.",
+            "Which runs were left out, and what the logs do not record, is not known.",
+            {"logs": len(findings.recorded.files), "unknown": len(findings.recorded.unknown)},
+        )
     yield from _dependence(findings)
     for waiver in findings.plan.study.spec.waive:
         where = waiver.where.model_dump_json(by_alias=True) if waiver.where.root else "everywhere"
@@ -180,6 +188,8 @@ def checklist(findings: Findings) -> Iterator[CheckRow]:
     measured = any(_measured(row) for row in findings.benchmarks)
     for check in CHECKS:
         answer = check.answer(findings)
+        if findings.recorded is not None and check.id != "needed":
+            answer = ChecklistAnswer("not_measured", "Another package asked, and its logs do not say it.")
         if not measured:
             answer = answer._replace(holds="not_measured", said="No cell is measured yet.")
         yield CheckRow.of(answer, check, recommendation=check.question)

@@ -202,7 +202,10 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
     levels = {tuple(board.levels.items()) for board in boards}
     if len(levels) == 1 and (own := next(iter(levels))):
         where = ", ".join(f"{axis} {level}" for axis, level in own)
-        yield f"This is under the anchor, the study's reference configuration: {where}."
+        if findings.recorded is None:
+            yield f"This is under the anchor, the study's reference configuration: {where}."
+        else:
+            yield f"This is under {where}, the first in the logs: no reference was declared."
 
 
 def _alone(standings: str) -> str:
@@ -424,8 +427,14 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
         sizes.append(f"{every}{shown} of {board.benchmark}{own}")
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
-    yield f"Asked: {listed(sizes)}."
+    if findings.recorded is not None:
+        sizes = [size.removeprefix("all ") for size in sizes]
+        yield f"Not by gridc: the runs are {findings.recorded.provenance}. The logs have {listed(sizes)}."
+    else:
+        yield f"Asked: {listed(sizes)}."
     yield from _configurations(findings)
+    if findings.recorded is not None and findings.recorded.unknown:
+        yield f"Not recorded: {'; '.join(findings.recorded.unknown)}."
     if spec.study.not_varied:
         yield f"Not varied: {', '.join(spec.study.not_varied)}."
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.asked import differing_words
 from gridc.compiler.lowering.estimate import shared_words
+from gridc.numbers import counted
 from gridc.reports.findings.conduct import CONDUCT, MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.rendering import noise_floor_line
@@ -50,6 +51,20 @@ def clock(findings: Findings) -> Iterator[Statement]:
         )
 
 
+@of_study("recorded", "limits", 15, urgent=True)
+def recorded(findings: Findings) -> Iterator[Statement]:
+    """Says that another package asked, and what of that nobody knows."""
+    if findings.recorded is not None:
+        files = counted(len(findings.recorded.files), "log")
+        yield Statement(
+            f"Recorded runs, from {files}: gridc asked nothing and stamped nothing. Which runs were left "
+            "out, and what the logs do not record, is not known.",
+            "limit",
+        )
+        for note in findings.recorded.notes:
+            yield Statement(f"Note of the logs: {note}.", "limit")
+
+
 @of_study("exploratory", "limits", 30)
 def exploratory(findings: Findings) -> Iterator[Statement]:
     """Says that the verdicts of an exploratory study confirm nothing."""
@@ -91,8 +106,11 @@ def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statem
 
 
 @of_benchmark("failed", "limits", 90, urgent=True)
-def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where calls failed for good: how many, for which model, and why."""
+def failed(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where calls failed for good: how many, for which model, and why. Of logs, where no score is known."""
+    if findings.recorded is not None:
+        yield from _without_score(findings, benchmark)
+        return
     by_model = [
         f"{model.model} {sum(model.failed.values()):,} of {model.samples:,} "
         f"({', '.join(f'{kind} {number:,}' for kind, number in model.failed.items())})"
@@ -103,6 +121,22 @@ def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         yield Statement(
             f"On {benchmark.benchmark}, calls of these samples failed for good: {'; '.join(by_model)}. They "
             "stay in the denominator as answers that cannot be read, and per protocol they are left out.",
+            "limit",
+            (benchmark.benchmark,),
+        )
+
+
+def _without_score(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    credited, by_model = findings.plan.study.credited, dict[str, int]()
+    for score in benchmark.cells:
+        lost = sum(credited.get(score.cell.key, {}).values())
+        by_model[score.cell.model] = by_model.get(score.cell.model, 0) + lost
+    listed = "; ".join(f"{model} {count:,}" for model, count in by_model.items() if count)
+    if listed:
+        yield Statement(
+            f"On {benchmark.benchmark}, answers have no score in the logs: {listed}. They count as wrong in "
+            "scores and intervals, and against either claim in what is certified; of a pair with one nothing "
+            "is supported.",
             "limit",
             (benchmark.benchmark,),
         )
@@ -256,7 +290,7 @@ def quiet(findings: Findings) -> Iterator[Statement]:
             short = f"{REPEATED[precision].format(calls)} changed no outcome ({names})."
             yield Statement(text, "limit", tuple(model.model for model, _ in still), short)
     unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
-    if unknown:
+    if unknown and findings.recorded is None:
         compared = findings.hypotheses or any(benchmark.full.pairs for benchmark in findings.benchmarks)
         verdicts = " Whether a verdict on them is within the noise is not known." if compared else ""
         yield Statement(f"Noise floor not measured: {', '.join(unknown)}.{verdicts}", "limit")

@@ -116,6 +116,15 @@ def open_vllm(
     return VllmEngine(name, identity, precision, settings, waived, local)
 
 
+@OPENERS.add("another_package")
+def open_recorded(
+    name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
+) -> Engine:
+    """Nothing opens what another package asked: always raises `UnavailableError` (GC613)."""
+    message = f"another package asked `{name}`, and gridc asks nothing of it"
+    raise UnavailableError([Diagnostic("GC613", message, help="name an engine that runs the model")])
+
+
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
     """The engine of a model. Raises `UnavailableError` where it is not installed (GC604), or is a plug-in
     that is missing or broken (GC341, GC342)."""

@@ -8,6 +8,7 @@ from gridc.compiler.frontend.checks.envelope import grid_selectors, most_cells
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.compiler.instrument.setting import REQUIRED
 from gridc.diagnostics.errors import Diagnostic, KeyPath
@@ -18,8 +19,11 @@ from gridc.schema.spec import Benchmark, Spec
 
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """An engine runs one kind of source."""
+    """An engine runs one kind of source, and none runs what another package recorded."""
     for path, model in grid.asked_models(spec):
+        if not engine_kind(model.engine).asked:
+            message = f"another package asked `{model.source}`, and gridc asks nothing of it"
+            yield source.diagnose("GC613", (*path, "engine"), message, "name an engine that runs the model")
         kind, here = engine_kind(model.engine), (*path, "source")
         of_server = "base_url" in kind.refuses and model.base_url is not None
         if kind.schemes and not model.source.startswith(kind.schemes) and not of_server:
@@ -55,6 +59,12 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if key == "base_url":
                 help = 'write `engine = "api"` beside it; the `source` is its name on that server'
             yield source.diagnose("GC105", (*path, key), message, help, at_key=True)
+    for table in grid.effect_tables(spec):
+        method = getattr(table.table, "method", None)
+        if method is not None and METHODS[method].recorded:
+            message = "no call of gridc is scored so: these scores are read from logs of other packages"
+            help = "`gridc certify --from LOGS` reads them; here, name how answers are scored"
+            yield source.diagnose("GC613", (*table.path, "method"), message, help)
     served = [model.id for model in spec.model if engine_kind(model.engine).provider]
     for table in grid.effect_tables(spec) if served else ():
         if getattr(table.table, "precision", None) is not None and table.path[0] != "model":

@@ -1,0 +1,256 @@
+"""Logs of other packages as a study that nobody stamped, of which every report of a study can be made.
+
+The names in the logs become models, benchmarks and the levels of one axis, `configuration`. What is missing
+of the items that count is wrong in a score, and speaks against every claim.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridc import __version__
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.lookup import ReferenceFolders
+from gridc.compiler.frontend.read import CheckedSpec
+from gridc.compiler.frontend.references import References
+from gridc.compiler.frontend.source import basic_string, parse
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.inputs.logs.records import writable
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.outcomes import STATES
+from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
+from gridc.reports.findings.findings import Findings, find, noted_of_items
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.runtime.recording import NO_ANSWER, NOT_LOGGED, RecordedSample, distinct_names, record_run
+from gridc.runtime.store.reader import RECORDED
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+from gridc.schema.comparison import AnswerState
+from gridc.schema.items import UnitLevel
+from gridc.schema.recorded import RecordedRuns
+from gridc.statistics.arrays import Flags
+
+LONGEST = 70
+"""Characters of a name that its id keeps."""
+UNSTAMPED = Anchor("none", "nothing was stamped before these runs")
+
+
+@dataclass(frozen=True)
+class LogStudy:
+    """Logs that are a grid, as a study: `keys` has the cells by benchmark, model and configuration as the
+    logs name them."""
+
+    compiled: Compiled
+    benchmarks: Sequence[RecordedBenchmark]
+    keys: Mapping[tuple[str, str, str], str]
+
+    @property
+    def lock(self) -> Lock:
+        assert self.compiled.lock is not None
+        return self.compiled.lock
+
+    def record(self, path: Path) -> None:
+        """Write its new store, with the texts that the logs have."""
+        plan = Plan(self.compiled.study)
+        record_run(path, plan, self.lock.created, (), _samples(self, plan))
+
+    def find(self, path: Path) -> Findings:
+        """What the store at `path` shows of it."""
+        with Store.open(path) as store:
+            return find(self.compiled, self.lock, store, tied=[UNSTAMPED], known=noted_of_items(None))
+
+
+class _Ids:
+    """Ids of the language for the names in logs, each once."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def __call__(self, name: str) -> str:
+        if name not in self._given:
+            plain = re.sub(r"[^A-Za-z0-9_.\-]+", "-", name).strip("-._")[:LONGEST] or "x"
+            free, number = plain, 2
+            while free in self._taken:
+                free, number = f"{plain}.{number}", number + 1
+            self._given[name] = free
+            self._taken.add(free)
+        return self._given[name]
+
+
+def as_study(
+    runs: RecordedRuns, about: Mapping[str, Any], benchmarks: Sequence[RecordedBenchmark]
+) -> LogStudy:
+    """The study of logs that are a grid (`why_no_grid`). `about` is what their store says of them."""
+    model_id, benchmark_id, level_id = _Ids(), _Ids(), _Ids()
+    models = benchmarks[0].models
+    configurations = list(dict.fromkeys(name for one in benchmarks for name in one.configurations))
+    times = next(iter(benchmarks[0].cells.values())).repetitions
+    lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
+    lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
+    lines += [f"replicates = {times}", "temperature = 1.0"] if times > 1 else []
+    lines += ['unreadable = "worst"'] if any(one.lower for one in benchmarks) else []
+    for name in models:
+        lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
+        lines += [f"source = {basic_string(writable(name))}", *_note(name, model_id(name))]
+    for one in benchmarks:
+        id, direction = benchmark_id(one.name), "lower" if one.lower else "higher"
+        lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
+        lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
+        lines += [*([] if _is_binary(one) else ['method = "number_as_logged"']), *_note(one.name, id)]
+    if len(configurations) > 1:
+        lines += ["[[axis]]", 'id = "configuration"']
+    for number, name in enumerate(configurations if len(configurations) > 1 else ()):
+        lines += ["[[axis.level]]", f'id = "{level_id(name)}"', 'tier = "core"', 'provenance = "the logs"']
+        lines += [f"vars = {{ logged = {basic_string(writable(name))} }}"]
+        if not all(_asked(one, name).all() for one in benchmarks):
+            lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
+    for one in benchmarks:
+        for name in configurations:
+            if name not in one.configurations:
+                where = f'benchmark = "{benchmark_id(one.name)}", configuration = "{level_id(name)}"'
+                lines += ["[[exclude]]", f"when = {{ {where} }}", 'why = "the logs do not have it"']
+    source = parse("\n".join(lines) + "\n", Path("logs.toml"))
+    spec = typed(source)
+    items = {benchmark_id(one.name): _items(one, configurations) for one in benchmarks}
+    asked = {
+        model_id(name): ModelIdentity(writable(name), unpinned="asked by another package") for name in models
+    }
+    inputs = {
+        "templates": {},
+        "models": {name: identity.manifest for name, identity in asked.items()},
+        "benchmarks": {name: {"items": {}, "unpinned": "known by its logs"} for name in items},
+    }
+    content = {RECORDED: {**about}, "spec": spec.stamped(), "inputs": inputs}
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    lock = Lock(digest(content), content, created, __version__, None, None)
+    checked = CheckedSpec(source, spec, ReferenceFolders(source.path.parent), References({}, {}))
+    only = len(configurations) == 1
+    keys = {
+        (one.name, model, name): "/".join(
+            (model_id(model), benchmark_id(one.name), ONLY if only else f"configuration={level_id(name)}")
+        )
+        for one in benchmarks
+        for model, name in one.cells
+    }
+    credited = {
+        keys[one.name, *place]: dict(_credited(cell, _names(one)))
+        for one in benchmarks
+        for place, cell in one.cells.items()
+        if cell.states.missing
+    }
+    study = RecordedStudy(spec, {}, items, {}, asked, content, recorded=runs, credited=credited)
+    return LogStudy(Compiled(checked, study, lock), benchmarks, keys)
+
+
+def _credited(cell: RecordedCell, names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The items that lack scores, and how many."""
+    outcomes = cell.outcomes
+    missing = np.where(outcomes.trials > 0, outcomes.trials - outcomes.scored, cell.repetitions)
+    counts = np.where(cell.counts, missing, 0)
+    yield from ((names[place], int(counts[place])) for place in np.flatnonzero(counts).tolist())
+
+
+def _note(name: str, id: str) -> list[str]:
+    """The name in the logs, where it is no id of the language."""
+    return [] if name == id else [f"note = {basic_string(writable(name))}"]
+
+
+def _is_binary(one: RecordedBenchmark) -> bool:
+    """Whether each answer earns a point or none."""
+    columns = [run.column for cell in one.cells.values() for run in cell.runs if run.column is not None]
+    return all(bool(np.isin(column.score[~np.isnan(column.score)], (0.0, 1.0)).all()) for column in columns)
+
+
+def _asked(one: RecordedBenchmark, configuration: str) -> Flags:
+    """The items that some model was asked in a configuration, (items,)."""
+    some = [cell.counts for (_, name), cell in one.cells.items() if name == configuration]
+    asked: Flags = np.logical_or.reduce(some) if some else np.ones(one.count, np.bool_)
+    return asked
+
+
+def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedItems:
+    asked = [_asked(one, configuration) for configuration in configurations]
+    names = _names(one)
+    units = [*one.items.units, *names[len(one.items.units) :]]
+    sampled = tuple(
+        Item(
+            name,
+            f"{ABSENT} {name}",
+            family=unit,
+            tags={f"c{number}": "yes" for number, here in enumerate(asked) if here[place]},
+        )
+        for place, (name, unit) in enumerate(zip(names, units, strict=True))
+    )
+    unit: UnitLevel = "item" if len(set(one.units)) == len(one.units) else "family"
+    return RecordedItems(sampled, (), RecordedFiles((), {}, (), recorded_rows=len(sampled)), unit=unit)
+
+
+def _names(one: RecordedBenchmark) -> list[str]:
+    """What the items are called, no two alike; those that no log names last."""
+    ids = [*one.items.ids, *(f"unnamed {number}" for number in range(1, one.unnamed + 1))]
+    return distinct_names(ids)
+
+
+def _samples(study: LogStudy, plan: Plan) -> Iterator[RecordedSample]:
+    settings = {cell.key: cell.setting for cell in plan.cells()}
+    for one in study.benchmarks:
+        names = _names(one)
+        for place, cell in one.cells.items():
+            key = study.keys[one.name, *place]
+            yield from _samples_of(cell, key, settings[key], names, _asked(one, cell.configuration))
+
+
+def _samples_of(
+    cell: RecordedCell, key: str, setting: Setting, names: Sequence[str], asked: Flags
+) -> Iterator[RecordedSample]:
+    """Every answer of a cell to the items that count, its repetitions in the order of their epochs; what is
+    missing failed, or has the score of what its list leaves out."""
+    given: Counter[int] = Counter()
+
+    def sample(
+        item: int, state: AnswerState, score: float, prompt: str | None, answer: str | None
+    ) -> RecordedSample:
+        replicate, known = given[item], not isnan(score)
+        given[item] += 1
+        return RecordedSample(
+            key,
+            names[item],
+            replicate,
+            0 if state == "read" and known else None,
+            round(score * setting.scale) if known else setting.credit,
+            None,
+            sha256(f"{key}\n{names[item]}\n{replicate}".encode()).hexdigest(),
+            "generate",
+            state if known else "failed",
+            prompt,
+            NO_ANSWER if answer is None else answer,
+        )
+
+    for run in cell.runs:
+        if (column := run.column) is None:
+            continue
+        texts = list(run.answers())
+        for row in np.argsort(column.epoch, kind="stable").tolist():
+            if asked[column.item[row]]:
+                said = (texts[row].prompt, texts[row].answer) if texts else (None, None)
+                state, score = STATES[column.state[row]], float(column.score[row])
+                yield sample(int(column.item[row]), state, score, *said)
+    absent = nan if cell.unlisted is None else cell.unlisted
+    for item in np.flatnonzero(asked).tolist():
+        for _ in range(given[item], cell.repetitions):
+            yield sample(item, "read", absent, None, NOT_LOGGED if isnan(absent) else None)

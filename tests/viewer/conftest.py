@@ -38,11 +38,15 @@ class Client:
         return self.request("GET", path, headers)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRIDC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+@pytest.fixture(scope="session")
+def viewer_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _cache(viewer_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each test of the viewer alone: a worker goes on to others, which keep no proofs."""
+    monkeypatch.setenv("GRIDC_CACHE", str(viewer_cache))
 
 
 @pytest.fixture(scope="session")

@@ -476,7 +476,9 @@ class BenchmarkEffects(Table):
             "likely; text_likelihood: how likely a text is, in bits per byte: the first of `references` "
             "behind the prompt, or without one what is asked, behind `premise` alone; refusal_keywords: "
             "search the response for phrases of refusal; judge: a model assesses "
-            "the response, see [judge]; scorer: a function says what the response earns, see `scorer`."
+            "the response, see [judge]; scorer: a function says what the response earns, see `scorer`; "
+            "as_logged and number_as_logged: the score that the log of another package has, a point or none, "
+            "or a number (only `gridc certify --from` writes them)."
         ),
     ] = None
     judge: Annotated[

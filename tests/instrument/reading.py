@@ -334,7 +334,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
         for name, method in METHODS.items()
-        if not method.reads_answer
+        if not (method.reads_answer or method.recorded)
     },
     **{f"match:{kind}": partial(_matched, kind) for kind in matching.COMPARISONS},
     "method:pair_likelihood": _pairs,

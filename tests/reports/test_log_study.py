@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from gridc import study as studies
-from gridc.diagnostics.errors import SpecError
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.diagnostics.errors import SpecError, UnavailableError
+from gridc.runtime.engines import opener
+from gridc.schema.spec import EngineSettings
 
 
 def table(
@@ -162,7 +165,7 @@ title = "It asks"
 purpose = "descriptive"
 [[model]]
 id = "one"
-engine = "ENGINE"
+engine = "another_package"
 source = "openai/gpt-4o"
 [[benchmark]]
 id = "pocket"
@@ -181,7 +184,12 @@ method = "METHOD"
 )
 def test_no_spec_that_asks_states_what_a_log_has(engine: str, method: str, tmp_path: Path) -> None:
     path = tmp_path / "gridcard.toml"
-    path.write_text(SPEC.replace("ENGINE", engine).replace("METHOD", method))
+    path.write_text(SPEC.replace("another_package", engine).replace("METHOD", method))
     with pytest.raises(SpecError) as caught:
         studies.open(path).validate()
     assert {each.code for each in caught.value.diagnostics} == {"GC613"}
+
+
+def test_nothing_opens_what_another_package_asked() -> None:
+    with pytest.raises(UnavailableError, match="GC613"):
+        opener("another_package")("one", ModelIdentity("gpt-4o"), "as served", EngineSettings(), frozenset())

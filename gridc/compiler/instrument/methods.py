@@ -133,6 +133,5 @@ VERSIONS = {
     "method:refusal_keywords": 3,
     "method:judge": 3,
     "method:scorer": 1,
-    **{f"method:{name}": 1 for name in LOGGED},
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

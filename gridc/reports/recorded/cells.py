@@ -586,6 +586,10 @@ def _repeats_alike(column: LogColumn, count: int) -> bool:
     return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1
 
 
+MOST_PAIRS = 200
+"""Pairs of models that the reports of a study tell one by one."""
+
+
 def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
     """What keeps logs from being a grid: a reason for each benchmark that has one."""
     reasons = {one.name: reason for one in benchmarks if (reason := _why_not(one)) is not None}
@@ -596,7 +600,9 @@ def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
 
 
 def _why_not(one: RecordedBenchmark) -> str | None:
-    cells = list(one.cells.values())
+    cells, models = list(one.cells.values()), len(one.models)
+    if (pairs := models * (models - 1) // 2) > MOST_PAIRS:
+        return f"{models:,} models are {pairs:,} pairs, each of which such a report tells"
     if not all(cell.itemised for cell in cells):
         return "a run has a score and no items"
     if not all(cell.bounded for cell in cells):

@@ -108,6 +108,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 STATED_OF_STUDIES = (
     r"\b[Aa]nchor\b",
     r"gold answer",
+    r"of\s+stamp",
     r"\bprompt = ",
     r"max_tokens",
     r"temperature",

@@ -15,6 +15,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.points import Vote
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.outcomes import CellOutcomes
@@ -392,7 +393,7 @@ def gather(
         configurations=configurations,
         levels=tuple(places[configuration].levels for configuration in configurations),
         sampled=np.array(
-            [places[configuration].setting.temperature > 0 for configuration in configurations],
+            [_may_be_sampled(places[configuration].setting) for configuration in configurations],
             dtype=np.bool_,
         ),
         items=items,
@@ -418,6 +419,11 @@ def gather(
             (cell.setting.item_credit * (scale // cell.setting.item_scale) for cell in shared), default=0
         ),
     )
+
+
+def _may_be_sampled(setting: Setting) -> bool:
+    """Whether asking again may give another answer. Of what another package asked, decoding is not known."""
+    return setting.recorded or setting.temperature > 0
 
 
 def _nothing_read(outcomes: CellOutcomes) -> bool:

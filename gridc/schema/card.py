@@ -18,6 +18,7 @@ from gridc.schema.rows import (
     Part,
     Rounded,
     Sentence,
+    SentencesAt,
     Share,
 )
 
@@ -181,7 +182,9 @@ class ScopeStatement(Part):
         Field(description="Combinations that were left out; levels that never gave another score."),
     ]
     made_with: Annotated[
-        dict[str, str], Field(description="Versions, seeds, digests of templates, the declared anchor.")
+        dict[str, str],
+        SentencesAt(("anchor", "configurations")),
+        Field(description="Versions, seeds, digests of templates, the declared anchor."),
     ]
 
 

@@ -17,16 +17,59 @@ from gridc.schema.effects import Effects
 from gridc.schema.jsonschema import reference
 from gridc.schema.spec import Benchmark
 from gridc.study import OpenStudy
+from tests.adversary.test_adversary import CATALOGUE
+from tests.adversary.test_every_column import COLUMNS as STORED
+from tests.adversary.test_every_column import NOBODY_KNOWS, OF_BUNDLES, TAKES_ITEMS
 from tests.conftest import Golden
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BENCHMARKS = (DOCS / "benchmarks.md").read_text("utf-8")
+THREATS = (DOCS / "threat-model.md").read_text("utf-8")
 LANGUAGE = (DOCS / "language.md").read_text("utf-8")
 
 
 def test_every_loader_has_its_row() -> None:
     rows = re.findall(r"^\| `(\w+)` (?:\|[^|\n]+){4}\|$", BENCHMARKS, re.MULTILINE)
     assert sorted(rows) == sorted(LOADERS)
+
+
+TESTED = (
+    "Who may lie",
+    "What leaves the machine, to whom, under whose consent",
+    "What was verified is what is shown",
+)
+"""The parts of the threat model of which each row names its test."""
+
+
+def rows_with_tests() -> list[tuple[str, str]]:
+    """(first cell, last cell) of each row of these parts."""
+    parts = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", THREATS, re.MULTILINE))
+    tables = [
+        table
+        for part in TESTED
+        for table in re.findall(r"^\|(.+)\|\n\|[-|]+\|\n((?:\|.+\|\n)+)", parts[part], re.MULTILINE)
+    ]
+    assert all(head.split("|")[-1].strip() == "test" for head, _ in tables)
+    rows = [re.split(r"(?<!\\) ?\| ?", row)[1:-1] for _, body in tables for row in body.splitlines()]
+    return [(cells[0], cells[-1]) for cells in rows]
+
+
+@pytest.mark.parametrize(("promise", "tests"), rows_with_tests(), ids=[row[0] for row in rows_with_tests()])
+def test_each_row_of_the_threat_model_names_tests_that_there_are(promise: str, tests: str) -> None:
+    named = re.findall(r"`([^`]+)`", tests)
+    assert named or re.search(r"\b(by hand|not tested)\b", tests), promise
+    for name in named:
+        path, _, function = name.partition("::")
+        if "/" not in path:
+            assert name in {attack.id for attack in CATALOGUE}, name
+        else:
+            text = (DOCS.parent / path).read_text("utf-8")
+            assert not function or f"def {function}(" in text, name
+
+
+def test_the_threat_model_counts_the_columns_that_pass() -> None:
+    assert f"but for {len(NOBODY_KNOWS)} columns" in THREATS
+    assert f"Of a bundle {len(TAKES_ITEMS) + len(STORED) - len(OF_BUNDLES)} more pass" in THREATS
 
 
 MARK = "<!-- The columns below"

@@ -14,7 +14,7 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, print_json
 from gridc.cli.terminal import visible
-from gridc.diagnostics.errors import GridcError, json_text
+from gridc.diagnostics.errors import GridcError, json_text, unobeyed
 
 if TYPE_CHECKING:
     from gridc.study.sql import Queries, QueryRows, Relation
@@ -58,7 +58,8 @@ def sql(
     gridc sql "select item, text from samples where not parsed" --format csv > unreadable.csv
 
     `samples` and `calls` are views with names instead of digests; --tables lists them and the tables. In a
-    CSV, text that a spreadsheet would run as a formula is preceded by an apostrophe (gridc docs tables)."""
+    CSV, text that a spreadsheet would run as a formula is preceded by an apostrophe (gridc docs tables), and
+    what a terminal would obey is written as in JSON, such as \\u009b."""
     from gridc.study.place import place_of
     from gridc.study.sql import queries
 
@@ -132,9 +133,10 @@ def _print(selected: "QueryRows", style: str) -> None:
         from gridc.study.sql import escape_formulas
 
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([escape_formulas(name) for name in selected.columns])
-        for row in selected.rows:
-            writer.writerow([escape_formulas(value) if isinstance(value, str) else value for value in row])
+        for row in chain([selected.columns], selected.rows):
+            writer.writerow(
+                [unobeyed(escape_formulas(value)) if isinstance(value, str) else value for value in row]
+            )
     elif style == "json":
         _print_records(selected)
     else:

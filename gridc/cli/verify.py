@@ -25,7 +25,7 @@ def verify(
     such as another version of gridc, are not compared: this one's are written into a folder beside them, and
     the exit code is 9.
     """
-    verified = study.verify(rerun, rerun_seed)
+    verified = study.verify(rerun, rerun_seed, terminal.note)
     try:
         again = verified.write_again()
         replaced = "" if verified.bundle else "; `gridc report` replaces those that are here"

@@ -245,6 +245,15 @@ def _escaped(found: re.Match[str]) -> str:
     return json.dumps(character)[1:-1] if unicodedata.category(character) in _OBEYED else character
 
 
+_BREAKING = re.compile(rf"{DECEIVING.pattern}|[\x85\u2028\u2029]|\r(?!\n)")
+
+
+def unobeyed(text: str) -> str:
+    """The text with its tabs and line ends, and each character that would be obeyed as JSON escapes it. What
+    joins letters or emoji stays: no terminal obeys it, and words need it."""
+    return _BREAKING.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
 class Paint(Protocol):
     """Colours a text (`fg`, `bold`), where that can be seen."""
 

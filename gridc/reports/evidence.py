@@ -20,7 +20,7 @@ from gridc.compiler.lock.deviations import ABSENT
 from gridc.numbers import counted
 from gridc.schema import card, certificate, deviation, estimates, scorecard
 from gridc.schema.canonical import digest_bytes, each_key_once
-from gridc.schema.rows import OWN_WORDS
+from gridc.schema.rows import OWN_WORDS, SentencesAt
 
 Keys = tuple[str, ...]
 DOCUMENTS: Mapping[str, tuple[type[BaseModel], str]] = {
@@ -172,6 +172,8 @@ def _sentences(kind: Any, path: Keys) -> Iterator[Keys]:
         for name, field in kind.model_fields.items():
             if marked[name]:
                 yield (*path, name)
+            elif at := next((mark for mark in field.metadata if isinstance(mark, SentencesAt)), None):
+                yield from ((*path, name, key) for key in at.keys)
             else:
                 yield from _sentences(field.annotation, (*path, name))
     else:

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gridc.compiler.lock.anchor import (
-    CHANGED,
+    NO_COMMIT,
     UNCOMMITTED,
     UNREAD_KEY,
     UNREAD_TIME,
@@ -189,7 +189,7 @@ def _is_written(claim: Anchor) -> bool:
         return True
     if claim.evidence == "commit":
         return claim.by is None and COMMIT.fullmatch(claim.fact) is not None
-    return claim.by is None and claim.fact in (UNCOMMITTED, CHANGED)
+    return claim.by is None and claim.fact in NO_COMMIT
 
 
 def _expected(shown: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
+from gridc.compiler.instrument.judging import read_reply
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import (
     behaviour_differences,
@@ -26,7 +27,7 @@ from gridc.compiler.lock.deviations import (
 )
 from gridc.compiler.lock.lock import Lock, holds_fingerprints
 from gridc.compiler.lock.trust import NOBODY, Trust
-from gridc.compiler.lowering.judging import JudgingState
+from gridc.compiler.lowering.judging import JudgingState, benches, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import evidence
@@ -41,7 +42,7 @@ from gridc.reports.rendering import code_digest
 from gridc.reports.ties import FINISH, check_ties, claimed_of_lock, claimed_of_results
 from gridc.reports.verified_samples import of_blinding, of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
-from gridc.runtime.blinding import judging_state
+from gridc.runtime.blinding import judging_state, places_of
 from gridc.runtime.store import digests
 from gridc.runtime.store.digests import CallRecords, CellResults
 from gridc.runtime.store.events import (
@@ -417,13 +418,16 @@ def _changed_parts(call: CheckedCall) -> Iterator[str]:
 
 
 def of_plan(
-    plan: Plan, store: Store, conclusion: RunFinished | None, tables: Collection[str] = PLANNED
+    plan: Plan, store: Store, conclusion: RunFinished | None, without_items: bool = False
 ) -> Iterator[Diagnostic]:
     """Every column of the tables of which the plan says each row, against it. Only a store whose run recorded
     no digest of a table, as an older gridc ended it, may have no row there, and nothing in later columns; and
-    `question` stays empty where a gridc of `WITHOUT_QUESTIONS` began the run, whoever ended it."""
+    `question` stays empty where a gridc of `WITHOUT_QUESTIONS` began the run, whoever ended it.
+    `without_items`, as in a bundle, nothing is said of `shown`, and of `question` only which rows it has."""
     digested = {} if conclusion is None or conclusion.tables is None else conclusion.tables
-    for table in tables:
+    for table in PLANNED:
+        if without_items and table == "shown":
+            continue
         columns = digested[table].columns if table in digested else ()
         key = store.key_of(table)
         stored = {tuple(row[name] for name in key): row for row in store.rows_of(table, plan.study_digest)}
@@ -441,6 +445,8 @@ def of_plan(
             if found is None:
                 yield Diagnostic("GC704", f"{where}: not in the table `{table}` of the store")
                 continue
+            if without_items and table == "question":
+                continue  # its digests are of the texts
             for column in found.keys() - {"id"}:  # the number of a cell, by which other tables name it
                 said = found[column]
                 if said != expected.get(column) and (said is not None or column in columns):
@@ -565,6 +571,32 @@ def of_judgements(plan: Plan, store: Store, judgements: JudgingState) -> Iterato
         for cell, item, replicate, judge, _ in expected:
             message = f"{cell}, item {item}, replicate {replicate}: the store lacks a call of {judge}"
             yield Diagnostic("GC704", message)
+
+
+def of_replies(plan: Plan, store: Store, complete: bool) -> Iterator[Diagnostic]:
+    """What each reply of a judge was read to, against the reply: all that can be said of judging where the
+    items, and with them the prompts of judges, are not here. A run that is not `complete` has replies that
+    nobody has read yet."""
+    cells = {cell.key: cell for cell in plan.cells() if is_judged(cell)}
+    answered = [cell for cell in cells.values() if places_of(plan, store, cell)]
+    rubrics = {
+        key: rubric for bench in benches(plan.study) for key, rubric in bench.readings(answered).items()
+    }
+    last: tuple[tuple[Any, ...], int, bool] | None = None
+    for row in store.judgements(plan.study_digest):
+        where = f"{row.cell}, item {row.item}, replicate {row.replicate}, {row.judge}"
+        if row.attempt and last != (row[:4], row.attempt - 1, True):
+            yield Diagnostic("GC704", f"{where}: the judge is asked again, and its reply before was read")
+        last = row[:4], row.attempt, row.failure is not None
+        cell = cells.get(row.cell)
+        rubric = None if cell is None else rubrics.get((row.judge, cell.benchmark))
+        if rubric is None:
+            yield Diagnostic("GC704", f"{where}: the judge is asked what the study does not ask")
+            continue
+        answer = store.answer_to(row.call)
+        read = _UNREAD if answer is None else astuple(read_reply(rubric, answer))
+        if row[6:] != read and (complete or row[6:] != _UNREAD):
+            yield Diagnostic("GC705", f"{where}: the stored label is not what the judge replied")
 
 
 _UNREAD = (None, None, None)

@@ -9,7 +9,7 @@ only ties to a time stop that (docs/threat-model.md).
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from gridc.compiler.grid.cells import Cell
@@ -20,7 +20,20 @@ from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic
-from gridc.runtime.blinding import JUDGING, blind, draw_sheet, is_blinded, judged, order_seed
+from gridc.runtime.blinding import (
+    JUDGING,
+    BlindedResponses,
+    SampleKey,
+    blind,
+    draw_sheet,
+    drawn_places,
+    is_blinded,
+    judged,
+    name_of,
+    order_seed,
+    places_of,
+    seen_as_answered,
+)
 from gridc.runtime.store.digests import CellResults
 from gridc.runtime.store.events import Event, Locked, Merged, Sealed, Unblinded
 from gridc.runtime.store.reader import CheckedSample
@@ -136,11 +149,14 @@ def _asked(sample: PlannedSample, stored: CheckedSample, store: Store, concluded
     return len(stored_calls) >= len(sample.requests) and stored_calls == expected[: len(stored_calls)]
 
 
-def of_blinding(plan: Plan, store: Store, events: Sequence[Event]) -> Iterator[Diagnostic]:
-    """Everything that differs, of the judging and of every sheet for people."""
+def of_blinding(
+    plan: Plan, store: Store, events: Sequence[Event], without_items: bool = False
+) -> Iterator[Diagnostic]:
+    """Everything that differs, of the judging and of every sheet for people. `without_items`, as in a bundle,
+    the texts in a sealed map are known only where judges see responses as they were answered."""
     chain = [event for event in events if event.body.stamp == plan.study_digest]
     yield from of_dates(plan, store, chain)
-    yield from of_maps(plan, store, chain)
+    yield from of_maps(plan, store, chain, without_items)
     yield from of_labels(plan, store, chain)
     yield from of_order(plan, store, chain)
 
@@ -170,8 +186,12 @@ def _first(chain: Sequence[Event], kind: type[Sealed] | type[Locked]) -> Event |
     )
 
 
-def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
-    """Every sealed map, made again from its secret: UUIDs, places, order and texts are those of the seal."""
+def of_maps(
+    plan: Plan, store: Store, chain: Sequence[Event], without_items: bool = False
+) -> Iterator[Diagnostic]:
+    """Every sealed map, made again from its secret: UUIDs, places, order and texts are those of the seal.
+    Where that takes items that are not here, the number of places is, labels are of places, and what was
+    opened is what the store and the seal say."""
     stamp = plan.study_digest
     for event in chain:
         if not isinstance(event.body, Sealed):
@@ -180,20 +200,46 @@ def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagno
         if nonce is None:
             yield Diagnostic("GC711", f"{about}: the secret of the sealed map is not in the store")
             continue
-        if about == JUDGING:
-            made = blind(stamp, about, order_seed(plan), nonce, list(judged(plan, store)))
+        if without_items and takes_items(plan, about):
+            seal, uuids = event.body.seal, _uuids(plan, store, event.body, nonce)
         else:
-            made = draw_sheet(plan, store, about, nonce, event.body.responses).blind
-        if about != JUDGING and store.labels(stamp, about).keys() - {one.uuid for one in made.responses}:
+            made = _made(plan, store, event.body, nonce)
+            seal, uuids = made.seal, set(made.places)
+        if about != JUDGING and store.labels(stamp, about).keys() - uuids:
             yield Diagnostic("GC712", f"{about}: there are labels of responses that are not on the sheet")
         opening = [record.body for record in chain if isinstance(record.body, Unblinded)]
         stated = {(opened.nonce, opened.seal) for opened in opening if opened.about == about}
-        if len(made.responses) != event.body.responses:
+        if len(uuids) != event.body.responses:
             yield Diagnostic(
                 "GC711", f"{about}: the sealed map and the seal have different numbers of responses"
             )
-        if made.seal != event.body.seal or stated - {(nonce, made.seal)}:
+        if seal != event.body.seal or stated - {(nonce, seal)}:
             yield Diagnostic("GC711", f"{about}: the map that the store opens is not the one that was sealed")
+
+
+def takes_items(plan: Plan, about: str) -> bool:
+    """Whether the texts of a sealed map take the items: what is on a sheet is sanitised, and so is what
+    judges see where the study says so; a conversation is told by its prompts."""
+    return about != JUDGING or not all(
+        seen_as_answered(plan, cell) for cell in plan.cells() if is_judged(cell)
+    )
+
+
+def _made(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> BlindedResponses:
+    if sealed.about != JUDGING:
+        return draw_sheet(plan, store, sealed.about, nonce, sealed.responses).blind
+    return blind(plan.study_digest, JUDGING, order_seed(plan), nonce, list(judged(plan, store)))
+
+
+def _uuids(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> set[str]:
+    """The UUIDs of a map, which no text enters."""
+    places: Iterable[SampleKey]
+    if sealed.about != JUDGING:
+        places = drawn_places(plan, store, sealed.about, nonce, sealed.responses)
+    else:
+        cells = (cell for cell in plan.cells() if is_judged(cell))
+        places = (place for cell in cells for place in places_of(plan, store, cell))
+    return {name_of(nonce, plan.study_digest, sealed.about, place) for place in places}
 
 
 def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -125,15 +125,52 @@ def judged(plan: Plan, store: Store) -> Iterator[BlindedResponse]:
     """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
     for good is no response."""
     for cell in plan.cells():
-        if METHODS[cell.setting.method].judged:
-            judge = plan.study.spec.judge_called(cell.setting.judge)
-            hidden = judge is not None and judge.blinding is not None and judge.blinding.sanitise
-            for response, clean in responses_of(plan, store, cell):
-                yield (
-                    response
-                    if not hidden
-                    else replace(response, text=clean.text, removed=clean.removed, kept=clean.kept)
-                )
+        if not is_judged(cell):
+            continue
+        if seen_as_answered(plan, cell):
+            yield from _as_answered(plan, store, cell)
+            continue
+        hidden = _is_sanitised(plan, cell)
+        for response, clean in responses_of(plan, store, cell):
+            yield (
+                response
+                if not hidden
+                else replace(response, text=clean.text, removed=clean.removed, kept=clean.kept)
+            )
+
+
+def seen_as_answered(plan: Plan, cell: Cell) -> bool:
+    """Whether a judge sees a cell's responses as they were answered. Then their texts are in the store, and
+    nothing of the items is needed to tell them."""
+    return cell.setting.scaffolding is None and not _is_sanitised(plan, cell)
+
+
+def _is_sanitised(plan: Plan, cell: Cell) -> bool:
+    judge = plan.study.spec.judge_called(cell.setting.judge)
+    return judge is not None and judge.blinding is not None and judge.blinding.sanitise
+
+
+def _as_answered(plan: Plan, store: Store, cell: Cell) -> Iterator[BlindedResponse]:
+    answered = {row[:2]: row[2] for row in store.answers(plan.study_digest, cell.key)}
+    for item, replicate in product(plan.items(cell), range(cell.setting.replicates)):
+        answers = answered.get((item.id, replicate))
+        if answers is not None and _are_sound(answers):
+            text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
+            yield BlindedResponse((cell.key, item.id, replicate), cell.benchmark, text, {})
+
+
+def _are_sound(answers: Sequence[Any]) -> bool:
+    """Whether no call of a sample failed for good."""
+    return not any("error" in answer for answer in answers)
+
+
+def places_of(plan: Plan, store: Store, cell: Cell) -> list[SampleKey]:
+    """Where the answered responses of a cell stand, in the order of the store."""
+    return [
+        (cell.key, item, replicate)
+        for item, replicate, answers in store.answers(plan.study_digest, cell.key)
+        if _are_sound(answers)
+    ]
 
 
 def responses_of(
@@ -146,7 +183,7 @@ def responses_of(
         answers = answered.get((sample.item.id, sample.replicate))
         place = (cell.key, sample.item.id, sample.replicate)
         wanted = only is None or place in only
-        if not wanted or answers is None or any("error" in answer for answer in answers):
+        if not wanted or answers is None or not _are_sound(answers):
             continue
         text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
         requests = [request for _, request in sample.trace(store.answer_to).calls]
@@ -235,22 +272,20 @@ def auditable(plan: Plan) -> Iterator[Cell]:
     return (cell for cell in plan.cells() if not (cell.setting.ranks or cell.setting.gives_numbers))
 
 
+def drawn_places(plan: Plan, store: Store, about: str, nonce: str, most: int) -> set[SampleKey]:
+    """The places of the responses on the sheet of a secret: `most`, as many of each cell as of any other,
+    give or take one."""
+    places = [places_of(plan, store, cell) for cell in auditable(plan)]
+    return _stratified(places, most, lambda place: name_of(nonce, plan.study_digest, about, place))
+
+
 def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> Sheet:
-    """The sheet of a secret: `most` responses, as many of each cell as of any other, give or take one."""
-    stamp = plan.study_digest
-    places = {
-        cell.key: [
-            (cell.key, item, replicate)
-            for item, replicate, answers in store.answers(stamp, cell.key)
-            if not any("error" in answer for answer in answers)
-        ]
-        for cell in auditable(plan)
-    }
-    chosen = _stratified(list(places.values()), most, lambda place: name_of(nonce, stamp, about, place))
+    """The sheet of a secret, of its `drawn_places`."""
+    stamp, chosen = plan.study_digest, drawn_places(plan, store, about, nonce, most)
     responses: list[BlindedResponse] = []
     shown: dict[SampleKey, tuple[str, tuple[str, ...]]] = {}
     for cell in auditable(plan):
-        mine = chosen.intersection(places[cell.key])
+        mine = {place for place in chosen if place[0] == cell.key}
         if not mine:
             continue
         items = {item.id: item for item in plan.items(cell)}

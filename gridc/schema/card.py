@@ -19,6 +19,7 @@ from gridc.schema.rows import (
     Part,
     Rounded,
     Sentence,
+    SentencesAt,
     Share,
 )
 
@@ -182,7 +183,9 @@ class ScopeStatement(Part):
         Field(description="Combinations that were left out; levels that never gave another score."),
     ]
     made_with: Annotated[
-        dict[str, str], Field(description="Versions, seeds, digests of templates, the declared anchor.")
+        dict[str, str],
+        SentencesAt(("anchor", "configurations")),
+        Field(description="Versions, seeds, digests of templates, the declared anchor."),
     ]
 
 

@@ -470,7 +470,7 @@ class EndingsRow(Part):
     model: str
     read: Annotated[Count, Field(description="An answer was read.")]
     unread: Annotated[Count, Field(description="A whole response in which no answer could be read.")]
-    cut: Annotated[Count, Field(description="No readable answer, and the response ends at max_tokens.")]
+    cut: Annotated[Count, Field(description="No readable answer, and the response ends at a token limit.")]
     refused: Annotated[Count, Field(description="No readable answer, and the provider says it declined.")]
     failed: Annotated[
         dict[str, Count], Field(description="A call failed for good, by kind of failure: docs/api.md.")

@@ -434,7 +434,7 @@ class CountBounds(Table):
 
 
 Finish = Literal["stop", "length", "refused", "failed"]
-"""How the last call of a sample ended: by itself, at `max_tokens`, refused by the provider, or without an
+"""How the last call of a sample ended: by itself, at a token limit, refused by the provider, or without an
 answer for good."""
 
 
@@ -459,7 +459,7 @@ class ResponseFilter(Table):
         tuple[Finish, ...] | None,
         Field(
             min_length=1,
-            description="Ended in one of these ways. stop: by itself; length: at `max_tokens`; refused: by "
+            description="Ended in one of these ways. stop: by itself; length: at a token limit; refused: by "
             "the provider; failed: the call failed for good. Default: in any way.",
         ),
     ] = None

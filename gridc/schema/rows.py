@@ -9,6 +9,7 @@ beyond them if the number of units is large, or the models are exchangeable. *Ce
 the units were drawn independently of one another, and under no other assumption.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -81,6 +82,13 @@ OWN_WORDS = "gridc's own words"
 Sentence = Annotated[str, OWN_WORDS]
 """A text that gridc words from what is beside it. It renders evidence and is none: a change of wording is no
 change of a document's format, and `verify` compares it only with what the same code writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencesAt:
+    """Marks a table of texts in which those under some keys are a `Sentence`."""
+
+    keys: tuple[str, ...]
 
 
 class Part(BaseModel):

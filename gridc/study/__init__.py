@@ -367,13 +367,19 @@ class OpenStudy:
 
         return audit_read(self._place, Path(labels))
 
-    def verify(self, rerun: float | None = None, rerun_seed: str | None = None) -> "Verification":
+    def verify(
+        self,
+        rerun: float | None = None,
+        rerun_seed: str | None = None,
+        notify: Callable[[str], None] = _ignore,
+    ) -> "Verification":
         """Recompute everything from the spec, the lock and the store. `rerun` is the share (above 0, at most
         1) of the calls that are made again too; they are drawn now, or by the seed (hex) that an earlier
-        verification printed. Raises `VerificationError` with everything that differs."""
+        verification printed. `notify` is told before the hub is asked for files of their models. Raises
+        `VerificationError` with everything that differs."""
         from gridc.study.verifying import verify
 
-        return verify(self._place, rerun, rerun_seed)
+        return verify(self._place, rerun, rerun_seed, notify)
 
     def scores(self) -> "pyarrow.Table":
         """The score of every cell, with what it is made of and its sampling error. One row for each cell."""

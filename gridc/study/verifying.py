@@ -1,6 +1,6 @@
 """Recompute everything that a study or a bundle claims."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.files import require_unlinked, write_atomic
 from gridc.numbers import percent
@@ -74,10 +75,13 @@ class Verification:
         return folder
 
 
-def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> Verification:
+def verify(
+    place: Place, rerun: float | None, rerun_seed: str | None, notify: Callable[[str], None]
+) -> Verification:
     """Recompute a study, or the bundle that its spec lies in. `rerun` is the share (0 to 1) of the calls that
-    are made again too, drawn now, or by the seed of an earlier draw. Raises `VerificationError` with
-    everything that differs, an invalid spec too."""
+    are made again too, drawn now, or by the seed of an earlier draw; `notify` is told before the hub is asked
+    for files of their models. Raises `VerificationError` with everything that differs, an invalid spec too.
+    """
     if rerun_seed is not None and rerun is None:
         message = "a seed draws calls, and none are to be made again"
         raise UsageError([Diagnostic("GC000", message, help="`--rerun 1%` says how many")])
@@ -105,14 +109,20 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
         verified = replace(verified, checked=(*verified.checked, *prml.checked(claims)))
         if rerun is None:
             return verified
-        draw = Draw.of(rerun, rerun_seed)
+        providers, draw = of_providers(compiled), Draw.of(rerun, rerun_seed)
+        for line in of_hub(compiled):
+            notify(line)
         rows = repeated(compiled, store, draw)
     lines = [line for row in rows for line in _lines(row)]
-    lines += [
-        f"{name} was asked through a server: no call of it was made again" for name in of_providers(compiled)
-    ]
+    lines += [f"{name} was asked through a server: no call of it was made again" for name in providers]
     checked = (*verified.checked, *([_drawn(draw)] if rows else []), *lines)
     return replace(verified, checked=checked, draw=draw, repeated=tuple(rows))
+
+
+def of_hub(compiled: Compiled) -> tuple[str, ...]:
+    """What making calls again asks the hub for."""
+    again = (model for model in compiled.spec.asked_models if model.id not in of_providers(compiled))
+    return asked_of_hub([model.id for model in again if model.source.startswith("hf:")])
 
 
 def _verification(

@@ -1,4 +1,5 @@
-"""Every column of every table is changed, a value at a time, by somebody who seals everything anew behind it.
+"""Every column of every table is changed, a value at a time, by somebody who seals everything anew behind it:
+in a store whose items are here, and in a bundle.
 
 The columns come from the schema: one that a migration adds is changed too, and fails here until `verify`
 compares it with something, or a line of `NOBODY_KNOWS` says why nothing here can.
@@ -18,11 +19,13 @@ from sqlite_utils import Database
 
 import gridc
 from gridc.diagnostics.errors import GridcError
+from gridc.reports.exchange.bundle import is_bundle
 from gridc.runtime.store.events import Locked, Sealed, Stamped
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.tables import TABLES, migrations
 from gridc.schema.canonical import canonical
 from tests.adversary.rooms.blinding import blinded
+from tests.adversary.rooms.bundles import listed
 from tests.adversary.rooms.stores import codes, reseal
 
 NOBODY_KNOWS = {
@@ -48,6 +51,20 @@ NOBODY_KNOWS = {
 }
 """Columns that pass, and why nothing in a store, its lock or its items could tell."""
 
+TAKES_ITEMS = {
+    "question.choices": "the digest of an item's choices",
+    "question.target": "the digest of what answers an item",
+    "question.text": "the digest of what an item asks",
+    "sample.choice": "what an answer is read to, by the item's options",
+    "sample.evidence": "how an answer was read, by the item's options",
+    "sample.score": "what an answer scores to, by the item's right option",
+    "shown.matching": "an option's role, under the item's digest, which is of its texts",
+    "shown.options": "how many options an item has, under the same digest",
+    "shown.unknown": "an option's role, under the same digest",
+    "trace.call": "which call a sample asks, by the prompt of its item",
+}
+"""Further columns that pass in a bundle, and why they take the items."""
+
 LIKELY = {"submission.state": "submitted", "attempt.status": "lost", "attempt.paid": "possibly"}
 """What a forger would write where all rows have the same word, and no word of another form will do."""
 
@@ -69,6 +86,9 @@ def schema() -> Iterator[tuple[str, str]]:
 
 
 COLUMNS = list(schema())
+OF_BUNDLES = [pair for pair in COLUMNS if ".".join(pair) != "judgement.call"]
+"""The columns of a bundle. A judge's prompt takes the item, so one reply may stand for another of the same
+label, and is told from one of another label."""
 
 
 @cache
@@ -94,8 +114,15 @@ def complete() -> Path:
     return folder
 
 
+@cache
+def shared() -> Path:
+    """The bundle of that study."""
+    return gridc.open(complete() / "gridcard.toml").bundle(complete().parent / "bundle")
+
+
 def store_of(folder: Path) -> Path:
-    return folder / "results" / "judged" / "store.sqlite"
+    results = folder / "results"
+    return (results if is_bundle(folder) else results / "judged") / "store.sqlite"
 
 
 def seal_anew(folder: Path) -> None:
@@ -105,11 +132,10 @@ def seal_anew(folder: Path) -> None:
         (stamp,) = store.stamps()
         tables, outcome = store.table_digests(stamp), store.results_digest(stamp)
         labels = {about: store.labels_digest(stamp, about) for about in ("audit-1",)}
-        judged = store.judgements_digest(stamp)
+        judged, columns = store.judgements_digest(stamp), store.covered()
 
     def change(kind: str, body: dict[str, object]) -> dict[str, object]:
         if kind == "finish":
-            columns = Store.open(store_of(folder)).covered()
             fresh = {name: {"columns": columns[name], "sha256": tables[name]} for name in columns}
             return {**body, "results": outcome, "tables": fresh}
         if kind == "lock":
@@ -117,6 +143,8 @@ def seal_anew(folder: Path) -> None:
         return body
 
     reseal(results, change)
+    if is_bundle(folder):
+        listed(folder, "results/store.sqlite")
 
 
 def other_value(db: sqlite3.Connection, table: str, column: str) -> tuple[object, object]:
@@ -145,9 +173,9 @@ def other_value(db: sqlite3.Connection, table: str, column: str) -> tuple[object
     return old, text[:-1] + ("0" if text[-1] != "0" else "1")
 
 
-def forged(folder: Path, table: str, column: str) -> Path:
-    """A copy of the study in which one value of a column is another, and everything is sealed anew."""
-    shutil.copytree(complete(), folder)
+def forged(folder: Path, table: str, column: str, source: Path) -> Path:
+    """A copy of the study, or of its bundle, in which one value of a column is another."""
+    shutil.copytree(source, folder)
     db = sqlite3.connect(store_of(folder))
     db.execute("PRAGMA foreign_keys = OFF")
     db.execute("PRAGMA ignore_check_constraints = ON")
@@ -176,6 +204,8 @@ def found(folder: Path, table: str, column: str) -> set[str]:
     if table != "event" or column not in ("seq", "previous", "digest"):
         with contextlib.suppress(GridcError, LookupError, ValueError):
             seal_anew(folder)
+    if is_bundle(folder):
+        listed(folder, "results/store.sqlite")
     return codes(folder)
 
 
@@ -184,13 +214,25 @@ def test_the_study_that_is_changed_has_rows_everywhere_and_verifies() -> None:
         empty = [table for table in TABLES if not db.execute(f"SELECT 1 FROM {table}").fetchone()]
     assert empty == []
     assert codes(complete()) == set()
+    assert codes(shared()) == set()
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=[".".join(pair) for pair in COLUMNS])
 def test_a_value_that_was_changed_and_sealed_anew_is_found(table: str, column: str, tmp_path: Path) -> None:
-    seen = found(forged(tmp_path / "study", table, column), table, column)
+    seen = found(forged(tmp_path / "study", table, column, complete()), table, column)
     if f"{table}.{column}" in NOBODY_KNOWS:
         assert not seen, "it is found: the exception has outlived its reason"
+    else:
+        assert seen - {"GC706"}, "only a digest that anyone can compute tells it"
+
+
+@pytest.mark.parametrize(("table", "column"), OF_BUNDLES, ids=[".".join(pair) for pair in OF_BUNDLES])
+def test_a_value_of_a_bundle_that_was_changed_and_sealed_anew_is_found(
+    table: str, column: str, tmp_path: Path
+) -> None:
+    seen = found(forged(tmp_path / "bundle", table, column, shared()), table, column)
+    if f"{table}.{column}" in NOBODY_KNOWS | TAKES_ITEMS:
+        assert not seen - {"GC706"}, "it is found: the exception has outlived its reason"
     else:
         assert seen - {"GC706"}, "only a digest that anyone can compute tells it"
 
@@ -226,6 +268,15 @@ def test_what_items_ask_may_be_missing_where_an_older_version_began_the_run(
     change = {"gridc": begun_by}
     reseal(store_of(folder).parent, lambda kind, body: {**body, **change} if kind == "start" else body)
     assert codes(folder) == seen
+
+
+def test_what_items_ask_cannot_be_missing_in_a_bundle(tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(shared(), folder)
+    with sqlite3.connect(store_of(folder)) as db:
+        assert db.execute("DELETE FROM question WHERE item = (SELECT min(item) FROM question)").rowcount
+    seal_anew(folder)
+    assert codes(folder) == {"GC704"}
 
 
 def test_a_probe_cannot_have_cost_a_million_dollars(tmp_path: Path) -> None:
@@ -272,7 +323,7 @@ def test_tokens_and_price_of_a_request_that_were_forged_together(
 
 
 def test_every_exception_is_a_column() -> None:
-    assert set(NOBODY_KNOWS) <= {".".join(pair) for pair in COLUMNS}
+    assert set(NOBODY_KNOWS | TAKES_ITEMS) <= {".".join(pair) for pair in COLUMNS}
 
 
 SET_BACK = "dates in this store show no order"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import Anchor, anchors, in_words, strongest
+from gridc.compiler.lock.anchor import NO_GIT, UNCOMMITTED, Anchor, anchors, in_words, strongest
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
@@ -49,6 +49,14 @@ def misfit(spec: Path, trust: Trust = NOBODY) -> str:
     assert only.code == "GC406"
     assert only.help
     return only.message
+
+
+def test_where_git_is_missing_the_words_say_so(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(spec.parent))
+    assert words(spec) == UNCOMMITTED, "there is no repository that could hold it"
+    (spec.parent / ".git" / "objects").mkdir(parents=True)
+    (spec.parent / ".git" / "HEAD").write_text("a" * 40 + "\n")
+    assert tie(spec) == Anchor("none", NO_GIT)
 
 
 @needs_git

@@ -141,4 +141,5 @@ def test_people_beside_a_judge(tmp_path: Path, direction: str) -> None:
         assert test["value"] == pytest.approx(better * points / 64)
         assert study.verify().complete
         shared = gridc.open(study.bundle(tmp_path / "shared") / "gridcard.toml").verify()
-        assert "not checked: sealed maps and locked labels" in shared.checked
+        told = "not checked: whether the texts of sealed maps (judging, audit-1) are those that were shown"
+        assert told in shared.checked

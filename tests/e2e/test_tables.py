@@ -159,6 +159,16 @@ def test_a_formula_that_a_model_wrote_is_text(study: Path, tmp_path: Path) -> No
     assert printed.stdout.splitlines()[1].startswith("\"'=HYPERLINK")
 
 
+def test_no_character_of_a_printed_csv_is_obeyed(finished: Path) -> None:
+    """Tabs and line ends stay in their quotes; what a terminal would obey is written as in JSON."""
+    said = "a\tb\nc\u009b31m \x1b[2J \u202ed\re \u2028 می\u200cخواهم"
+    codes = " || ".join(f"char({ord(letter)})" for letter in said)
+    printed = command("sql", f"select {codes} as said, 'x' as other", "--format", "csv", cwd=finished).stdout
+    head, row = csv.reader(io.StringIO(printed, newline=""))
+    assert head == ["said", "other"]
+    assert row == ["a\tb\nc\\u009b31m \\u001b[2J \\u202ed\\re \\u2028 می\u200cخواهم", "x"]
+
+
 def test_the_dictionary_names_every_column(opened: OpenStudy, finished: Path) -> None:
     listed = json.loads(command("export", "--dictionary", "--json", cwd=finished).stdout)
     assert listed.keys() == TABLES.keys()

@@ -1,6 +1,7 @@
 """`gridc verify` on a finished study: silent when nothing changed, and naming whatever did."""
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from math import comb
@@ -155,6 +156,20 @@ def test_a_share_of_the_calls_can_be_made_again(finished: Path) -> None:
     done = verify(finished, "--rerun", "5%", "--rerun-seed", first["seed"])
     assert f"with seed {first['seed']}, which was given" in done.stdout
     assert "qwen2 at fp32: 8 of 160 calls were made again; 0 answers differ" in done.stdout
+
+
+def test_what_a_rerun_asks_the_hub_for_is_told_before(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = shutil.copytree(finished, tmp_path / "hosted") / "gridcard.toml"
+    hosted = f'"hf:makers/qwen2"\nrevision = "{"a" * 40}"'
+    spec.write_text(spec.read_text().replace('"path:models/qwen2"', hosted))
+    (line,) = verifying.of_hub(compile_spec(spec))
+    assert line.startswith("leaves: https://huggingface.co is asked for the files of qwen2")
+    assert verifying.of_hub(compile_spec(finished / "gridcard.toml")) == ()
+    monkeypatch.setattr(verifying, "of_hub", lambda _: [line])
+    assert line in verify(finished, "--rerun", "5%").stderr
+    assert line not in verify(finished).stderr
 
 
 def test_a_seed_alone_draws_nothing(finished: Path) -> None:

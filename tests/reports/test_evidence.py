@@ -14,7 +14,6 @@ STATED = {
     "levels.*.sets",
     "cards.*.axis_receipt.setting.prompt",
     "cards.*.axis_receipt.weights.unpinned",
-    "cards.*.scope_statement.made_with.anchor",
 }
 """Where a document holds words of the study or of its stamp, which are data."""
 
@@ -61,6 +60,18 @@ def test_a_sentence_is_left_and_a_value_is_not(made: dict[str, str]) -> None:
     assert reworded == evidence.ComparedEvidence((), ": 1 sentence")
     for key, value in (("alpha", 0.5), ("complete", 1), ("claimed", "much"), ("models", [])):
         assert evidence.compare(name, changed(text, **{key: value}), text, None).differs == (key,)
+
+
+def test_how_the_anchor_was_declared_is_a_sentence_and_a_seed_beside_it_is_none(made: dict[str, str]) -> None:
+    name, text = "gridcard.json", made["gridcard.json"]
+    document = json.loads(text)
+    told = document["cards"][0]["scope_statement"]["made_with"]
+    told["anchor"] = "as the spec says"
+    found = evidence.compare(name, json.dumps(document).encode(), text, None)
+    assert found == evidence.ComparedEvidence((), ": 1 sentence")
+    told["seed of the answers"] = "7"
+    (differs,) = evidence.compare(name, json.dumps(document).encode(), text, None).differs
+    assert differs.endswith("made_with.seed of the answers")
 
 
 def test_a_key_that_stands_twice_is_refused(made: dict[str, str]) -> None:

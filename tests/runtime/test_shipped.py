@@ -60,6 +60,27 @@ def test_a_packed_checkpoint_is_the_model_that_its_numbers_stand_for(form: str, 
     assert all(route["proof"] for route in ran["paths"].values())
 
 
+@pytest.mark.parametrize("form", ["fp8", "compressed-tensors fp8"])
+def test_scales_of_a_cache_in_eight_bits_change_nothing(form: str, tmp_path: Path) -> None:
+    folder = zoo.save("llama", tmp_path / "m")
+    packed.pack(folder, form)
+    before = opened(folder)
+    assert "unread_tensors" not in before.effective()
+    plain = logits(before._model)
+    path = folder / "model.safetensors"
+    scales = {f"model.layers.{layer}.self_attn.{part}_scale": torch.ones(1) / 2
+              for layer in range(2) for part in "kv"}  # fmt: skip
+    save_file(load_file(path) | scales, path, {"format": "pt"})
+    engine = opened(folder)
+    assert engine.effective()["unread_tensors"] == {
+        "model.layers.*.self_attn.k_scale": 2,
+        "model.layers.*.self_attn.v_scale": 2,
+    }
+    alone = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map=zoo.DEVICE, dtype="auto")
+    assert torch.equal(logits(engine._model), plain)
+    assert torch.equal(logits(alone.eval()), plain)
+
+
 def test_numbers_that_are_not_packed_are_taken_in_the_format_that_is_stated(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LLAMA, tmp_path / "m"))
     weights = load_file(folder / "model.safetensors")
@@ -96,6 +117,11 @@ def test_what_bitsandbytes_packed_is_multiplied_as_it_is(bits: int, tmp_path: Pa
         ({"quant_method": "mxfp4"}, "fp32", r'\(mxfp4\): precision = "as_shipped" takes them so'),
         ({"quant_method": "gptq", "bits": 4}, "as_shipped", "gptq, which takes .*a CUDA GPU.*base_url"),
         ({"quant_method": "awq", "bits": 4}, "as_shipped", "awq, which takes .*a CUDA GPU.*base_url"),
+        (
+            {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float"}},
+            "as_shipped",
+            "keeps keys and values in fewer bits .*base_url",
+        ),
         ({"quant_method": "hqq"}, "as_shipped", "the format hqq, and gridc loads mxfp4, fp8"),
         ({"bits": 4}, "as_shipped", "the format None"),
         ("mxfp4", "as_shipped", ""),

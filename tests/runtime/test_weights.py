@@ -26,6 +26,8 @@ from safetensors.torch import load_file, save_file
 from transformers import (
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
     AutoModelForCausalLM,
+    BertConfig,
+    BertForPreTraining,
     LlamaForCausalLM,
 )
 
@@ -157,6 +159,15 @@ LOADED: Mapping[str, tuple[Damage, list[str], dict[str, int]]] = {
         [],
         {"model.layers.*.self_attn.rotary_emb.inv_freq": 1, "model.rotary_emb.inv_freq": 1},
     ),
+    "scales of a cache in eight bits": (
+        add(
+            model__layers__0__self_attn__k_scale=torch.tensor([0.5]),
+            model__layers__1__self_attn__k_scale=torch.tensor([0.5]),
+            model__layers__0__self_attn__v_proj__v_scale=torch.tensor([0.5]),
+        ),
+        [],
+        {"model.layers.*.self_attn.k_scale": 2, "model.layers.*.self_attn.v_proj.v_scale": 1},
+    ),
     "code of its own": (own_code, [], {}),
     "speculators_config": (edit(speculators_config={"verifier": {"name_or_path": "/elsewhere"}}), [], {}),
 }  # fmt: skip
@@ -181,6 +192,14 @@ REFUSED: Mapping[str, tuple[Damage, str]] = {
     "a bias that its layers do not have": (
         add(model__layers__0__self_attn__q_proj__bias=torch.ones(4)),
         f"{NOTHING_READS}model.layers.0.self_attn.q_proj.bias",
+    ),
+    "a scale of no cache": (
+        add(model__layers__0__self_attn__k_proj__input_scale=torch.ones(1)),
+        f"{NOTHING_READS}model.layers.0.self_attn.k_proj.input_scale",
+    ),
+    "a tensor of another shape": (
+        add(model__norm__weight=torch.ones(3)),
+        r"its weights make `model\.norm\.weight` \(3,\), and its config\.json describes \(\d+,\)",
     ),
     "a tensor is missing": (drop("model.norm.weight"), "lack 1 tensors, such as model.norm.weight"),
     "an adapter beside": (edit("adapter_config.json", base_model_name_or_path="/x"), "it is an adapter"),
@@ -226,6 +245,48 @@ def test_tied_weights_need_no_tensor_of_their_own(tied: bool, tmp_path: Path) ->
     if not tied:
         drop("lm_head.weight")(folder)
         with pytest.raises(UnavailableError, match=r"GC606.*lack 1 tensors, such as lm_head\.weight"):
+            engine(folder).effective()
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost"),
+    [
+        ("mixtral", "model.layers.0.block_sparse_moe.experts.1.w1.weight"),
+        ("qwen3_moe", "model.layers.0.mlp.experts.1.down_proj.weight"),
+    ],
+)
+def test_a_mixture_that_lacks_a_part_of_an_expert_is_refused_by_its_name(
+    kind: str, lost: str, tmp_path: Path
+) -> None:
+    folder = zoo.save(kind, tmp_path / "m")
+    drop(lost)(folder)
+    with pytest.raises(UnavailableError, match=f"GC606.*lack 1 tensors, such as {re.escape(lost)}"):
+        engine(folder).effective()
+
+
+def test_the_last_expert_of_a_mixture_is_missing(tmp_path: Path) -> None:
+    folder = zoo.save("qwen3_moe", tmp_path / "m")
+    for name in load_file(folder / SINGLE):
+        if ".experts.3." in name:
+            drop(name)(folder)
+    said = r"GC606.*its weights make `model\.layers\.0\.mlp\.experts\.\w+` \(3, .*describes \(4, "
+    with pytest.raises(UnavailableError, match=said):
+        engine(folder).effective()
+
+
+@pytest.mark.parametrize("decodes", [True, False])
+def test_the_pooler_of_an_encoder(decodes: bool, tmp_path: Path) -> None:
+    """Beside a decoder it is named and not read. An encoder is refused for what it is."""
+    sizes: Any = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16}
+    made = BertForPreTraining(BertConfig(vocab_size=512, is_decoder=decodes, **sizes))
+    folder = zoo.save("llama", tmp_path / "m")
+    made.save_pretrained(folder)
+    if decodes:
+        unread = engine(folder).effective()["unread_tensors"]
+        heads = ("bert.pooler.dense", "cls.seq_relationship")
+        assert unread == {f"{head}.{part}": 1 for head in heads for part in ("bias", "weight")}
+    else:
+        with pytest.raises(UnavailableError, match=r"GC606.*this is not a causal language model"):
             engine(folder).effective()
 
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gridc.compiler.frontend.expansion import spec_files
-from gridc.compiler.lock.git import repository_of
+from gridc.compiler.lock.git import is_installed, repository_of
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.trust import FINGERPRINT, NOBODY, Trust
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, UsageError
@@ -446,7 +446,10 @@ REACH: dict[AnchorEvidence, Strength] = {
     "registration": "registered",
 }
 UNCOMMITTED = "the lock is not committed"
+NO_GIT = "git is not installed here, so whether the lock is committed was not looked at"
 CHANGED = "the spec or the lock differs from what is committed"
+NO_COMMIT = (UNCOMMITTED, NO_GIT, CHANGED)
+"""Why a lock has no commit, in words."""
 SUFFIXES = (".sig", ".tsr", ".doi")
 """Of the files of evidence beside a lock or a record of results."""
 
@@ -511,12 +514,14 @@ def in_words(shown: Sequence[Anchor]) -> str:
     """The strongest tie, and what else is given and was not checked."""
     first = strongest(shown)
     rest = [anchor.detail for anchor in shown if anchor is not first and anchor.strength == "unanchored"]
-    given = [text for text in rest if text not in (UNCOMMITTED, CHANGED)]
+    given = [text for text in rest if text not in NO_COMMIT]
     return "; ".join([first.detail, *given])
 
 
 def _commit(lock_path: Path, spec_path: Path) -> Anchor:
     repository = repository_of(lock_path.parent)
+    if repository is not None and not is_installed():
+        return Anchor("none", NO_GIT)
     commit = repository.last_change(lock_path) if repository else None
     if repository is None or commit is None:
         return Anchor("none", UNCOMMITTED)

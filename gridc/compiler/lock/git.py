@@ -9,6 +9,7 @@ one to obey. Git only shows objects, packed or loose: gridc hashes each of them,
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -202,6 +203,11 @@ def hashed(like: str, kind: str, data: bytes) -> str:
     """The name of an object with these bytes, by the hash that made the name `like`."""
     function = hashlib.sha1 if len(like) == 40 else hashlib.sha256
     return function(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).hexdigest()
+
+
+def is_installed() -> bool:
+    """Whether git is here to read a repository's objects."""
+    return shutil.which("git") is not None
 
 
 def repository_of(folder: Path) -> Repository | None:

@@ -214,6 +214,23 @@ class Bench:
         """In which orders two responses are shown, by whether they are swapped; one of a single response."""
         return (False, True) if self.judge.compares is not None and self.judge.compares.swap else (False,)
 
+    def readings(self, cells: Iterable[Cell]) -> dict[tuple[str, str], Rubric]:
+        """What replies are read by, by the name under which they are stored and the benchmark; `cells` are
+        those with a response. Of the rubrics whose files are not here, the texts are not known."""
+        arms = arms_of(cell for cell in cells if self.labels(cell))
+        read = {
+            (row, benchmark): self.rubrics[name]
+            for benchmark in arms
+            for name in self.assessors
+            for row in self.rows(name)
+        }
+        guessed = {(self.guesser, benchmark): self._guess_rubric(known) for benchmark, known in arms.items()}
+        return read | guessed
+
+    def _guess_rubric(self, known: Mapping[str, str]) -> Rubric:
+        """What is asked where the configurations that are called so are guessed."""
+        return guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
+
     def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
         asks: list[JudgeCall] = []
@@ -262,7 +279,7 @@ class Bench:
             known = arms[shown.cell.benchmark]
             if len(set(known.values())) < 2 or not shown.text.strip():
                 continue
-            rubric = guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
+            rubric = self._guess_rubric(known)
             asked = rubric, self._messages(rubric, shown)
             given = self._ask_until_read(self.guesser, self.name, asked, shown.key, answers, asks)
             whole = whole and given is not None

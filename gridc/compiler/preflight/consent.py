@@ -12,7 +12,7 @@ import os
 import pwd
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,11 +124,16 @@ def sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]
         f"leaves: what `{name}` asks for {' and '.join(models)} goes where that package sends it"
         for name, models in plugins.items()
     ]
-    if hub:
-        where = endpoint() or "https://huggingface.co"
-        key = " with your token of it, where you have one" if _hub_token() else ""
-        lines.append(visible(f"leaves: {where} is asked for the files of {', '.join(hub)}{key}; no prompt"))
-    return tuple(lines)
+    return (*lines, *asked_of_hub(hub))
+
+
+def asked_of_hub(names: Sequence[str]) -> tuple[str, ...]:
+    """That the hub is asked for the files of these models and benchmarks; nothing where there are none."""
+    if not names:
+        return ()
+    where = endpoint() or "https://huggingface.co"
+    key = " with your token of it, where you have one" if _hub_token() else ""
+    return (visible(f"leaves: {where} is asked for the files of {', '.join(names)}{key}; no prompt"),)
 
 
 def _hub_token() -> bool:

@@ -64,6 +64,7 @@ from gridc.reports.verification import (
     of_lock,
     of_no_conclusion,
     of_plan,
+    of_replies,
     of_reports,
     of_witness,
     recorded_at_the_end,
@@ -71,6 +72,7 @@ from gridc.reports.verification import (
     stamped_words,
     unreadable_as_finding,
 )
+from gridc.reports.verified_samples import of_blinding, takes_items
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.events import Event, ModelLoaded, RunFinished, Sealed, bodies_of
 from gridc.runtime.store.store import Store
@@ -152,11 +154,16 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             whole = conclusion is not None and conclusion.tables is not None
             diagnostics += of_lock(lock, store, plan.study_digest, events, str(compiled.lock_path))
             diagnostics += unreadable_as_finding(
-                "the plan", of_plan(plan, store, conclusion, ("benchmark", "item", "cell"))
+                "the plan", of_plan(plan, store, conclusion, without_items=True)
             )
             diagnostics += unreadable_as_finding("the costs", of_costs(plan, lock, store))
             diagnostics += unreadable_as_finding(
                 "the options", of_shown(plan, store.shown(plan.study_digest), whole)
+            )
+            concluded = progress.complete and conclusion is not None
+            diagnostics += unreadable_as_finding("the judgements", of_replies(plan, store, concluded))
+            diagnostics += unreadable_as_finding(
+                "the blinding", of_blinding(plan, store, events, without_items=True)
             )
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
@@ -215,13 +222,13 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
             same_behaviour(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
-            *(["not checked: sealed maps and locked labels"] if bodies_of(events, Sealed) else ()),
+            *_texts_unseen(plan, events),
             *earlier_studies(lock, events, plan.study_digest),
             *prml.checked(folder / CLAIMS),
             *shown.lines,
             *clock,
         ),
-        progress.complete and conclusion is not None,
+        concluded,
         shown.of_lock,
         shown.of_results,
         seen.made,
@@ -327,10 +334,20 @@ def _derived(
         yield Diagnostic("GC701", f"{CRATE} and {ENVIRONMENT} name two versions of gridc", str(folder))
 
 
+def _texts_unseen(plan: Plan, events: Sequence[Event]) -> Iterator[str]:
+    """In a line, the sealed maps of which the texts cannot be told here."""
+    sealed = [record.about for record in bodies_of(events, Sealed, plan.study_digest)]
+    unseen = ", ".join(about for about in sealed if takes_items(plan, about))
+    if unseen:
+        yield f"not checked: whether the texts of sealed maps ({unseen}) are those that were shown"
+
+
 def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
     """The samples against the plan's: every item of every cell, as often as the cell is replicated."""
-    stored = store.outcomes(plan.study_digest)
+    stored, stepped = store.outcomes(plan.study_digest), store.stepped(plan.study_digest)
     for cell in plan.cells():
+        if cell.setting.scaffolding is None and cell.key in stepped:
+            yield Diagnostic("GC704", f"{cell.key}: a call is named as a step, and there is no scaffold")
         outcomes = stored.pop(cell.key, None)
         items = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
         names = tuple(sorted(item.id for item in items))

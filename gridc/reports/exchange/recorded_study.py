@@ -28,7 +28,7 @@ from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.draw import draw_sample, unit_of
 from gridc.compiler.inputs.items import Items, LoadedItems
-from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.resolve import Study, decides_by
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.lock.deviations import log_path, reconcile
@@ -42,6 +42,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.items import Sample, UnitLevel
+from gridc.schema.models import engine_kind
 from gridc.schema.rows import Count
 from gridc.schema.spec import Spec
 
@@ -284,6 +285,7 @@ def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Comp
         if too_large:
             raise VerificationError(too_large)
         written, source = for_each(expand(spec, source), source)
+        judges = dict(_judges(written, content["inputs"].get("judges", {})))
         stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
         of_benchmark: dict[str, list[tuple[Any, ...]]] = {}
         for benchmark, *row in shown(digest(content)):
@@ -298,7 +300,9 @@ def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Comp
     except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
         raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
-    study = RecordedStudy(written, {}, items, {}, models, content, decides_by=decides_by(content))
+    study = RecordedStudy(
+        written, {}, items, {}, models, content, judges=judges, decides_by=decides_by(content)
+    )
     checked = CheckedSpec(source, written, ReferenceFolders(folder, None), References({}, {}))
     return Compiled(checked, study, lock), lock
 
@@ -356,6 +360,16 @@ def of_shown(plan: Plan, shown: Iterable[tuple[Any, ...]], whole: bool) -> Itera
                 f"{benchmark}, item {name}, options {order}: the store does not have the item of the stamp"
             )
             yield Diagnostic("GC704", message)
+
+
+def _judges(spec: Spec, recorded: Mapping[str, Any]) -> Iterator[tuple[str, ModelIdentity]]:
+    """The judges by name. What was stamped holds those with files or commits; the others are what the spec
+    says."""
+    for judge in spec.judges:
+        if judge.id in recorded:
+            yield judge.id, _identity(recorded[judge.id])
+        elif judge.weights is None and engine_kind(judge.engine).provider:
+            yield judge.id, identify(judge, ReferenceFolders(Path(), None))
 
 
 def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:

@@ -379,6 +379,15 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
             if None not in answers and names[-1] in (None, ANSWER):
                 yield item, replicate, [object_of(answer) for answer in answers]
 
+    def stepped(self, stamp: str) -> set[str]:
+        """The keys of the cells with a call that has the name of a scaffold's step."""
+        rows = self._db.execute(
+            """SELECT DISTINCT key FROM trace JOIN cell ON cell.id = trace.cell
+               WHERE stamp = ? AND name IS NOT NULL""",
+            [stamp],
+        )
+        return {key for (key,) in rows}
+
     def samples_with(self, stamp: str, call: str) -> list[tuple[str, str, tuple[str, ...]]]:
         """(cell key, item, the calls of the sample in order) of every sample that a call belongs to."""
         rows = self._db.execute(

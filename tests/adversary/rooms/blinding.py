@@ -13,11 +13,12 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
+import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import FileError
 from gridc.reports import verified_samples
-from gridc.reports.exchange import audit_sheet
+from gridc.reports.exchange import audit_sheet, bundle
 from gridc.runtime.blinding import (
     JUDGING,
     AuditRow,
@@ -32,6 +33,7 @@ from gridc.runtime.store.events import Body, Event, Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest
 from tests.adversary.attack import attack, instead, nothing
+from tests.adversary.rooms.bundles import SENDER, listed
 from tests.adversary.rooms.stores import HOLDER, codes
 from tests.e2e.judged import serving
 
@@ -41,9 +43,20 @@ Chain = list[tuple[str, Body]]
 @cache
 def blinded() -> Path:
     """The folder of a small blinded study with a sheet that people filled in. Copied before it is changed."""
+    return judged_study("true")
+
+
+@cache
+def bundled() -> Path:
+    """The bundle of such a study whose judges see responses as they were answered."""
+    folder = judged_study("false")
+    return gridc.open(folder / "gridcard.toml").bundle(folder.parent / "bundle")
+
+
+def judged_study(sanitise: str) -> Path:
     folder = Path(mkdtemp(prefix="gridc-blinded-")) / "study"
     with serving(folder) as made:
-        study = made.write("blinding = { sanitise = true, seed = 3, guess_share = 0.25 }")
+        study = made.write(f"blinding = {{ sanitise = {sanitise}, seed = 3, guess_share = 0.25 }}")
         study.run()
         drawn = study.audit_sample(6)
         with drawn.csv.open(encoding="utf-8-sig", newline="") as file:
@@ -61,6 +74,15 @@ def copied(folder: Path) -> sqlite3.Connection:
     """A copy of the blinded study in `folder`; its store."""
     shutil.copytree(blinded(), folder, dirs_exist_ok=True)
     return sqlite3.connect(folder / "results" / "judged" / "store.sqlite")
+
+
+def changed(folder: Path, change: Callable[[sqlite3.Connection], Callable[[Chain], Chain]]) -> set[str]:
+    """What verifying a bundle finds whose store was changed, with a chain and a manifest that fit."""
+    shutil.copytree(bundled(), folder, dirs_exist_ok=True)
+    db = sqlite3.connect(folder / "results" / "store.sqlite")
+    rechained(db, change(db))
+    listed(folder, "results/store.sqlite")
+    return codes(folder)
 
 
 def rechained(db: sqlite3.Connection, change: Callable[[Chain], Chain]) -> None:
@@ -119,14 +141,16 @@ without_labels = instead((verified_samples, "of_labels", nothing))
 without_dates = instead((verified_samples, "of_dates", nothing))
 
 
+def early(chain: Chain) -> Chain:
+    """The chain in which the map is opened before the labels are locked."""
+    opening = [each for each in chain if of_judging(each[1], Unblinded)]
+    rest = [each for each in chain if each not in opening]
+    at = next(place for place, each in enumerate(rest) if of_judging(each[1], Locked))
+    return [*rest[:at], *opening, *rest[at:]]
+
+
 @attack(HOLDER, "the map was opened before the labels were locked", "GC713", without_order)
 def opened_early(folder: Path, _: MonkeyPatch) -> set[str]:
-    def early(chain: Chain) -> Chain:
-        opening = [each for each in chain if of_judging(each[1], Unblinded)]
-        rest = [each for each in chain if each not in opening]
-        at = next(place for place, each in enumerate(rest) if of_judging(each[1], Locked))
-        return [*rest[:at], *opening, *rest[at:]]
-
     rechained(copied(folder), early)
     return codes(folder)
 
@@ -166,6 +190,11 @@ def judged_again(db: sqlite3.Connection, finished: str | None = None) -> str:
     )
     db.execute("UPDATE judgement SET label = ? WHERE call = ?", [other, call])
     db.commit()
+    return labels_now(db)
+
+
+def labels_now(db: sqlite3.Connection) -> str:
+    """The digest of the judges' labels as they are in the store."""
     path = Path(db.execute("PRAGMA database_list").fetchone()[2])
     with Store.open(path) as store:
         return store.judgements_digest(store.stamps()[0])
@@ -203,14 +232,84 @@ def label_changed(folder: Path, _: MonkeyPatch) -> set[str]:
 @attack(HOLDER, "the UUIDs of two labels that people gave are exchanged", "GC712", without_labels)
 def labels_of_people_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
     db = copied(folder)
+    exchange_labels(db)
+    db.close()
+    return codes(folder)
+
+
+def exchange_labels(db: sqlite3.Connection) -> None:
     (one, first), (other, second) = db.execute(
         "SELECT uuid, label FROM label WHERE uuid IN (SELECT min(uuid) FROM label GROUP BY label) LIMIT 2"
     ).fetchall()
     for uuid, label in ((one, second), (other, first)):
         db.execute("UPDATE label SET label = ? WHERE uuid = ?", [label, uuid])
     db.commit()
-    db.close()
-    return codes(folder)
+
+
+@attack(SENDER, "the map of a bundle was opened before the labels were locked", "GC713", without_order)
+def opened_early_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
+    return changed(folder, lambda _: early)
+
+
+@attack(SENDER, "the map of a bundle is that of another secret, in the table and in the chain", "GC711",
+        without_maps)  # fmt: skip
+def map_of_a_bundle_edited(folder: Path, _: MonkeyPatch) -> set[str]:
+    def edited(db: sqlite3.Connection) -> Callable[[Chain], Chain]:
+        db.execute("UPDATE blinding SET nonce = ? WHERE about = ?", ["ab" * 32, JUDGING])
+        return restated(Unblinded, nonce="ab" * 32)
+
+    return changed(folder, edited)
+
+
+@attack(SENDER, "a sheet of a bundle has the secret of other responses than people labelled", "GC712",
+        without_maps)  # fmt: skip
+def sheet_of_a_bundle_edited(folder: Path, _: MonkeyPatch) -> set[str]:
+    def edited(db: sqlite3.Connection) -> Callable[[Chain], Chain]:
+        db.execute("UPDATE blinding SET nonce = ? WHERE about <> ?", ["ab" * 32, JUDGING])
+
+        def opened(chain: Chain) -> Chain:
+            return [
+                (at, body.model_copy(update={"nonce": "ab" * 32}))
+                if isinstance(body, Unblinded) and body.about != JUDGING
+                else (at, body)
+                for at, body in chain
+            ]
+
+        return opened
+
+    return changed(folder, edited)
+
+
+@attack(SENDER, "a response of a bundle is judged again, and the lock has the new labels", "GC710",
+        without_dates)  # fmt: skip
+def judged_again_in_a_bundle(folder: Path, _: MonkeyPatch) -> set[str]:
+    def later(db: sqlite3.Connection) -> Callable[[Chain], Chain]:
+        return restated(Locked, judgements=judged_again(db, "2999-01-01T00:00:00.000+00:00"))
+
+    return changed(folder, later)
+
+
+@attack(SENDER, "the UUIDs of two labels of a bundle are exchanged", "GC712", without_labels)
+def labels_of_a_bundle_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
+    def exchanged(db: sqlite3.Connection) -> Callable[[Chain], Chain]:
+        exchange_labels(db)
+        return lambda chain: chain
+
+    return changed(folder, exchanged)
+
+
+@attack(SENDER, "a label of a bundle is another than the judge's reply, and the lock has it", "GC705",
+        instead((bundle, "of_replies", nothing)))  # fmt: skip
+def label_of_a_bundle_changed(folder: Path, _: MonkeyPatch) -> set[str]:
+    def relabelled(db: sqlite3.Connection) -> Callable[[Chain], Chain]:
+        db.execute(
+            """UPDATE judgement SET label = iif(label = 'true', 'untrue', 'true')
+               WHERE call = (SELECT min(call) FROM judgement WHERE judge = 'judge' AND label IS NOT NULL)"""
+        )
+        db.commit()
+        return restated(Locked, judgements=labels_now(db))
+
+    return changed(folder, relabelled)
 
 
 def sheet_of(*texts: str) -> Sheet:

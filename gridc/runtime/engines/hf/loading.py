@@ -20,7 +20,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -261,6 +261,11 @@ def check_format(config: Any, precision: str, device: str) -> None:
             "unquantised model, or serve this one and ask it as an api model with base_url"
         )
     FORMATS[method].require(method, device)
+    if method == "compressed-tensors" and config.quantization_config.get("kv_cache_scheme"):
+        raise ValueError(
+            "its config.json keeps keys and values in fewer bits (`kv_cache_scheme`), and gridc does not: "
+            "take a copy without that, or serve this one and ask it as an api model with base_url"
+        )
 
 
 def shipped_type(config: Any) -> torch.dtype:
@@ -506,19 +511,28 @@ def load(
         )
     kind, own = _architecture(config)
     unpack_shipped(own)
-    # None in place of a folder: transformers then reads no file at all.
-    model, report = kind.from_pretrained(
-        None,
-        config=own,
-        state_dict=weights,
-        device_map=str(device),
-        trust_remote_code=False,
-        output_loading_info=True,
-        **options,
-    )
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ValueError(f"its weights lack {len(missing)} tensors, such as {missing[0]}")
+    try:
+        # None in place of a folder: transformers then reads no file at all.
+        model, report = kind.from_pretrained(
+            None,
+            config=own,
+            state_dict=weights,
+            device_map=str(device),
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are named below, which its own error does not do
+            **options,
+        )
+    except RuntimeError:  # it cannot join the experts of a layer into one tensor
+        _require_tensors(_lost_experts(dimensions))
+        raise
+    unlike = sorted(report["mismatched_keys"])
+    _require_tensors(sorted(report["missing_keys"]) or (_lost_experts(dimensions) if unlike else []))
+    if unlike:
+        name, held, described = unlike[0]
+        raise ValueError(
+            f"its weights make `{name}` {tuple(held)}, and its config.json describes {tuple(described)}"
+        )
     unread = _unread(model, config, dimensions, set(report["unexpected_keys"]))
     if generation is not None:
         model.generation_config = generation
@@ -532,9 +546,37 @@ def load(
     return model.eval(), unread
 
 
+def _require_tensors(missing: Sequence[str]) -> None:
+    """Raise `ValueError` where tensors are missing."""
+    if missing:
+        raise ValueError(f"its weights lack {len(missing)} tensors, such as {missing[0]}")
+
+
+_EXPERT = re.compile(r"(.*\bexperts)\.(\d{1,4})\.(.+)")
+
+
+def _lost_experts(names: Iterable[str]) -> list[str]:
+    """The tensors that experts lack and others of their layer have."""
+    layers: dict[str, dict[int, set[str]]] = {}
+    for layer, number, part in (found.groups() for found in map(_EXPERT.fullmatch, names) if found):
+        layers.setdefault(layer, {}).setdefault(int(number), set()).add(part)
+    return sorted(
+        f"{layer}.{number}.{part}"
+        for layer, experts in layers.items()
+        for part in set[str]().union(*experts.values())
+        for number in range(max(experts) + 1)
+        if part not in experts.get(number, ())
+    )
+
+
 _DRAFT_HEAD = re.compile(r"(^|\.)mtp(_\w+)?\.")
 """In the name of a tensor of a head that drafts further tokens (multi-token prediction). No answer needs
 it."""
+_CACHE_SCALE = re.compile(r"attn\.(\w+\.)?(q|k|v|kv|prob)_scale$")
+"""In the name of a scale for keys and values that a server keeps in eight bits. The cache here has the number
+format of the activations, as that of transformers has."""
+_POOLER = re.compile(r"(^|\.)(pooler|seq_relationship)\.")
+"""Of what an encoder was trained with to judge a text as a whole. No token's likelihood needs it."""
 _LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
 _MASK = re.compile(r"(^|\.)(attn|attention)\.(masked_)?bias$")
 """Of a causal mask (1, 1, n, n) and its value () that GPT-J and GPT-Neo once stored."""
@@ -544,8 +586,9 @@ def _unread(model: Any, config: Any, dimensions: Mapping[str, int], unexpected: 
     """How many tensors of a checkpoint nothing reads, by their names, in which `*` stands for numbers.
     `dimensions` has all its tensors; `unexpected` are those that transformers does not expect to be left.
 
-    Raises `ValueError` unless the others are buffers, which are computed, heads that only draft, or parts of
-    a larger model whose text model was loaded: what somebody else's program may well read is another model.
+    Raises `ValueError` unless the others are buffers, which are computed, heads that only draft, poolers,
+    scales of a cache in eight bits, or parts of a larger model whose text model was loaded: what somebody
+    else's program may well read is another model.
     """
     ignored = [
         *(model._keys_to_ignore_on_load_unexpected or ()),
@@ -579,7 +622,7 @@ def _needless(model: Any, config: Any, names: Iterable[str]) -> set[str]:
     def is_needless(name: str) -> bool:
         layer = _LAYER.search(name)
         return bool(
-            _DRAFT_HEAD.search(name)
+            any(part.search(name) for part in (_DRAFT_HEAD, _CACHE_SCALE, _POOLER))
             or (layer and int(layer[2]) in drafting)
             or any(known.endswith(f".{name}") for known in (*buffers, *elsewhere))
         )

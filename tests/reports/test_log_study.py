@@ -96,6 +96,59 @@ def test_a_study_of_logs_has_their_verdicts(case: str, seed: int, tmp_path: Path
         assert card["point_score"]["interval"] == pytest.approx(score["interval"], abs=1e-9)
 
 
+def random_table(path: Path, rng: random.Random) -> dict[str, Any]:
+    """A table of any kind, and the options that it is read by: few items, answers that were cut or refused
+    and yet earned something, items that some model lacks."""
+    models, framings, items = rng.choice([1, 2, 4]), rng.choice([1, 1, 3]), rng.choice([1, 2, 5, 12])
+    repeats, parts, lost = rng.choice([1, 1, 3]), rng.choice([1, 1, 4]), rng.choice([0, 0, 0.1, 0.5, 0.95])
+    gone = rng.choice([0, 0, 0.3])
+    rows = [["model", "benchmark", "item", "framing", "replicate", "family", "state", "score"]]
+    for benchmark in range(rng.choice([1, 1, 2])):
+        for model in range(models):
+            for framing in range(framings):
+                rate = rng.choice([0, 0.3, 0.6, 1])
+                for item in range(items):
+                    if rng.random() < gone:
+                        continue
+                    for repeat in range(repeats):
+                        score: Any = sum(rng.random() < rate for _ in range(parts)) / parts
+                        state = rng.choice(["read"] * 7 + ["unreadable", "cut", "refused"])
+                        if rng.random() < lost:
+                            score, state = "", "failed"
+                        place = [f"m/{model}\u00e9", f"b {benchmark}", f"q{item}", f"f{framing}"]
+                        rows.append([*map(str, (*place, repeat, item // 2, state, score))])
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    options: dict[str, Any] = dict(rng.choice([{"unit": "family"}, {"ignore": ["family"]}]))
+    options |= rng.choice([{}, {}, {"common_only": True}, {"total": items + 3}])
+    return options
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_logs_of_any_kind_are_a_study_or_say_why_not(seed: int, tmp_path: Path) -> None:
+    options = random_table(tmp_path / "scores.csv", random.Random(seed))
+    report = studies.certify([tmp_path / "scores.csv"], axes=["framing"], **options)
+    report.write(tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists() is not bool(report.no_grid)
+    if report.no_grid:
+        return
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    names = {model: note or model for model, note in certificate["models"].items()}
+    for theirs, ours in zip(report.certificate.benchmarks, certificate["benchmarks"], strict=True):
+        rows = {(names[row["a"]], names[row["b"]]): row for row in ours["scopes"][0]["pairs"]}
+        for pair in theirs.pairs:
+            row = rows[pair.a, pair.b]
+            assert (pair.a_better, pair.b_better, pair.equal) == (row["plus"], row["minus"], row["ties"])
+            strength = row["evidence"]["certified"]
+            if (pair.test, strength["test"]) == ("mcnemar", "betting"):
+                continue  # other models of the benchmark earn parts of a point: a study has one test of all
+            # Parts of a point are exact in a study, and millionths in the certificate of logs.
+            assert (pair.order_p, pair.reversal_p) == pytest.approx(
+                (strength["order"]["adjusted"], strength["reversal"]["adjusted"]), rel=1e-5
+            )
+            assert pair.certified == strength["claim"]
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is written of a log with missing answers."""

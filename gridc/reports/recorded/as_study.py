@@ -117,7 +117,7 @@ def as_study(
     for number, name in enumerate(configurations if len(configurations) > 1 else ()):
         lines += ["[[axis.level]]", f'id = "{level_id(name)}"', 'tier = "core"', 'provenance = "the logs"']
         lines += [f"vars = {{ logged = {basic_string(writable(name))} }}"]
-        if not all(_asked(one, name).all() for one in benchmarks):
+        if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
     for one in benchmarks:
         for name in configurations:
@@ -183,6 +183,12 @@ def _asked(one: RecordedBenchmark, configuration: str) -> Flags:
     return asked
 
 
+def _asked_somewhere(one: RecordedBenchmark) -> Flags:
+    """The items that count in some configuration, (items,)."""
+    asked: Flags = np.logical_or.reduce([_asked(one, name) for name in one.configurations])
+    return asked
+
+
 def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedItems:
     asked = [_asked(one, configuration) for configuration in configurations]
     names = _names(one)
@@ -195,8 +201,9 @@ def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedIte
             tags={f"c{number}": "yes" for number, here in enumerate(asked) if here[place]},
         )
         for place, (name, unit) in enumerate(zip(names, units, strict=True))
+        if any(here[place] for here in asked)
     )
-    unit: UnitLevel = "item" if len(set(one.units)) == len(one.units) else "family"
+    unit: UnitLevel = "item" if len({item.family for item in sampled}) == len(sampled) else "family"
     return RecordedItems(sampled, (), RecordedFiles((), {}, (), recorded_rows=len(sampled)), unit=unit)
 
 
@@ -226,17 +233,19 @@ def _samples_of(
         item: int, state: AnswerState, score: float, prompt: str | None, answer: str | None
     ) -> RecordedSample:
         replicate, known = given[item], not isnan(score)
+        points = round(score * setting.scale) if known else setting.credit
         given[item] += 1
         return RecordedSample(
             key,
             names[item],
             replicate,
-            0 if state == "read" and known else None,
-            round(score * setting.scale) if known else setting.credit,
+            # What earned something was read, whatever its log says of the answer's end.
+            0 if known and (state == "read" or points != setting.credit) else None,
+            points,
             None,
             sha256(f"{key}\n{names[item]}\n{replicate}".encode()).hexdigest(),
             "generate",
-            state if known else "failed",
+            state if known or state in ("unreadable", "cut", "refused") else "failed",
             prompt,
             NO_ANSWER if answer is None else answer,
         )

@@ -609,9 +609,10 @@ def _why_not(one: RecordedBenchmark) -> str | None:
         return "scores lie outside of 0 to 1, or there is none"
     if len(cells) < len(one.models) * len(one.configurations):
         return "not every model has every configuration"
-    if any(
-        not np.array_equal(cell.counts, one.cells[one.models[0], cell.configuration].counts) for cell in cells
-    ):
+    if not all(cell.counts.any() for cell in cells):
+        return "no item counts in some configuration"
+    firsts = {name: one.cells[one.models[0], name].counts for name in one.configurations}
+    if any(not np.array_equal(cell.counts, firsts[cell.configuration]) for cell in cells):
         return "some models share no item"
     if len({cell.repetitions for cell in cells}) > 1 or any(_is_uneven(cell) for cell in cells):
         return "items were not asked equally often"

@@ -216,9 +216,9 @@ class PairedScores:
 
 
 def _mean(values: Floats) -> Fraction | None:
-    """Exact to the parts of a point."""
+    """Exact to the parts of a point. The sum is rounded, and not each: two thirds and a third are one."""
     return (
-        Fraction(int(np.round(values * PARTS * 1000).sum()), PARTS * 1000 * len(values))
+        Fraction(int(np.round(values.sum() * PARTS * 1000)), PARTS * 1000 * len(values))
         if len(values)
         else None
     )

@@ -523,6 +523,8 @@ def load(
             ignore_mismatched_sizes=True,  # they are named below, which its own error does not do
             **options,
         )
+    except torch.OutOfMemoryError:
+        raise
     except RuntimeError:  # it cannot join the experts of a layer into one tensor
         _require_tensors(_lost_experts(dimensions))
         raise

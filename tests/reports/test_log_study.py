@@ -5,6 +5,8 @@ import html
 import json
 import random
 import re
+import sqlite3
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,7 @@ def random_table(path: Path, rng: random.Random) -> dict[str, Any]:
     models, framings, items = rng.choice([1, 2, 4]), rng.choice([1, 1, 3]), rng.choice([1, 2, 5, 12])
     repeats, parts, lost = rng.choice([1, 1, 3]), rng.choice([1, 1, 4]), rng.choice([0, 0, 0.1, 0.5, 0.95])
     gone = rng.choice([0, 0, 0.3])
+    sampled = rng.choice([False, False, True])
     rows = [["model", "benchmark", "item", "framing", "replicate", "family", "state", "score"]]
     for benchmark in range(rng.choice([1, 1, 2])):
         for model in range(models):
@@ -110,7 +113,7 @@ def random_table(path: Path, rng: random.Random) -> dict[str, Any]:
                 for item in range(items):
                     if rng.random() < gone:
                         continue
-                    for repeat in range(repeats):
+                    for repeat in range(1 if sampled and not framing else repeats):
                         score: Any = sum(rng.random() < rate for _ in range(parts)) / parts
                         state = rng.choice(["read"] * 7 + ["unreadable", "cut", "refused"])
                         if rng.random() < lost:
@@ -247,3 +250,35 @@ def test_no_spec_that_asks_states_what_a_log_has(engine: str, method: str, tmp_p
 def test_nothing_opens_what_another_package_asked() -> None:
     with pytest.raises(UnavailableError, match="GC613"):
         opener("another_package")("one", ModelIdentity("gpt-4o"), "as served", EngineSettings(), frozenset())
+
+
+def test_a_study_written_as_a_table_has_its_verdicts(tmp_path: Path) -> None:
+    """The answers of a study that gridc ran, as another package might have kept them."""
+    packed = Path(__file__).parents[1] / "golden" / "before" / "0.4.3-a189f27a.tar.xz"
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (bundle,) = tmp_path.iterdir()
+    rows = sqlite3.connect(bundle / "results" / "store.sqlite").execute(
+        "SELECT model, cell.benchmark, configuration, item, replicate, score FROM sample JOIN cell ON cell.id = cell"
+    )
+    with (tmp_path / "scores.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["model", "benchmark", "item", "framing", "replicate", "score"]])
+        csv.writer(file).writerows([[m, b, i, c, r, s] for m, b, c, i, r, s in rows])
+    studies.certify([tmp_path / "scores.csv"], axes=["framing"]).write(tmp_path / "out")
+    theirs, ours = (
+        {
+            (row["benchmark"], *sorted((pair["a"], pair["b"]))): (pair, pair["a"] < pair["b"])
+            for row in json.loads((folder / "certificate.json").read_text())["benchmarks"]
+            for pair in row["scopes"][0]["pairs"]
+        }
+        for folder in (bundle / "results", tmp_path / "out")
+    )
+    assert theirs.keys() == ours.keys()
+    for key, (pair, forward) in theirs.items():
+        row, ordered = ours[key]
+        signs = (row["plus"], row["minus"]) if ordered is forward else (row["minus"], row["plus"])
+        assert (pair["plus"], pair["minus"], pair["ties"]) == (*signs, row["ties"])
+        for strength in ("certified", "supported"):
+            said, again = pair["evidence"][strength], row["evidence"][strength]
+            assert said["claim"] == again["claim"]
+            assert said["order"]["adjusted"] == pytest.approx(again["order"]["adjusted"], abs=0.01)

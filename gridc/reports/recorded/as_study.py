@@ -99,10 +99,11 @@ def as_study(
     model_id, benchmark_id, level_id = _Ids(), _Ids(), _Ids()
     models = benchmarks[0].models
     configurations = list(dict.fromkeys(name for one in benchmarks for name in one.configurations))
-    times = next(iter(benchmarks[0].cells.values())).repetitions
+    times = {cell.configuration: cell.repetitions for one in benchmarks for cell in one.cells.values()}
     lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
     lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
-    lines += [f"replicates = {times}", "temperature = 1.0"] if times > 1 else []
+    alike = set(times.values())
+    lines += _repeated(alike.pop()) if len(alike) == 1 else []
     lines += ['unreadable = "worst"'] if any(one.lower for one in benchmarks) else []
     for name in models:
         lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
@@ -117,6 +118,7 @@ def as_study(
     for number, name in enumerate(configurations if len(configurations) > 1 else ()):
         lines += ["[[axis.level]]", f'id = "{level_id(name)}"', 'tier = "core"', 'provenance = "the logs"']
         lines += [f"vars = {{ logged = {basic_string(writable(name))} }}"]
+        lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
         if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
     for one in benchmarks:
@@ -165,6 +167,10 @@ def _credited(cell: RecordedCell, names: Sequence[str]) -> Iterator[tuple[str, i
     yield from ((names[place], int(counts[place])) for place in np.flatnonzero(counts).tolist())
 
 
+def _repeated(times: int) -> list[str]:
+    return [f"replicates = {times}", "temperature = 1.0"] if times > 1 else []
+
+
 def _note(name: str, id: str) -> list[str]:
     """The name in the logs, where it is no id of the language."""
     return [] if name == id else [f"note = {basic_string(writable(name))}"]
@@ -191,7 +197,7 @@ def _asked_somewhere(one: RecordedBenchmark) -> Flags:
 
 def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedItems:
     asked = [_asked(one, configuration) for configuration in configurations]
-    names = _names(one)
+    names, somewhere = _names(one), _asked_somewhere(one)
     units = [*one.items.units, *names[len(one.items.units) :]]
     sampled = tuple(
         Item(
@@ -201,7 +207,7 @@ def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedIte
             tags={f"c{number}": "yes" for number, here in enumerate(asked) if here[place]},
         )
         for place, (name, unit) in enumerate(zip(names, units, strict=True))
-        if any(here[place] for here in asked)
+        if somewhere[place]
     )
     unit: UnitLevel = "item" if len({item.family for item in sampled}) == len(sampled) else "family"
     return RecordedItems(sampled, (), RecordedFiles((), {}, (), recorded_rows=len(sampled)), unit=unit)

@@ -62,9 +62,11 @@ class ImportedCell:
 
 @dataclass(frozen=True, slots=True)
 class ImportedItems:
-    """The items of a benchmark: what their log calls them, their units, and what they ask."""
+    """The items of a benchmark: their content as the log's package has it, what the log calls them, their
+    units, and what they ask."""
 
     lower: bool
+    keys: Sequence[bytes]
     ids: Sequence[str]
     units: Sequence[str]
     questions: Sequence[QuestionDigests]
@@ -214,14 +216,18 @@ class _RecordingWriter(_CallWriter):
             direction = f"{'lower' if items.lower else 'higher'}_is_better"
             row = (stamp, name, direction, "item" if alone else "family")
             self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", [row])
-            rows = zip(items.names, items.units, items.questions, strict=True)
-            for item, unit, asked in rows:
+            rows = zip(items.names, items.keys, items.units, items.questions, strict=True)
+            for item, key, unit, asked in rows:
                 self._insert(
                     "INSERT INTO item VALUES (?, ?, ?, ?, ?, NULL, NULL)", [(stamp, name, item, unit, unit)]
                 )
                 digests = (None if part is None else part.hex() for part in asked)
                 self._insert(
                     "INSERT INTO question VALUES (?, ?, ?, ?, ?, ?)", [(stamp, name, item, *digests)]
+                )
+                self._insert(
+                    "INSERT INTO shown VALUES (?, ?, ?, '', ?, 0, '[]', NULL, NULL, NULL, NULL)",
+                    [(stamp, name, item, key.hex())],
                 )
 
     def write(self, stamp: str, cell: ImportedCell, names: Sequence[str], scale: int) -> None:

@@ -19,7 +19,7 @@ from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
 from gridc.reports.comparison.baseline import NAME as BASELINE
 from gridc.reports.comparison.baseline import write_baseline
-from gridc.reports.comparison.run import LogSelection, logged_run
+from gridc.reports.comparison.run import LogSelection, logged_run, package_of
 from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded_benchmarks
 from gridc.reports.recorded.document import certificate
@@ -103,6 +103,7 @@ class LogReport:
         about = {
             "id": "logs",
             "title": "Imported logs",
+            "package": package_of(self._logs),
             "provenance": document.provenance,
             "files": [file.model_dump(mode="json") for file in document.files],
             "notes": list(document.notes),
@@ -118,7 +119,9 @@ class LogReport:
         ]
         binary = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
         items = {
-            one.name: ImportedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
+            one.name: ImportedItems(
+                one.lower, one.items.keys, one.items.ids, one.items.units, one.items.questions
+            )
             for one in self._benchmarks
         }
         cells = (

@@ -113,12 +113,7 @@ def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
         raise absent(f"the second store has no cell that is paired with `{cell.key}`")
     sides = (view.moment, cell), (second.moment, both.b)
     items = differing_page(view.request.query, *sides, both.items.partners)
-    return {
-        "one": cell,
-        "other": both.b,
-        "strangers": len(both.items.other_question),
-        **items,
-    }
+    return {"one": cell, "other": both.b, **items}
 
 
 DIFFER = {

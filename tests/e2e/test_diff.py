@@ -32,9 +32,10 @@ def test_scores_settings_and_cells_that_differ_are_told(study: Path) -> None:
     why = "the other run has no configuration with these levels or settings"
     assert f"cells that only a has ({why}):" in done.stdout
     assert (
-        "a beside b:\n  by equal settings template=T4,decoding=greedy,few_shot=0,scoring=free_form stands as "
+        "a beside b:\n  template=T4,decoding=greedy,few_shot=0,scoring=free_form stands as "
         "template=cot,decoding=greedy,few_shot=0,scoring=free_form, " in done.stdout
     )
+    assert "and 1 more (their settings are equal)" in done.stdout
 
     told = json.loads(diff("before/small", "after", "--json", cwd=study).stdout)
     assert told["equal"] is False

@@ -39,6 +39,7 @@ class Asked:
     benchmarks: Sequence[str] = ("sums",)
     axes: Axes = field(default_factory=lambda: PLAIN)
     items: Mapping[str, str] = field(default_factory=lambda: questions(1, 2, 3, 4))
+    fields: str = ""
 
     def store(self, folder: Path) -> Path:
         """Its results, in which every answer is drawn."""
@@ -50,7 +51,7 @@ class Asked:
         (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
         parts = [head("asked", pocket(**dict.fromkeys(self.models, "qwen2")))]
         for name in self.benchmarks:
-            parts.append(benchmark(name, FIELDS, 'method = "extract"\noption_order = "file"'))
+            parts.append(benchmark(name, FIELDS + self.fields, 'method = "extract"\noption_order = "file"'))
         parts += [axis(name, levels) for name, levels in self.axes.items()]
         (folder / "gridcard.toml").write_text("\n".join(parts))
         store = folder / "store.sqlite"
@@ -108,7 +109,8 @@ CASES = {
         BASE,
         Asked(axes={"template": {"T1": 'prompt = "builtin:T1"', "thought": 'prompt = "builtin:T4"'}}),
         Pairing(
-            moved("=T4", "=thought"), said=["by equal settings template=T4 stands as template=thought"]
+            moved("=T4", "=thought"),
+            said=["template=T4 stands as template=thought (their settings are equal)"],
         ),
     ),
     "a level with other settings has another name": (
@@ -135,12 +137,17 @@ CASES = {
     "an id stands for another question": (
         BASE,
         Asked(items={**questions(1, 2, 3), "q4": "What is 9 and 1?"}),
-        Pairing(items(3)),
+        Pairing(items(3), said=["1 id of sums names another question"]),
     ),
     "two ids changed places": (
         BASE,
         Asked(items={**BASE.items, "q3": BASE.items["q4"], "q4": BASE.items["q3"]}),
         Pairing(FOUR, said=["2 items of sums have other ids: content decides"]),
+    ),
+    "a field differs that no prompt shows": (
+        BASE,
+        Asked(fields=', family = "answer"'),
+        Pairing(FOUR, said=["4 items of sums ask the same, and other fields differ"]),
     ),
     "each has items of its own": (BASE, Asked(items=questions(2, 3, 4, 5, 6)), Pairing(items(3))),
 }  # fmt: skip
@@ -205,3 +212,18 @@ def test_diff_compare_and_viewer_pair_alike(name: str, tmp_path: Path) -> None:
     for sentence in expected.said:
         if "benchmark" in sentence or "settings" in sentence:
             assert any(one.endswith(sentence) for one in compared["warnings"])
+
+
+def test_what_else_is_known_of_items_is_part_of_the_instrument(tmp_path: Path) -> None:
+    first, second, _ = CASES["a field differs that no prompt shows"]
+    names = [str(first.store(tmp_path / "a")), str(second.store(tmp_path / "b")), "--margin", "99"]
+    barred = command("compare", *names, cwd=tmp_path)
+    assert barred.returncode == 11
+    assert "NO: other fields of matched items: 4 of 4 differ" in barred.stdout
+    waived = command("compare", *names, "--may-differ", "other fields of matched items", cwd=tmp_path)
+    assert waived.returncode != 11
+    first, second, _ = CASES["the same items have other ids"]
+    names[1] = str(second.store(tmp_path / "c"))
+    renamed = command("compare", *names, cwd=tmp_path)
+    assert renamed.returncode != 11
+    assert "other fields of items whose ids differ" in renamed.stdout.partition("not recorded: ")[2]

@@ -59,7 +59,7 @@ def test_equal_settings_pair_nothing_where_two_have_them() -> None:
     assert [(one.configuration, one.why) for one in found.unpaired] == [
         ("t=3", NO_CONFIGURATION), ("t=5", NO_CONFIGURATION), ("t=6", NO_CONFIGURATION),
     ]  # fmt: skip
-    assert list(found.said()) == ["by equal settings t=2 stands as t=4"]
+    assert list(found.said()) == ["t=2 stands as t=4 (their settings are equal)"]
 
 
 def test_several_baselines_are_paired_with_one_candidate() -> None:
@@ -78,9 +78,19 @@ def test_what_asks_the_same_is_one_item_though_the_ids_differ() -> None:
     found = pair_items([items(q1="one", q2="two", q3="three"), items(q1="one", a="two", q3="four")])
     assert found.partners == {"q1": "q1", "q2": "a"}
     assert (found.other_question, found.renumbered) == (("q3",), 0)
+    assert (found.changed, found.renamed) == (0, 1)
     found = pair_items([items(q1="one", q2="two"), items(q1="two", q2="one")])
     assert found.partners == {"q1": "q2", "q2": "q1"}
     assert (found.other_question, found.renumbered) == ((), 2)
+
+
+def test_another_content_that_asks_the_same_is_counted() -> None:
+    """Of logs the content holds no id: where it differs, something else does."""
+    other = RunItems(("q1 longer", "q9 two"), ("q1", "q9"), ("", ""), ITEMS.questions)
+    stored, logged = (pair_items([ITEMS, other], stored=stored) for stored in (True, False))
+    assert stored.partners == logged.partners == {"q1": "q1", "q2": "q9"}
+    assert (stored.changed, stored.renamed) == (1, 1)
+    assert (logged.changed, logged.renamed) == (2, 0)
 
 
 def test_of_copies_each_is_paired_once() -> None:

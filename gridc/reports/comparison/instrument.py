@@ -270,6 +270,7 @@ def renamed(
 
 FactPlace = tuple[Aspect, str]
 PROMPTS: FactPlace = ("prompt", "prompts of matched items")
+FIELDS: FactPlace = ("score", "other fields of matched items")
 SHOWN = 200
 """Characters of a value that differs."""
 WORDS: Mapping[Aspect, str] = {
@@ -333,7 +334,17 @@ def instrument(
             b=f"{recorded - equal:,} of {recorded:,} differ",
             allowed=_may_differ(PROMPTS, may_differ),
         )
+    if changed := sum(pair.items.changed for pair in pairs):
+        rows[FIELDS] = InstrumentDifference(
+            aspect="score",
+            path=FIELDS[1],
+            a=None,
+            b=f"{changed:,} of {sum(pair.matched for pair in pairs):,} differ",
+            allowed=_may_differ(FIELDS, may_differ),
+        )
     unknown = dict.fromkeys(what for run in (*firsts, second) for what in run.unknown)
+    if any(pair.items.renamed for pair in pairs):
+        unknown["other fields of items whose ids differ"] = None
     if not recorded:
         unknown["prompts"] = None
     different = {aspect for aspect, _ in rows}
@@ -420,7 +431,7 @@ def nameable(runs: Iterable[ComparedRun]) -> list[str]:
         if place not in NAMED_FILES
     )
     facts = (place for run in runs for place in run.facts)
-    return list(dict.fromkeys([PROMPTS[1], *(path for _, path in (*settings, *facts))]))
+    return list(dict.fromkeys([PROMPTS[1], FIELDS[1], *(path for _, path in (*settings, *facts))]))
 
 
 def unnamed(stated: Iterable[str], known: Sequence[str]) -> list[str]:

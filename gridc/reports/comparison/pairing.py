@@ -69,6 +69,8 @@ class AskedRun:
         return tuple(dict.fromkeys(benchmark for _, benchmark in self.benchmarks))
 
 
+STORED = "gridc"
+"""The package of a study in a store."""
 Kind = Literal["model", "benchmark", "configuration"]
 NO_CONFIGURATION = "the other run has no configuration with these levels or settings"
 SHOWN = 3
@@ -97,12 +99,16 @@ class PairedItems:
     """The items of a place in every run, the candidate last: their `keys`, equal in all runs where they are
     paired, and their `ids`. `other_question` names ids that stand for a question that only one of the first
     baseline and the candidate has, and `renumbered` counts those that stand for another one of the common
-    questions. `questions` says how the items of different packages were matched."""
+    questions. Of items that are paired though their content differs, `changed` counts those that differ in
+    more than the id, and `renamed` those of which that is not known. `questions` says how the items of
+    different packages were matched."""
 
     keys: tuple[tuple[str, ...], ...]
     ids: tuple[tuple[str, ...], ...]
     other_question: tuple[str, ...] = ()
     renumbered: int = 0
+    changed: int = 0
+    renamed: int = 0
     questions: MatchedQuestions | None = None
 
     @cached_property
@@ -146,9 +152,15 @@ class RunPairing:
         yield from (one.words for one in self.renamings if one.run == 0 and one.only)
         yield from self.equal_settings(0)
         for place in {id(place.items): place for place in self.places}.values():
-            if other := sum(own != name for own, name in place.items.partners.items()):
-                ids = "has another id" if other == 1 else "have other ids"
-                yield f"{counted(other, 'item')} of {place.names[-1][1]} {ids}: content decides"
+            benchmark, others = place.names[-1][1], len(place.items.other_question)
+            if moved := sum(own != name for own, name in place.items.partners.items()):
+                ids = "has another id" if moved == 1 else "have other ids"
+                yield f"{counted(moved, 'item')} of {benchmark} {ids}: content decides"
+            if changed := place.items.changed:
+                yield f"{counted(changed, 'item')} of {benchmark} ask the same, and other fields differ"
+            if others:
+                name = "names" if others == 1 else "name"
+                yield f"{counted(others, 'id')} of {benchmark} {name} another question"
 
     def equal_settings(self, run: int) -> Iterator[str]:
         """Which configurations of a baseline stand under other names, because their settings are equal."""
@@ -157,7 +169,7 @@ class RunPairing:
         ]
         if equal:
             more = f", and {len(equal) - SHOWN:,} more" if len(equal) > SHOWN else ""
-            yield f"by equal settings {', '.join(equal[:SHOWN])}{more}"
+            yield f"{', '.join(equal[:SHOWN])}{more} (their settings are equal)"
 
     def why(self, run: int) -> tuple[str, ...]:
         """The reasons for which something of a run is not paired, each once."""
@@ -182,7 +194,7 @@ def pair_runs(firsts: Sequence[AskedRun], second: AskedRun) -> RunPairing:
         items = [one.items for one in found]
         same = tuple(map(id, items))
         if same not in known:
-            known[same] = pair_items(items, crossed)
+            known[same] = pair_items(items, crossed, second.package == STORED)
         places.append(PairedPlace(names, configurations, known[same]))
     unpaired = [one for number in range(len(runs)) for one in _unpaired(number, runs, places)]
     return RunPairing(tuple(places), tuple(dict.fromkeys(renamings)), tuple(unpaired))
@@ -238,10 +250,11 @@ def _same(runs: Sequence[Mapping[str, object]]) -> list[tuple[str, ...]]:
     ]
 
 
-def pair_items(runs: Sequence[RunItems], crossed: bool = False) -> PairedItems:
+def pair_items(runs: Sequence[RunItems], crossed: bool = False, stored: bool = True) -> PairedItems:
     """Pair the items of runs, the candidate last: by content, and where no content is the same by what is
     asked. Where `crossed` different packages asked, and only what is asked can be compared; where a run does
-    not say what it asks, items that have one id are one, unless their texts are known and differ."""
+    not say what it asks, items that have one id are one, unless their texts are known and differ. The id is
+    a part of the content of `stored` items."""
     ids = tuple(run.ids for run in runs)
     if crossed:
         found = matched([run.questions for run in runs])
@@ -254,12 +267,23 @@ def pair_items(runs: Sequence[RunItems], crossed: bool = False) -> PairedItems:
             questions=found,
         )
     known = all(all(run.keys) for run in runs)
-    keys = _by_question([_each_once(run.keys) for run in runs], runs) if known else _by_id(runs)
-    common = set.intersection(*map(set, keys))
+    contents = [_each_once(run.keys) for run in runs] if known else _by_id(runs)
+    keys = _by_question(contents, runs) if known else contents
+    common, equal = (set.intersection(*map(set, one)) for one in (keys, contents))
+    by_key = [dict(zip(own, names, strict=True)) for own, names in zip(keys, ids, strict=True)]
+    other_content = common - equal
+    renamed = sum(len({run[key] for run in by_key}) > 1 for key in other_content) if stored else 0
     first = dict(zip(ids[0], keys[0], strict=True))
     other = [(id, key) for id, key in zip(ids[-1], keys[-1], strict=True) if first.get(id, key) != key]
     replaced = [id for id, key in other if key not in common or first[id] not in common]
-    return PairedItems(tuple(keys), ids, tuple(sorted(replaced)), len(other) - len(replaced))
+    return PairedItems(
+        tuple(keys),
+        ids,
+        tuple(sorted(replaced)),
+        len(other) - len(replaced),
+        len(other_content) - renamed,
+        renamed,
+    )
 
 
 def _each_once(keys: Sequence[str]) -> tuple[str, ...]:

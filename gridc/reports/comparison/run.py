@@ -25,6 +25,7 @@ from gridc.compiler.lock.lock import holds_fingerprints
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.outcomes import READ, STATES, AnswerTable, CellOutcomes
 from gridc.reports.comparison.pairing import (
+    STORED,
     AskedBenchmark,
     AskedRun,
     AskedSettings,
@@ -109,7 +110,7 @@ class ComparedRun:
     unknown: tuple[str, ...]
     texts: Callable[[str, str, str, str], AnswerTexts]
     warnings: tuple[str, ...] = ()
-    package: str = "gridc"
+    package: str = STORED
     bare: tuple[tuple[str, str], ...] = ()
     files: tuple[Path, ...] = ()
     unmatched: tuple[str, ...] = ()
@@ -212,7 +213,7 @@ def stored_asked(store: Store, stamp: str) -> AskedRun:
     for key, model, benchmark, configuration in store.cells(stamp):
         names[model, benchmark][configuration] = settings.get(key, {})
     benchmarks = {place: AskedBenchmark(items.get(place[1], RunItems()), own) for place, own in names.items()}
-    return AskedRun("gridc" if logs is None else str(logs.get("package", "")), benchmarks)
+    return AskedRun(STORED if logs is None else str(logs.get("package", "")), benchmarks)
 
 
 def _stored_items(store: Store, stamp: str) -> dict[str, RunItems]:

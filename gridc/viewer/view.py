@@ -19,13 +19,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import DECEIVING, visible
+from gridc.diagnostics.errors import DECEIVING, Diagnostic, StoreError, visible
 from gridc.numbers import FORMS
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
 from gridc.reports.page_links import StoreSide
-from gridc.runtime.store.opening import unusable
 from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
@@ -79,7 +78,8 @@ class OpenStore:
             try:
                 asked = stored_asked(Store(Database(moment.connection)), study.stamp)
             except FAILURES as error:
-                raise unusable(self.path, error) from None
+                message = f"what the store says of its items cannot be read: {error}"
+                raise StoreError([Diagnostic("GC605", message, str(self.path))]) from None
             self._asked[study.stamp] = asked
         return self._asked[study.stamp]
 

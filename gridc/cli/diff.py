@@ -25,7 +25,8 @@ def diff(a: str, b: str, as_json: bool) -> None:
     """Say what differs between two specs, two locks, a spec and a lock, or two stores.
 
     Put @STAMP after a store that holds several studies: the first letters of a stamp. A folder stands for
-    the store.sqlite or the gridcard.toml in it. Exits with 0 if nothing differs, else with 1.
+    the store.sqlite or the gridcard.toml in it. Cells and items of two stores are paired as `gridc compare`
+    pairs them (docs/compare.md, What is paired). Exits with 0 if nothing differs, else with 1.
     """
     found = study.diff(a, b)
     if as_json:
@@ -59,9 +60,11 @@ def _comparison(found: "StoreDiff", comparison: "StudyDiff") -> list[str]:
     lines.append(f"b  {found.b.path}  stamp {found.b.stamp[:12]}  results {found.b.results[:12]}")
     if found.equal:
         return [*lines, "nothing differs"]
+    lines += _section("a beside b", found.pairing)
     lines += _section("settings that differ", _differences(found.settings))
-    lines += _section("cells that only a has", found.only_a)
-    lines += _section("cells that only b has", found.only_b)
+    for side, cells, why in (("a", found.only_a, found.why_a), ("b", found.only_b, found.why_b)):
+        reasons = f" ({'; '.join(why)})" if why else ""
+        lines += _section(f"cells that only {side} has{reasons}", cells)
     moved = [cell for cell in found.cells if cell.up or cell.down or cell.difference != 0]
     moved.sort(key=lambda difference: -abs(difference.difference or 0))
     lines.append("")
@@ -121,7 +124,8 @@ def _cell(found: "CellDifference") -> str:
     test = "" if found.adjusted is None else f", {p_in_text(found.adjusted)} (Holm)"
     units = "" if found.units in (None, found.items) else f", {found.units} units,"
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
+    name = found.cell if found.cell_b is None else f"{found.cell} beside {found.cell_b}"
     return (
-        f"{found.cell}: {a} -> {b}, {points(found.difference)} pp ({error}{test}; of {found.items} items "
+        f"{name}: {a} -> {b}, {points(found.difference)} pp ({error}{test}; of {found.items} items "
         f"in both{units} {found.up} up, {found.down} down)"
     )

@@ -65,9 +65,11 @@ class ImportedCell:
 
 @dataclass(frozen=True, slots=True)
 class ImportedItems:
-    """The items of a benchmark: what their log calls them, their units, and what they ask."""
+    """The items of a benchmark: their content as the log's package has it, what the log calls them, their
+    units, and what they ask."""
 
     lower: bool
+    keys: Sequence[bytes]
     ids: Sequence[str]
     units: Sequence[str]
     questions: Sequence[QuestionDigests]
@@ -118,14 +120,22 @@ class RecordedSample(NamedTuple):
 
 
 def record_run(
-    path: Path, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
+    path: Path,
+    plan: Plan,
+    created: str,
+    events: Iterable[Event],
+    samples: Iterable[RecordedSample],
+    asked: Mapping[str, ImportedItems] | None = None,
 ) -> None:
     """Write the new store of a study from the events of its run and from what logs say of its samples; what
-    they lack has no outcome. Of calls the last of each sample is there. Raises `KeyError` or `ValueError` for
-    a sample that is not in the plan and for a plan of more than `MOST_SAMPLES`, `sqlite3.Error` for a sample
+    they lack has no outcome. Of calls the last of each sample is there. `asked` says by benchmark what items
+    of other packages ask, whose texts a plan of logs does not have. Raises `KeyError` or `ValueError` for a
+    sample that is not in the plan and for a plan of more than `MOST_SAMPLES`, `sqlite3.Error` for a sample
     that stands twice."""
     with _RunRecorder(path) as writer, writer.all_or_nothing():
         writer.write(plan, created, events, samples)
+        for benchmark, items in (asked or {}).items():
+            writer.ask(plan.study_digest, benchmark, items)
 
 
 def record(
@@ -185,6 +195,20 @@ class _CallWriter(WritableStore):
 
 
 class _RunRecorder(PlanWriter, _CallWriter):
+    def ask(self, stamp: str, benchmark: str, items: ImportedItems) -> None:
+        """Say what the items of a benchmark ask, as their log has it."""
+        for item, key, asked in zip(items.names, items.keys, items.questions, strict=True):
+            digests = (None if part is None else part.hex() for part in asked)
+            row = (stamp, benchmark, item)
+            self._insert(
+                """UPDATE question SET text = ?, choices = ?, target = ?
+                   WHERE (stamp, benchmark, item) = (?, ?, ?)""",
+                [(*digests, *row)],
+            )
+            self._insert(
+                "UPDATE shown SET digest = ? WHERE (stamp, benchmark, item) = (?, ?, ?)", [(key.hex(), *row)]
+            )
+
     def write(
         self, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
     ) -> None:
@@ -229,14 +253,18 @@ class _RecordingWriter(_CallWriter):
             direction = f"{'lower' if items.lower else 'higher'}_is_better"
             row = (stamp, name, direction, "item" if alone else "family")
             self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", [row])
-            rows = zip(items.names, items.units, items.questions, strict=True)
-            for item, unit, asked in rows:
+            rows = zip(items.names, items.keys, items.units, items.questions, strict=True)
+            for item, key, unit, asked in rows:
                 self._insert(
                     "INSERT INTO item VALUES (?, ?, ?, ?, ?, NULL, NULL)", [(stamp, name, item, unit, unit)]
                 )
                 digests = (None if part is None else part.hex() for part in asked)
                 self._insert(
                     "INSERT INTO question VALUES (?, ?, ?, ?, ?, ?)", [(stamp, name, item, *digests)]
+                )
+                self._insert(
+                    "INSERT INTO shown VALUES (?, ?, ?, '', ?, 0, '[]', NULL, NULL, NULL, NULL)",
+                    [(stamp, name, item, key.hex())],
                 )
 
     def write(self, stamp: str, cell: ImportedCell, names: Sequence[str], scale: int) -> None:

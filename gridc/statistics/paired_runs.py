@@ -92,7 +92,7 @@ def pair_levels(cells: Iterable[Scored], axis: str, before: str, after: str) -> 
 
 
 def pair_stores(before: Iterable[Scored], after: Iterable[Scored]) -> Pairing:
-    """Pair the cells of two studies by place: model, benchmark and configuration."""
+    """Subtract the scores of two studies wherever both have a cell at one place."""
     return _match(
         {tuple(sorted(place.items())): score for place, score in before},
         {tuple(sorted(place.items())): score for place, score in after},

@@ -21,7 +21,7 @@ from gridc.reports.comparison import decision, document, words
 from gridc.reports.comparison import document as written
 from gridc.reports.comparison.baseline import NAME as BASELINE
 from gridc.reports.comparison.baseline import WrittenBaseline, is_baseline, read_baseline, write_baseline
-from gridc.reports.comparison.pairing import nameable, unnamed
+from gridc.reports.comparison.instrument import nameable, under_one_name, unnamed
 from gridc.reports.comparison.run import READING, ComparedRun, LogSelection, logged_run, stored_run
 from gridc.schema.comparison import (
     AbsentGate,
@@ -211,11 +211,7 @@ def compare(
     nowhere = [name for name in selection.counting if all(name in run.unmatched for run in runs if run.files)]
     require_matched(nowhere, [path for run in runs for path in run.files])
     _require_read(given.readings, runs)
-    alone = {name for _, name in second.benchmarks}
-    if len(alone) == 1 and all(len({name for _, name in run.benchmarks}) == 1 for run in firsts):
-        firsts = [
-            run if {name for _, name in run.benchmarks} == alone else run.under(*alone) for run in firsts
-        ]
+    firsts = under_one_name(firsts, second)
     settings = nameable([*firsts, second])
     for one in unnamed(given.may_differ, settings):
         help = did_you_mean(one, settings, get_args(Aspect))

@@ -19,7 +19,7 @@ from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
 from gridc.reports.comparison.baseline import NAME as BASELINE
 from gridc.reports.comparison.baseline import write_baseline
-from gridc.reports.comparison.run import LogSelection, logged_run
+from gridc.reports.comparison.run import LogSelection, logged_run, package_of
 from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import (
     RecordedBenchmark,
@@ -116,9 +116,16 @@ class LogReport:
         about = {
             "id": "logs",
             "title": "Imported logs",
+            "package": package_of(self._logs),
             "provenance": self.certificate.provenance,
             **runs.model_dump(mode="json"),
             "gridc": __version__,
+        }
+        items = {
+            one.name: ImportedItems(
+                one.lower, one.items.keys, one.items.ids, one.items.units, one.items.questions
+            )
+            for one in self._benchmarks
         }
         if self._run is None and not self.no_grid:
             from gridc.reports.files import file_texts
@@ -126,7 +133,7 @@ class LogReport:
 
             study = as_study(runs, about, self._benchmarks)
             with new_store(path) as draft:
-                study.record(draft)
+                study.record(draft, items)
                 return file_texts(study.find(draft))
         columns = [
             run.column
@@ -136,10 +143,6 @@ class LogReport:
             if run.column is not None
         ]
         binary = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
-        items = {
-            one.name: ImportedItems(one.lower, one.items.ids, one.items.units, one.items.questions)
-            for one in self._benchmarks
-        }
         cells = (
             ImportedCell(cell.model, one.name, cell.configuration, _samples(cell))
             for one in self._benchmarks

@@ -22,7 +22,6 @@ from gridc.study import LogOptions
 from gridc.study.place import Place, operand
 from gridc.study.recorded import certify, is_log_path
 from gridc.viewer import server
-from gridc.viewer.differences import first_page
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import MOST_PAGES, ExportedPages, export
@@ -75,7 +74,8 @@ def _opened(places: list[Place], options: LogOptions | None = None) -> Iterator[
         if options and any(options.values()) and not read:
             message = "no logs are opened, and these options say how logs are read"
             raise UsageError([Diagnostic("GC000", message, help="a store needs none: leave them out")])
-        yield Viewer(sources), first_page(*studies) if len(studies) > 1 else start
+        viewer = Viewer(sources)
+        yield viewer, viewer.first_page() if len(sources) > 1 else start
 
 
 def _of_logs(path: Path, options: LogOptions | None, opened: ExitStack) -> Path | None:

@@ -1,36 +1,42 @@
 """Two cells item by item: two models under one configuration, two configurations, or one cell in two stores;
-and the cells that two stores both have.
+and the cells that two stores both have, paired as `comparison.pairing` says.
 
-Both are read in the order of their items, side by side, from a given item on, so that a page costs what it
-shows and the rows that it passes over.
+Items are read in the order of the first cell from a given item on, and with them those of the second, so that
+a page costs what it shows and the rows that it passes over.
 """
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from gridc.reports import page_links
+from gridc.reports.comparison.pairing import PairedItems
 from gridc.viewer.lists import LOOK_SECONDS, ROWS, response
-from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent
+from gridc.viewer.store import Moment, StoredCell, absent
 from gridc.viewer.view import View
 
 CELLS = 200
 """Cells of a page."""
+AT_ONCE = 200
+"""Items that are read together."""
 
 ORDERS = {"": "largest difference first", "study": "in the order of the study"}
 
 
 @dataclass(frozen=True, slots=True)
 class CellPair:
-    """A cell of the first store, and the same place of the grid in the second. `points` is the second score
-    minus the first in points of a hundred; None where one is not measured in full."""
+    """A cell of the first store, and the one of the second that it is paired with, as their `items` are.
+    `points` is the second score minus the first in points of a hundred; None where one is not measured in
+    full."""
 
     a: StoredCell
     b: StoredCell
+    items: PairedItems
 
     @property
     def points(self) -> float | None:
@@ -44,8 +50,13 @@ def page(view: View) -> dict[str, Any]:
     second = view.second()
     if view.side:
         raise absent("a comparison begins with the first store")
-    pairs = list(shared(view.study, second.study))
-    values: dict[str, Any] = {"second": second, "cells": len(pairs), "one": None}
+    pairing, pairs = view.pairing(second), shared(view, second)
+    values: dict[str, Any] = {
+        "second": second,
+        "cells": len(pairs),
+        "one": None,
+        "said": list(pairing.said()),
+    }
     if view.request.query.get("cell"):
         return values | _benchmarks_of(view, second)
     order = view.request.query.get("sort", "")
@@ -58,8 +69,10 @@ def page(view: View) -> dict[str, Any]:
         **values,
         **part,
         "rows": rows,
-        "only_a": len(view.study.cells) - len(pairs),
-        "only_b": len(second.study.cells) - len(pairs),
+        "alone": [
+            (name, len(side.study.cells) - len(pairs), pairing.why(number))
+            for number, (name, side) in enumerate((("first", view), ("second", second)))
+        ],
         "differ": sum(bool(both.points) for both in pairs),
         "unmeasured": sum(both.points is None for both in pairs),
         "order": order,
@@ -67,49 +80,40 @@ def page(view: View) -> dict[str, Any]:
     }
 
 
-def shared(a: StoredStudy, b: StoredStudy) -> Iterator[CellPair]:
-    """The cells that both have, matched by place, whatever the order of their axes. The only model of each
-    matches whatever it is called, and so does the only benchmark, as for `gridc compare`."""
-    model = len(a.models) == len(b.models) == 1
-    benchmark = len(a.benchmarks) == len(b.benchmarks) == 1
-
-    def where(cell: StoredCell) -> tuple[str, str, frozenset[tuple[str, str]]]:
-        names = "" if model else cell.model, "" if benchmark else cell.benchmark
-        return *names, frozenset(cell.levels.items())
-
-    there = {where(cell): cell for cell in b.cells}
-    yield from (CellPair(cell, there[where(cell)]) for cell in a.cells if where(cell) in there)
+def shared(view: View, second: View) -> list[CellPair]:
+    """The cells that both stores have, in the order of the first."""
+    pairs = [
+        CellPair(a, b, place.items)
+        for place in view.pairing(second).places
+        for names in place.configurations
+        if (a := view.study.at(*place.names[0], names[0]))
+        and (b := second.study.at(*place.names[1], names[1]))
+    ]
+    return sorted(pairs, key=lambda both: both.a.id)
 
 
-def first_page(a: StoredStudy, b: StoredStudy) -> str:
+def first_page(view: View) -> str:
     """The address to begin with: the items that differ in the only cell that both have, or all such cells."""
-    pairs = list(shared(a, b))
+    pairs = shared(view, view.second())
     return page_links.address("compare", {"cell": pairs[0].a.key} if len(pairs) == 1 else None)
+
+
+def partners_of(view: View, second: View, left: StoredCell, right: StoredCell) -> Mapping[str, str]:
+    """What the second store calls the items of the first in a pair of cells."""
+    for both in shared(view, second):
+        if both.a is left and both.b is right:
+            return both.items.partners
+    raise absent(f"`{left.key}` of the first store is not paired with `{right.key}` of the second")
 
 
 def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
     cell = view.cell()
-    other = next((both.b for both in shared(view.study, second.study) if both.a is cell), None)
-    if other is None:
-        raise absent(f"the second store has no cell `{cell.key}`")
-    strangers = _strangers(view, cell, second, other)
-    sides = (view.moment, cell), (second.moment, other)
-    items = differing_page(view.request.query, *sides, strangers)
-    return {"one": cell, "other": other, "strangers": len(strangers), **items}
-
-
-def _strangers(view: View, cell: StoredCell, second: View, other: StoredCell) -> frozenset[str]:
-    """The ids under which the two stores ask another question each."""
-    asked, also = (
-        dict(
-            side.moment.rows(
-                "SELECT item, text FROM question WHERE (stamp, benchmark) = (?, ?) AND text IS NOT NULL",
-                [side.study.stamp, one.benchmark],
-            ).fetchall()
-        )
-        for side, one in ((view, cell), (second, other))
-    )
-    return frozenset(item for item, text in asked.items() if also.get(item, text) != text)
+    both = next((both for both in shared(view, second) if both.a is cell), None)
+    if both is None:
+        raise absent(f"the second store has no cell that is paired with `{cell.key}`")
+    sides = (view.moment, cell), (second.moment, both.b)
+    items = differing_page(view.request.query, *sides, both.items.partners)
+    return {"one": cell, "other": both.b, **items}
 
 
 DIFFER = {
@@ -144,9 +148,10 @@ class ItemSamples:
 
 @dataclass(frozen=True, slots=True)
 class ItemPair:
-    """An item that both cells ask."""
+    """An item that both cells ask; the second cell calls it `other`."""
 
     item: str
+    other: str
     a: ItemSamples
     b: ItemSamples
 
@@ -196,18 +201,18 @@ def differing(
     differ: str,
     after: str | None = None,
     before: str | None = None,
-    strangers: frozenset[str] = frozenset(),
+    partners: Mapping[str, str] | None = None,
 ) -> DifferencePage:
-    """A page of the items of both cells but the `strangers`, behind the item `after` or before the item
-    `before`."""
+    """A page of the items of both cells, behind the item `after` or before the item `before`. `partners` are
+    the second cell's names for the first one's items, None where both have the same."""
     if differ not in DIFFER:
         raise absent(f"`{differ}` is not a value of `differ`")
     back = before is not None
     deadline = time.monotonic() + LOOK_SECONDS
     rows: list[ItemPair] = []
     reached: str | None = None
-    for number, pair in enumerate(_pairs(left, right, before if back else after, back), 1):
-        if pair.is_(differ) and pair.item not in strangers:
+    for number, pair in enumerate(_pairs(left, right, partners, before if back else after, back), 1):
+        if pair.is_(differ):
             rows.append(pair)
         if len(rows) > ROWS:
             break
@@ -230,20 +235,21 @@ def differing_page(
     query: Mapping[str, str],
     left: tuple[Moment, StoredCell],
     right: tuple[Moment, StoredCell],
-    strangers: frozenset[str] = frozenset(),
+    partners: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """What a page about two cells shows: the items that differ as the query says, with both responses to
     each, and how many there are of each kind."""
     differ = query.get("differ") or "score"
-    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None, strangers)
+    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None, partners)
     return {
         "differ": differ,
         "kinds": DIFFER,
         "page": page,
-        "counts": totals(left, right, strangers),
+        "counts": totals(left, right, partners),
         "responses": {
             row.item: tuple(
-                response(moment, cell.id, row.item, row.telling) for moment, cell in (left, right)
+                response(moment, cell.id, item, row.telling)
+                for (moment, cell), item in ((left, row.item), (right, row.other))
             )
             for row in page.rows
         },
@@ -253,14 +259,12 @@ def differing_page(
 def totals(
     left: tuple[Moment, StoredCell],
     right: tuple[Moment, StoredCell],
-    strangers: frozenset[str] = frozenset(),
+    partners: Mapping[str, str] | None = None,
 ) -> Totals:
-    """Counts over all items of both cells but the `strangers`."""
+    """Counts over all items of both cells."""
     counts = dict.fromkeys(DIFFER, 0)
     items = 0
-    for pair in _pairs(left, right, None, False):
-        if pair.item in strangers:
-            continue
+    for pair in _pairs(left, right, partners, None, False):
         items += 1
         for differ in DIFFER:
             counts[differ] += pair.is_(differ)
@@ -268,32 +272,31 @@ def totals(
 
 
 def _pairs(
-    left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell], place: str | None, back: bool
+    left: tuple[Moment, StoredCell],
+    right: tuple[Moment, StoredCell],
+    partners: Mapping[str, str] | None,
+    place: str | None,
+    back: bool,
 ) -> Iterator[ItemPair]:
-    """The items that both cells ask, in order."""
-    ones, others = (_items(*side, place, back) for side in (left, right))
-    a, b = next(ones, None), next(others, None)
-    while a is not None and b is not None:
-        if a[0] == b[0]:
-            yield ItemPair(a[0], a[1], b[1])
-            a, b = next(ones, None), next(others, None)
-        elif (a[0] < b[0]) != back:
-            a = next(ones, None)
-        else:
-            b = next(others, None)
+    """The items that both cells ask, in the order of the first."""
+    sign, order = ("<", "DESC") if back else (">", "ASC")
+    behind, values = ("", []) if place is None else (f" AND item {sign} ?", [place])
+    ones = _items(*left, f"{behind} ORDER BY item {order}, replicate {order}", values)
+    while some := list(islice(ones, AT_ONCE)):
+        names = {item: item if partners is None else partners.get(item, "") for item, _ in some}
+        asked = " AND item IN (SELECT value FROM json_each(?)) ORDER BY item, replicate"
+        there = dict(_items(*right, asked, [json.dumps([*names.values()])]))
+        for item, own in some:
+            if names[item] in there:
+                yield ItemPair(item, names[item], own, there[names[item]])
 
 
 def _items(
-    moment: Moment, cell: StoredCell, place: str | None, back: bool
+    moment: Moment, cell: StoredCell, which: str, values: list[str]
 ) -> Iterator[tuple[str, ItemSamples]]:
-    sign, order = ("<", "DESC") if back else (">", "ASC")
-    here, values = ("", []) if place is None else (f" AND item {sign} ?", [place])
     rows = moment.rows(
-        f"""SELECT item, choice, score FROM sample WHERE cell = ?{here}
-            ORDER BY item {order}, replicate {order}""",
-        [cell.id, *values],
+        f"SELECT item, replicate, choice, score FROM sample WHERE cell = ?{which}", [cell.id, *values]
     )
     for item, group in groupby(rows, itemgetter(0)):
-        outcomes = list(group)[:: -1 if back else 1]
-        choices, scores = tuple(o[1] for o in outcomes), tuple(o[2] for o in outcomes)
+        _, _, choices, scores = zip(*sorted(group, key=itemgetter(1)), strict=True)
         yield item, ItemSamples(choices, scores, cell.scale, (cell.made or {}).get(item))

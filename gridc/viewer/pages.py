@@ -2,8 +2,8 @@
 shows follows from its address and the stores alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
 from gridc.viewer import differences, figures
-from gridc.viewer.differences import differing, differing_page
+from gridc.viewer.differences import differing, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
 from gridc.viewer.lists import (
     AXIS,
@@ -55,6 +55,16 @@ class Viewer:
         name = request.page or "study"
         if name not in PAGES:
             raise absent(f"there is no page `{name}`")
+        with self._looking(request) as view:
+            return self._filled(f"{name}.html.jinja", view, PAGES[name](view))
+
+    def first_page(self) -> str:
+        """The address to begin with where two stores are open."""
+        with self._looking(PageRequest("compare", {}, str, live=True)) as view:
+            return differences.first_page(view)
+
+    @contextmanager
+    def _looking(self, request: PageRequest) -> Iterator[View]:
         with ExitStack() as stack:
             moments = [stack.enter_context(source.reader.moment()) for source in self.sources]
 
@@ -64,8 +74,7 @@ class Viewer:
                 return self._view(request, 1, moments[1], request.query.get("other", ""), second)
 
             number = self._number(request.query.get("store", ""))
-            view = self._view(request, number, moments[number], request.query.get("study", ""), second)
-            return self._filled(f"{name}.html.jinja", view, PAGES[name](view))
+            yield self._view(request, number, moments[number], request.query.get("study", ""), second)
 
     def failed(self, error: GridcError, to: Link) -> str:
         """A page that says what is wrong, as the command line would."""
@@ -295,19 +304,22 @@ def beside_page(view: View) -> dict[str, Any]:
     if second is view and cells[0].benchmark != cells[1].benchmark:
         raise absent("the two cells are not of one benchmark")
     item, replicate = view.asked("item"), view.replicate
-    samples: list[SampleView] = []
-    for moment, cell in zip((view.moment, second.moment), cells, strict=True):
-        held = [number for number, *_ in outcomes(moment, cell, item)]
-        samples.append(sample(moment, cell, item, replicate if replicate in held else 0))
+    partners = None if second is view else partners_of(view, second, *cells)
+    names = item, item if partners is None else partners.get(item, item)
     left, right = (view.moment, cells[0]), (second.moment, cells[1])
-    after = differing(left, right, "score", after=item).rows
-    before = differing(left, right, "score", before=item).rows
+    asked = [outcomes(*side, name) for side, name in zip((left, right), names, strict=True)]
+    samples: list[SampleView] = []
+    for side, name, found in zip((left, right), names, asked, strict=True):
+        held = [number for number, *_ in found]
+        samples.append(sample(*side, name, replicate if replicate in held else 0))
+    after = differing(left, right, "score", after=item, partners=partners).rows
+    before = differing(left, right, "score", before=item, partners=partners).rows
     return {
         "samples": samples,
         "sides": (view, second),
         "item": item,
         "replicate": replicate,
-        "replicates": sorted({n for side, cell in (left, right) for n, *_ in outcomes(side, cell, item)}),
+        "replicates": sorted({number for found in asked for number, *_ in found}),
         "before": before[-1] if before else None,
         "after": after[0] if after else None,
         "other": second.study.stamp if second is not view else "",

@@ -17,11 +17,16 @@ from typing import Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from sqlite_utils import Database
 
-from gridc.diagnostics.errors import DECEIVING, visible
+from gridc.diagnostics.errors import DECEIVING, Diagnostic, StoreError, visible
 from gridc.numbers import FORMS
 from gridc.reports import page_links
+from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
+from gridc.reports.comparison.run import stored_asked
 from gridc.reports.page_links import StoreSide
+from gridc.runtime.store.reader import FAILURES
+from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.lists import outcomes, response
@@ -52,6 +57,7 @@ class OpenStore:
         self.curves = curves
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}
+        self._asked: dict[str, AskedRun] = {}
         self._questions: defaultdict[str, Questions] = defaultdict(Questions)
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
@@ -64,6 +70,18 @@ class OpenStore:
 
     def questions(self, study: StoredStudy) -> Questions:
         return self._questions[study.stamp]
+
+    def asked(self, moment: Moment, study: StoredStudy) -> AskedRun:
+        """What a study asked, which never changes. Raises `StoreError` (GC605) for what gridc does not
+        write."""
+        if study.stamp not in self._asked:
+            try:
+                asked = stored_asked(Store(Database(moment.connection)), study.stamp)
+            except FAILURES as error:
+                message = f"what the store says of its items cannot be read: {error}"
+                raise StoreError([Diagnostic("GC605", message, str(self.path))]) from None
+            self._asked[study.stamp] = asked
+        return self._asked[study.stamp]
 
     def close(self) -> None:
         self.index.close()
@@ -100,6 +118,10 @@ class View:
     study: StoredStudy
     items: StoredItems
     second: Callable[[], "View"]
+
+    def pairing(self, second: "View") -> RunPairing:
+        """What the study has in common with that of the second store."""
+        return _paired(*(view.source.asked(view.moment, view.study) for view in (self, second)))
 
     def asked(self, name: str) -> str:
         """A value that the address must have. Raises `StoreError` (GC615) without it."""
@@ -166,6 +188,11 @@ class View:
             return "" if choice is None else self.answer(choice, cell, item)
         options = self.options(cell, item)
         return options[choice][0] if 0 <= choice < len(options) else str(choice + 1)
+
+
+@lru_cache(maxsize=4)
+def _paired(a: AskedRun, b: AskedRun) -> RunPairing:
+    return pair_runs([a], b)
 
 
 ASSETS = {"view.css": "text/css; charset=utf-8", "view.js": "text/javascript; charset=utf-8"}

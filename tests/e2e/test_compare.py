@@ -520,8 +520,8 @@ def test_ids_that_ask_something_else_are_not_shown_side_by_side(tmp_path: Path) 
     table(tmp_path / "new", "How many are {}?", lambda item, warm: False)
     compare("old", "new", "--margin", "5pp", "--axis", "warm", "--markdown", "said.md", cwd=tmp_path)
     pages = shown_pages((tmp_path / "said.md").read_text(), tmp_path)
-    cells = [page for page in pages["compare"] if "another question in the second store" in page]
-    assert len(cells) == 2 and all("40 ids ask" in page for page in cells)
+    cells = [page for page in pages["compare"] if "items both were asked" in page]
+    assert len(cells) == 2 and all("40 ids of quiz name another question" in page for page in cells)
     assert not any("Store 2: " in page for page in pages["beside"])
 
 

@@ -29,14 +29,23 @@ def test_scores_settings_and_cells_that_differ_are_told(study: Path) -> None:
     done = diff("before/small", "after", cwd=study)
     assert done.returncode == 1, done.stderr
     assert "axis[decoding].level[sampled].temperature: 0.7 -> 1.3" in done.stdout
-    assert "cells that only a has:" in done.stdout
+    why = "the other run has no configuration with these levels or settings"
+    assert f"cells that only a has ({why}):" in done.stdout
+    assert (
+        "a beside b:\n  template=T4,decoding=greedy,few_shot=0,scoring=free_form stands as "
+        "template=cot,decoding=greedy,few_shot=0,scoring=free_form, " in done.stdout
+    )
+    assert "and 1 more (their settings are equal)" in done.stdout
 
     told = json.loads(diff("before/small", "after", "--json", cwd=study).stdout)
     assert told["equal"] is False
-    assert all("template=T4" in each for each in told["only_a"])
-    assert all("template=cot" in each for each in told["only_b"])
-    assert len(told["only_a"]) == len(told["only_b"]) == 2 * 3 * 2
-    assert len(told["cells"]) == 2 * 3 * 2
+    assert all("template=T4,decoding=sampled" in each for each in told["only_a"])
+    assert all("template=cot,decoding=sampled" in each for each in told["only_b"])
+    assert len(told["only_a"]) == len(told["only_b"]) == 2 * 2
+    assert len(told["cells"]) == 2 * (12 - 2), (
+        "of the template that has another name those with equal settings"
+    )
+    assert sum(each["cell_b"] is not None for each in told["cells"]) == 2 * 4
     for cell in told["cells"]:
         (right, right_of), (left, left_of) = cell["b"], cell["a"]
         assert abs(cell["difference"] - (right / right_of - left / left_of)) < 1e-12

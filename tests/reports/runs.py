@@ -7,7 +7,8 @@ import numpy as np
 
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests
 from gridc.outcomes import STATES, AnswerTable
-from gridc.reports.comparison.run import RunBenchmark, RunItems
+from gridc.reports.comparison.pairing import RunItems
+from gridc.reports.comparison.run import RunBenchmark
 from gridc.schema.comparison import AnswerState, Aspect
 from gridc.statistics.envelope import Direction
 

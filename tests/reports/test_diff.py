@@ -7,7 +7,7 @@ import pytest
 
 from gridc.cli.diff import _cell
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.store_diff import cell_difference, cell_differences, place_of
+from gridc.reports.findings.store_diff import PairedCells, cell_difference, cell_differences, place_of
 
 CELL = "m/b/template=T1,decoding=greedy"
 
@@ -62,13 +62,14 @@ def test_a_place_is_read_from_a_key() -> None:
     }  # fmt: skip
 
 
-def test_cells_are_matched_by_place_and_tested_with_holm_over_all() -> None:
+def test_cells_are_tested_with_holm_over_all() -> None:
     zeros, ones = items(*[0] * 12), items(*[1] * 12)
-    first, second = cell_differences(
-        {"m/b/x=1,y=1": zeros, "m/b/x=2,y=1": ones, "m/b/x=3,y=1": ones},
-        {"m/b/y=1,x=1": ones, "m/b/y=1,x=2": ones},
-    )
+    names = ("m/b/x=1,y=1", "m/b/y=1,x=1"), ("m/b/x=2,y=1", "m/b/x=2,y=1")
+    same = {name: name for name in ones.items}
+    pairs = [PairedCells(names[0], zeros, ones, same), PairedCells(names[1], ones, ones, same)]
+    first, second = cell_differences(pairs)
     assert (first.cell, first.up, first.down) == ("m/b/x=1,y=1", 12, 0)
+    assert (first.cell_b, second.cell_b) == ("m/b/y=1,x=1", None)
     assert first.p == pytest.approx(2 / 2**12)
     assert first.adjusted == pytest.approx(4 / 2**12)
     assert (second.p, second.adjusted) == (1.0, 1.0)

@@ -259,7 +259,8 @@ def test_a_study_written_as_a_table_has_its_verdicts(tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     (bundle,) = tmp_path.iterdir()
     rows = sqlite3.connect(bundle / "results" / "store.sqlite").execute(
-        "SELECT model, cell.benchmark, configuration, item, replicate, score FROM sample JOIN cell ON cell.id = cell"
+        "SELECT model, cell.benchmark, configuration, item, replicate, score FROM sample "
+        "JOIN cell ON cell.id = cell"
     )
     with (tmp_path / "scores.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["model", "benchmark", "item", "framing", "replicate", "score"]])

@@ -203,6 +203,17 @@ def test_a_text_that_is_not_utf_8_is_an_error_with_a_code(tmp_path: Path) -> Non
     assert answer.status_code == 500 and "GC605" in answer.text and "Traceback" not in answer.text
 
 
+def test_items_of_another_form_end_a_comparison_with_a_code(store: Path, tmp_path: Path) -> None:
+    path = make(tmp_path / "store.sqlite", items=2)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE question SET text = 'no digest'")
+    db.commit()
+    db.close()
+    with closing(Viewer([OpenStore(store), OpenStore(path)])) as viewer:
+        answer = Client(viewer).get("/compare")
+    assert answer.status_code == 500 and "GC605" in answer.text and "of its items" in answer.text
+
+
 def test_a_store_of_somebody_else_is_opened_safely(tmp_path: Path) -> None:
     path = make(tmp_path / "store.sqlite", items=2)
     db = sqlite3.connect(path)

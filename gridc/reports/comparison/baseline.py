@@ -25,7 +25,8 @@ from gridc.files import open_regular, read_regular, write_atomic
 from gridc.numbers import counted
 from gridc.outcomes import STATES, AnswerTable
 from gridc.reports.comparison import words
-from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItems, no_texts
+from gridc.reports.comparison.pairing import RunItems
+from gridc.reports.comparison.run import ComparedRun, RunBenchmark, no_texts
 from gridc.schema.baseline import (
     FORMAT,
     FORMAT_BEGINS,

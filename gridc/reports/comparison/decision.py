@@ -20,7 +20,7 @@ from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import Collector
 from gridc.numbers import percent, stated_percent
 from gridc.outcomes import STATES, CellOutcomes
-from gridc.reports.comparison.pairing import PairedBenchmark, unnamed
+from gridc.reports.comparison.instrument import PairedBenchmark, unnamed
 from gridc.reports.comparison.run import RunBenchmark
 from gridc.schema.comparison import (
     Aspect,
@@ -392,11 +392,8 @@ def baseline_scores(pair: PairedBenchmark, sign: int) -> tuple[float, ...]:
 def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | None:
     """The scores of a and b under the anchor of both alone, in points, what is missing being wrong; None
     where the runs have no anchor in common, or no other configuration."""
-    there = [
-        one
-        for one in pair.configurations
-        if one.second == pair.second.anchor and one.firsts == tuple(run.anchor for run in pair.firsts)
-    ]
+    anchors = tuple(run.anchor for run in pair.runs)
+    there = [names for names in pair.configurations if names == anchors]
     if not there or len(pair.configurations) < 2 or not pair.count:
         return None
     scores = item_scores(replace(pair, configurations=(there[0],)))

@@ -12,13 +12,8 @@ from gridc.diagnostics.errors import DECEIVING, Diagnostic
 from gridc.numbers import counted
 from gridc.reports.comparison import decision, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
-from gridc.reports.comparison.pairing import (
-    PairedBenchmark,
-    asked_configurations,
-    instrument,
-    paired,
-    shown_names,
-)
+from gridc.reports.comparison.instrument import PairedBenchmark, instrument, paired, shown_names
+from gridc.reports.comparison.pairing import RunPairing, pair_runs
 from gridc.reports.comparison.run import READING, ComparedRun, RunBenchmark
 from gridc.reports.rendering import render
 from gridc.reports.words import listed
@@ -53,7 +48,8 @@ def compare(
     texts: bool = True,
 ) -> RunComparison:
     """The candidate `second` against one baseline or several, whose seeds count as replicates."""
-    pairs = paired(firsts, second, policy)
+    pairing = pair_runs([run.asked for run in firsts], second.asked)
+    pairs = paired(pairing, firsts, second, policy)
     measured = instrument(firsts, second, pairs, policy.may_differ)
     gates = decision.gates(policy, _benchmarks([*firsts, second]))
     weighed, parts = [], []
@@ -86,7 +82,7 @@ def compare(
         a=tuple(map(_run, firsts)),
         b=_run(second),
         instrument=measured,
-        warnings=tuple(_warnings(firsts, second, pairs)),
+        warnings=tuple(_warnings(pairing, firsts, second, pairs)),
         alpha=policy.alpha,
         changing=policy.changing,
         common_only=policy.common_only,
@@ -145,11 +141,11 @@ class _GatedBenchmark:
             only_b=pair.only_second,
             unnamed=pair.unnamed,
             left_out=pair.left_out,
-            other_question=pair.other_question,
-            renumbered=pair.renumbered,
+            other_question=pair.items.other_question,
+            renumbered=pair.items.renumbered,
             configurations=len(pair.configurations),
             configurations_only_a=self._only_a,
-            configurations_only_b=len(asked_configurations(pair.second)) - len(pair.configurations),
+            configurations_only_b=len(pair.second.answers) - len(pair.configurations),
             worse_in=worse,
             better_in=better,
             states_a=states_a,
@@ -186,9 +182,7 @@ class _GatedBenchmark:
     @property
     def _only_a(self) -> int:
         """How many configurations of a baseline the candidate lacks."""
-        return max(len(asked_configurations(first)) for first in self._pair.firsts) - len(
-            self._pair.configurations
-        )
+        return max(len(first.answers) for first in self._pair.firsts) - len(self._pair.configurations)
 
     @property
     def _unshown(self) -> str | None:
@@ -226,12 +220,12 @@ class _GatedBenchmark:
         best = max(
             range(len(scores)), key=lambda number: decimals(sign * (scores[number][1] - scores[number][0]))
         )
-        configuration, (score_a, score_b) = pair.configurations[best], scores[best]
-        a = first.texts(pair.model, pair.benchmark, configuration.firsts[0], pair.ids[0][place])
-        b = second.texts(pair.model_b, pair.benchmark, configuration.second, pair.ids[-1][place])
+        names, (score_a, score_b) = pair.configurations[best], scores[best]
+        a = first.texts(pair.model, pair.benchmark, names[0], pair.ids[0][place])
+        b = second.texts(pair.model_b, pair.benchmark, names[-1], pair.ids[-1][place])
         return FlippedItem(
             item=pair.ids[-1][place],
-            configuration=self._names[configuration.second],
+            configuration=self._names[names[-1]],
             moved="lost" if moved == "lost" else "won",
             a=score_a,
             b=score_b,
@@ -397,26 +391,22 @@ def _in_units(rows: Sequence[ComparedBenchmark]) -> Iterable[str]:
 
 
 def _warnings(
-    firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
+    pairing: RunPairing,
+    firsts: Sequence[ComparedRun],
+    second: ComparedRun,
+    pairs: Sequence[PairedBenchmark],
 ) -> Iterable[str]:
     yield from _bare([*firsts, second])
+    for number, run in enumerate(firsts):  # its models and its only configuration are named elsewhere
+        yield from (f"{run.name}: {words}" for words in pairing.equal_settings(number))
     for run in (*firsts, second):
         yield from (f"{run.name}: {warning}" for warning in run.warnings)
         if run.finished is False:
             yield f"{run.name} is not finished: what is missing helps neither to pass nor to fail"
-    compared = {(pair.model_b, pair.benchmark) for pair in pairs}
-    left_out = [
-        f"{model}/{benchmark}" for model, benchmark in second.benchmarks if (model, benchmark) not in compared
-    ]
-    if left_out:
-        yield f"only in {second.name}: {', '.join(left_out)}"
-    for run in firsts:
-        both = {(pair.model, pair.benchmark) for pair in pairs}
-        names = [
-            f"{model}/{benchmark}" for model, benchmark in run.benchmarks if (model, benchmark) not in both
-        ]
-        if names and len(firsts) == 1:
-            yield f"only in {run.name}: {', '.join(names)}"
+    for number, run in ((len(firsts), second), *enumerate(firsts)):
+        alone = [one for one in pairing.unpaired if one.run == number and one.configuration is None]
+        if alone and (run is second or len(firsts) == 1):
+            yield f"only in {run.name}: {', '.join('/'.join(one.place) for one in alone)}"
     for pair in pairs:
         if pair.matching is not None:
             yield f"{pair.benchmark}: {pair.matching}"
@@ -426,8 +416,9 @@ def _warnings(
                 f"{pair.benchmark}: no list says how many items there are: those that a run names count "
                 "(--total N says how many there are)"
             )
-        if pair.renumbered:
-            yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
+        if pair.items.renumbered:
+            ids = f"{pair.items.renumbered:,} ids name another common question"
+            yield f"{pair.benchmark}: {ids}: content decides"
     if len(firsts) > 1:
         yield from _copied_baselines(firsts, pairs)
 
@@ -437,9 +428,9 @@ def _same_as_baseline(
 ) -> Iterable[str]:
     """A baseline that is the candidate: the same files, or the same answers one by one."""
     places = [
-        (pair, configuration, place)
+        (pair, names, place)
         for pair in pairs
-        for configuration in pair.configurations
+        for names in pair.configurations
         for place in range(min(pair.count, COMPARED))
     ]
     for number, first in enumerate(firsts):
@@ -447,12 +438,10 @@ def _same_as_baseline(
             continue
         texts = [
             (
-                first.texts(
-                    pair.model, pair.benchmark, configuration.firsts[number], pair.ids[number][place]
-                ).answer,
-                second.texts(pair.model_b, pair.benchmark, configuration.second, pair.ids[-1][place]).answer,
+                first.texts(pair.model, pair.benchmark, names[number], pair.ids[number][place]).answer,
+                second.texts(pair.model_b, pair.benchmark, names[-1], pair.ids[-1][place]).answer,
             )
-            for pair, configuration, place in places[:COMPARED]
+            for pair, names, place in places[:COMPARED]
         ]
         if first.name == second.name:
             yield f"a and b are one run, {first.name}: it cannot be worse than itself"

@@ -1,498 +1,347 @@
-"""Which benchmarks, configurations and items of two runs are the same, and are they one instrument?"""
+"""Which models, benchmarks, configurations and items of two runs are the same.
+
+One rule for `gridc compare`, `gridc diff` and `gridc view --with`; docs/compare.md tells it ("What is
+paired"). Models and benchmarks are paired by name, and configurations by their levels in any order. The only
+one of every run is paired whatever it is called, and so are configurations that alone have equal settings.
+Items are paired by content.
+"""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, get_args
+from typing import Any, Literal
 
-import numpy as np
+from gridc.compiler.inputs.questions import MatchedQuestions, QuestionDigests, matched
+from gridc.numbers import counted
 
-from gridc.compiler.inputs.questions import MatchedQuestions, matched, matching_words
-from gridc.compiler.lock.deviations import ABSENT, differences, shortened_json
-from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.outcomes import CellOutcomes
-from gridc.reports.comparison.run import FINGERPRINTED, ComparedRun, RunBenchmark, RunItems
-from gridc.reports.comparison.words import name_of
-from gridc.reports.words import DIGEST, level_names
-from gridc.schema.comparison import Aspect, InstrumentDifference, InstrumentRow, Policy
-from gridc.statistics.arrays import Flags, Whole
+ModelBenchmark = tuple[str, str]
+"""A model and a benchmark."""
+AskedSettings = Mapping[Any, object]
+
+
+@dataclass(frozen=True)
+class RunItems:
+    """The items of a run, one after the other: `keys` by content, a digest of what is asked that is equal in
+    two runs where the same is asked by one package, empty where the run does not say it; the `ids` there, the
+    `units` that they belong to, and what they ask as every package would have it."""
+
+    keys: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    questions: tuple[QuestionDigests, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each is, by its key."""
+        return {key: place for place, key in enumerate(self.keys)}
 
 
 @dataclass(frozen=True, slots=True)
-class PairedConfiguration:
-    """A configuration by its name in each baseline and in the candidate."""
+class AskedBenchmark:
+    """What a model was asked on a benchmark: the items, and the settings of each configuration by its name,
+    empty where the run does not record them."""
 
-    firsts: tuple[str, ...]
-    second: str
+    items: RunItems
+    configurations: Mapping[str, AskedSettings]
 
 
-@dataclass(frozen=True, eq=False)
-class PairedBenchmark:
-    """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
-    and the items that are compared: their `places` in every run, the candidate last, -1 where one is absent,
-    with `ids` and `units` by run. All runs have `matched` items; the candidate lacks `only_first`, and some
-    baseline `only_second`; `unnamed` are those of the benchmark that no run names. Of these `left_out` are
-    not compared. `other_question` names ids that stand for a question that only one of them has, and
-    `renumbered` counts those that stand for another one of the common questions. `matching` says how the
-    items of different packages were matched; None where one package asked all."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedRun:
+    """What a run asked and which `package` did, without the answers. `bare` are places of which it has a
+    score and no items."""
 
-    model: str
-    model_b: str
-    benchmark: str
-    firsts: tuple[RunBenchmark, ...]
-    second: RunBenchmark
-    configurations: tuple[PairedConfiguration, ...]
-    places: tuple[Whole, ...]
+    package: str
+    benchmarks: Mapping[ModelBenchmark, AskedBenchmark]
+    bare: tuple[ModelBenchmark, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(model for model, _ in (*self.benchmarks, *self.bare)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the benchmarks that it has items of."""
+        return tuple(dict.fromkeys(benchmark for _, benchmark in self.benchmarks))
+
+
+STORED = "gridc"
+"""The package of a study in a store."""
+Kind = Literal["model", "benchmark", "configuration"]
+NO_CONFIGURATION = "the other run has no configuration with these levels or settings"
+SHOWN = 3
+"""Configurations with equal settings that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """What is called `own` in the baseline of this number and `name` in the candidate, and is paired because
+    it is the `only` one of its kind in every run, or because its settings are equal."""
+
+    run: int
+    kind: Kind
+    own: str
+    name: str
+    only: bool = True
+
+    @property
+    def words(self) -> str:
+        own = f", {self.own}," if self.own else ""  # a log may name no configuration
+        return f"its only {self.kind}{own} stands as {self.name or 'the only one'}"
+
+
+@dataclass(frozen=True)
+class PairedItems:
+    """The items of a place in every run, the candidate last: their `keys`, equal in all runs where they are
+    paired, and their `ids`. `other_question` names ids that stand for a question that only one of the first
+    baseline and the candidate has, and `renumbered` counts those that stand for another one of the common
+    questions. Of items that are paired though their content differs, `changed` counts those that differ in
+    more than the id, and `renamed` those of which that is not known. `questions` says how the items of
+    different packages were matched."""
+
+    keys: tuple[tuple[str, ...], ...]
     ids: tuple[tuple[str, ...], ...]
-    units: tuple[tuple[str, ...], ...]
-    matched: int
-    only_first: int
-    only_second: int
-    unnamed: int
-    left_out: int
-    other_question: tuple[str, ...]
-    renumbered: int
-    common_only: bool
-    matching: str | None = None
-
-    @property
-    def runs(self) -> tuple[RunBenchmark, ...]:
-        return (*self.firsts, self.second)
-
-    @property
-    def count(self) -> int:
-        """The items that are compared."""
-        return len(self.places[-1])
-
-    @property
-    def unit(self) -> str:
-        """The coarsest that a run states: a unit of several items is no single item in another run."""
-        stated = [one.unit for one in self.runs]
-        return next((unit for unit in stated if unit != "item"), "item")
+    other_question: tuple[str, ...] = ()
+    renumbered: int = 0
+    changed: int = 0
+    renamed: int = 0
+    questions: MatchedQuestions | None = None
 
     @cached_property
-    def cells(self) -> tuple[tuple[CellOutcomes, ...], ...]:
-        """What the compared items came to, by configuration and run."""
-        return tuple(
-            tuple(
-                run.cells[name]
-                .at(places, run.unlisted)
-                .repeated(0 if self.common_only else run.times.get(name, 0))
-                for run, name, places in zip(
-                    self.runs, (*configuration.firsts, configuration.second), self.places, strict=True
-                )
-            )
-            for configuration in self.configurations
-        )
-
-    @cached_property
-    def asked(self) -> Flags:
-        """Which items are compared in each configuration, (configurations, items): not those that a study
-        plans no answer to there, because levels of an axis draw their own."""
-        asked: Flags = np.array(
-            [
-                np.logical_and.reduce(
-                    [cell.trials > 0 for run, cell in zip(self.runs, cells, strict=True) if run.planned]
-                    or [np.ones(self.count, np.bool_)]
-                )
-                for cells in self.cells
-            ]
-        )
-        return asked
+    def partners(self) -> Mapping[str, str]:
+        """The id in the candidate by that in the first baseline, of the items that both have."""
+        there = dict(zip(self.keys[-1], self.ids[-1], strict=True))
+        own = zip(self.keys[0], self.ids[0], strict=True)
+        return {id: there[key] for key, id in own if key in there}
 
 
-def paired(firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy) -> list[PairedBenchmark]:
-    """What all runs have, in the order of the candidate; of items that some run lacks those that it failed,
-    unless the policy is of common ones alone. A run's only model is compared with another run's only model,
-    whatever their names. Raises `UsageError` (GC766) where a run has more items than the policy says."""
-    names = _names(firsts, second)
-    packages = [run.package for run in (*firsts, second)]
-    crossing = crossed(firsts, second)
-    pairs = []
-    for (model_b, benchmark), there in second.benchmarks.items():
-        here = names.get(model_b)
-        if here is None or any(
-            (one, benchmark) not in run.benchmarks for one, run in zip(here, firsts, strict=True)
-        ):
-            continue
-        several = tuple(run.benchmarks[one, benchmark] for one, run in zip(here, firsts, strict=True))
-        stated = policy.total_of(benchmark)
-        most = max(len(run.items) for run in (*several, there))
-        if stated is not None:
-            if stated < most:
-                message = f"{benchmark} has {most:,} items in a run, more than the {stated:,} that are stated"
-                raise UsageError([Diagnostic("GC766", message, help=f"write {most} or more, or nothing")])
-            there = replace(there, total=stated)
-        if crossing:
-            runs = [*several, there]
-            found = matched([run.items.questions for run in runs])
-            *others, candidate = _by_question(runs, found)
-            pair = _benchmark(here[0], model_b, benchmark, tuple(others), candidate, policy.common_only)
-            alone = [len(run.items) - pair.matched for run in runs]
-            words = matching_words(packages, found, pair.matched, alone)
-            # Every package has ids of its own, so that one id may well name two questions.
-            pairs.append(replace(pair, other_question=(), renumbered=0, matching=words))
-            continue
-        pairs.append(_benchmark(here[0], model_b, benchmark, several, there, policy.common_only))
-    return pairs
+@dataclass(frozen=True, slots=True)
+class PairedPlace:
+    """One model on one benchmark, and its configurations, as every run calls them, the candidate last; and
+    the items."""
+
+    names: tuple[ModelBenchmark, ...]
+    configurations: tuple[tuple[str, ...], ...]
+    items: PairedItems
 
 
-def crossed(firsts: Sequence[ComparedRun], second: ComparedRun) -> bool:
-    """Whether different packages asked."""
-    return len({run.package for run in (*firsts, second)}) > 1
+@dataclass(frozen=True, slots=True)
+class Unpaired:
+    """What the run of this number alone has, and why it is not paired: a place, or a configuration there."""
+
+    run: int
+    place: ModelBenchmark
+    configuration: str | None
+    why: str
 
 
-def _by_question(runs: Sequence[RunBenchmark], found: MatchedQuestions) -> list[RunBenchmark]:
-    """Runs of different packages, items keyed by what is asked and prompts by their texts."""
-    rekeyed = []
-    for number, (run, keys) in enumerate(zip(runs, found.keys, strict=True)):
-        texts = None if run.prompt_texts is None else run.prompt_texts()
-        named = (
-            f"{number} {own}" if key is None else key.hex()
-            for own, key in zip(run.items.keys, keys, strict=True)
-        )
-        answers = {
-            name: one if texts is None else one.with_prompts(texts) for name, one in run.answers.items()
-        }
-        rekeyed.append(replace(run, items=replace(run.items, keys=tuple(named)), answers=answers))
-    return rekeyed
+@dataclass(frozen=True, slots=True)
+class RunPairing:
+    """What is paired in baselines and a candidate, and what is not. `places` are in the candidate's order."""
 
+    places: tuple[PairedPlace, ...]
+    renamings: tuple[Renaming, ...]
+    unpaired: tuple[Unpaired, ...]
 
-def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:
-    """Of each model of the candidate its name in each baseline."""
-    if len(second.models) == 1 and all(len(run.models) == 1 for run in firsts):
-        return {second.models[0]: tuple(run.models[0] for run in firsts)}
-    return {
-        model: (model,) * len(firsts) for model in second.models if all(model in run.models for run in firsts)
-    }
+    def said(self) -> Iterator[str]:
+        """How the first baseline was paired where names differ, in sentences."""
+        yield from (one.words for one in self.renamings if one.run == 0 and one.only)
+        yield from self.equal_settings(0)
+        for place in {id(place.items): place for place in self.places}.values():
+            benchmark, others = place.names[-1][1], len(place.items.other_question)
+            if moved := sum(own != name for own, name in place.items.partners.items()):
+                ids = "has another id" if moved == 1 else "have other ids"
+                yield f"{counted(moved, 'item')} of {benchmark} {ids}: content decides"
+            if changed := place.items.changed:
+                yield f"{counted(changed, 'item')} of {benchmark} ask the same, and other fields differ"
+            if others:
+                name = "names" if others == 1 else "name"
+                yield f"{counted(others, 'id')} of {benchmark} {name} another question"
 
-
-def _benchmark(
-    model: str,
-    model_b: str,
-    benchmark: str,
-    firsts: tuple[RunBenchmark, ...],
-    second: RunBenchmark,
-    common_only: bool,
-) -> PairedBenchmark:
-    common = {key for key in second.items.keys if all(key in one.items.places for one in firsts)}
-    ids = dict(zip(firsts[0].items.ids, firsts[0].items.keys, strict=True))
-    other = [
-        (id, key)
-        for id, key in zip(second.items.ids, second.items.keys, strict=True)
-        if ids.get(id, key) != key
-    ]
-    replaced = [id for id, key in other if key not in common or ids[id] not in common]
-    items, counts = _items((second, *firsts), common_only)
-    columns = (*range(1, len(firsts) + 1), 0)  # the candidate last
-    return PairedBenchmark(
-        model,
-        model_b,
-        benchmark,
-        firsts,
-        second,
-        _configurations(firsts, second),
-        tuple(np.array([item.places[column] for item in items], np.int64) for column in columns),
-        tuple(tuple(item.ids[column] for item in items) for column in columns),
-        tuple(tuple(item.units[column] for item in items) for column in columns),
-        counts["matched"],
-        counts["only_first"],
-        counts["only_second"],
-        counts["unnamed"],
-        counts["left_out"],
-        tuple(sorted(replaced)),
-        len(other) - len(replaced),
-        common_only,
-    )
-
-
-class _PairedItem(NamedTuple):
-    """An item in every run: its place there (-1: absent), and id and unit, of the first run that has it where
-    one does not."""
-
-    places: tuple[int, ...]
-    ids: tuple[str, ...]
-    units: tuple[str, ...]
-
-
-def _items(runs: Sequence[RunBenchmark], common_only: bool) -> tuple[list[_PairedItem], Counter[str]]:
-    """The items that are compared, the candidate being the first of `runs`, and how many there are of each
-    kind."""
-    named = list(dict.fromkeys(key for run in runs for key in run.items.keys))
-    counts = Counter[str]()
-    total = max(run.total or 0 for run in runs)
-    items = []
-    for number in range(max(len(named), total)):
-        key = named[number] if number < len(named) else f"unnamed {number}"
-        places = tuple(run.items.places.get(key, -1) for run in runs)
-        lacking = [run for run, place in zip(runs, places, strict=True) if place < 0 and run.unlisted is None]
-        if number < len(named):
-            absent = places[0] < 0 and runs[0].unlisted is None
-            kind = "matched" if not lacking else "only_first" if absent else "only_second"
-            counts[kind] += 1
-        else:
-            counts["unnamed"] += 1
-        if lacking and (common_only or any(run.planned for run in lacking)):
-            counts["left_out"] += 1
-            continue
-        shown = next(
-            ((run.items, place) for run, place in zip(runs, places, strict=True) if place >= 0), None
-        )
-        names = [("", key) if shown is None else _named(*shown)] * len(runs)
-        own = [
-            _named(run.items, place) if place >= 0 else name
-            for run, place, name in zip(runs, places, names, strict=True)
+    def equal_settings(self, run: int) -> Iterator[str]:
+        """Which configurations of a baseline stand under other names, because their settings are equal."""
+        equal = [
+            f"{one.own} stands as {one.name}" for one in self.renamings if one.run == run and not one.only
         ]
-        items.append(_PairedItem(places, tuple(id for id, _ in own), tuple(unit for _, unit in own)))
-    return items, counts
+        if equal:
+            more = f", and {len(equal) - SHOWN:,} more" if len(equal) > SHOWN else ""
+            yield f"{', '.join(equal[:SHOWN])}{more} (their settings are equal)"
+
+    def why(self, run: int) -> tuple[str, ...]:
+        """The reasons for which something of a run is not paired, each once."""
+        return tuple(dict.fromkeys(one.why for one in self.unpaired if one.run == run))
 
 
-def _named(items: RunItems, place: int) -> tuple[str, str]:
-    """Id and unit of an item."""
-    return items.ids[place], items.units[place]
+def pair_runs(firsts: Sequence[AskedRun], second: AskedRun) -> RunPairing:
+    """Pair baselines with a candidate."""
+    runs = (*firsts, second)
+    crossed = len({run.package for run in runs}) > 1
+    models, benchmarks = by_name([run.models for run in runs]), by_name([run.names for run in runs])
+    renamings = [*_renamed("model", models.values()), *_renamed("benchmark", benchmarks.values())]
+    known: dict[tuple[int, ...], PairedItems] = {}  # the models of a stored benchmark share its items
+    places = []
+    for model, benchmark in second.benchmarks:
+        names = tuple(zip(models.get(model, ()), benchmarks.get(benchmark, ()), strict=False))
+        found = [run.benchmarks[one] for run, one in zip(runs, names, strict=False) if one in run.benchmarks]
+        if len(found) < len(runs):
+            continue
+        configurations, moved = _configurations([one.configurations for one in found])
+        renamings += moved
+        items = [one.items for one in found]
+        same = tuple(map(id, items))
+        if same not in known:
+            known[same] = pair_items(items, crossed, second.package == STORED)
+        places.append(PairedPlace(names, configurations, known[same]))
+    unpaired = [one for number in range(len(runs)) for one in _unpaired(number, runs, places)]
+    return RunPairing(tuple(places), tuple(dict.fromkeys(renamings)), tuple(unpaired))
 
 
-def _configurations(
-    firsts: tuple[RunBenchmark, ...], second: RunBenchmark
-) -> tuple[PairedConfiguration, ...]:
-    """Matched by level, whatever the order of axes; two single ones are the same measurement."""
-    by_levels = [{levels_of(name): name for name in asked_configurations(one)} for one in firsts]
-    names = asked_configurations(second)
-    if len(names) == 1 and all(len(one) == 1 for one in by_levels):
-        return (PairedConfiguration(tuple(next(iter(one.values())) for one in by_levels), names[0]),)
-    return tuple(
-        PairedConfiguration(tuple(one[levels_of(name)] for one in by_levels), name)
-        for name in names
-        if all(levels_of(name) in one for one in by_levels)
-    )
+def by_name(names: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Of each name of the last run what stands for it in every run: the same name, or the only one there."""
+    if all(len(own) == 1 for own in names):
+        return {names[-1][0]: tuple(own[0] for own in names)}
+    return {name: (name,) * len(names) for name in names[-1] if all(name in own for own in names)}
 
 
-def asked_configurations(run: RunBenchmark) -> list[str]:
-    """The configurations that some item was asked in."""
-    return list(run.answers)
-
-
-def shown_names(pair: PairedBenchmark) -> dict[str, str]:
-    """The candidate's configurations as people are told them: a level that is called by a digest, as in
-    `task_args=#8bfd8a`, by what differs among the values that the runs have of its axis. Where nothing
-    differs it tells nothing, and is left out."""
-    levels: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for run in (*pair.firsts, pair.second):
-        for configuration in asked_configurations(run):
-            for part, value in _parts(run, configuration):
-                axis, _, label = part.partition("=")
-                levels[axis][value] = label
-    names = {axis: level_names(values) for axis, values in levels.items()}
-
-    def shown(part: str, value: str) -> str | None:
-        axis, _, label = part.partition("=")
-        if DIGEST.fullmatch(label) is None:
-            return part
-        return f"{axis}={names[axis][value]}" if len(names[axis]) > 1 else None
-
-    return {
-        configuration: ",".join(filter(None, (shown(*one) for one in _parts(pair.second, configuration))))
-        for configuration in asked_configurations(pair.second)
-    }
-
-
-def _parts(run: RunBenchmark, configuration: str) -> Iterator[tuple[str, str]]:
-    """Each `axis=label` of a configuration's name with the value of the axis, where one is recorded."""
-    values = {axis: value for (_, axis), value in run.settings.get(configuration, {}).items()}
-    for part in configuration.split(","):
-        axis = part.partition("=")[0]
-        arguments = {
-            name: value for path, value in values.items() if (name := path.removeprefix(f"{axis}.")) != path
-        }
-        value = values.get(axis, arguments or part)
-        yield part, value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+def _renamed(kind: Kind, paired: Iterable[tuple[str, ...]], only: bool = True) -> Iterator[Renaming]:
+    for *others, name in paired:
+        yield from (Renaming(run, kind, own, name, only) for run, own in enumerate(others) if own != name)
 
 
 def levels_of(configuration: str) -> frozenset[str]:
     return frozenset(configuration.split(","))
 
 
-def renamed(
-    facts: Mapping[tuple[Aspect, str], object], names: Mapping[str, str]
-) -> dict[tuple[Aspect, str], object]:
-    """The facts of a run whose models have other names in the other run."""
-    moved = {}
-    for (aspect, path), value in facts.items():
-        for old, new in names.items():
-            path = path.replace(f"model[{old}]", f"model[{new}]")
-            path = f"{new}: {path.removeprefix(f'{old}: ')}" if path.startswith(f"{old}: ") else path
-        moved[aspect, path] = value
-    return moved
-
-
-FactPlace = tuple[Aspect, str]
-PROMPTS: FactPlace = ("prompt", "prompts of matched items")
-SHOWN = 200
-"""Characters of a value that differs."""
-WORDS: Mapping[Aspect, str] = {
-    "model": "model",
-    "prompt": "what shapes prompts",
-    "request": "decoding, method and precision",
-    "score": "how answers count",
-    "code": "the code that asks and scores",
-    "environment": "package versions and machine",
-    "seed": "seed",
-}
-
-
-def _facts_of(run: ComparedRun, both: Collection[tuple[str, str]]) -> dict[tuple[Aspect, str], object]:
-    """The facts of a run, but for those of benchmarks that are not in `both`: what one run alone asked is
-    absent from the other, and makes no other instrument of it."""
-    places = sorted((*run.benchmarks, *run.bare), key=lambda place: -len(place[1]))  # `a.b` before `a`
-
-    def owner(path: str) -> tuple[str, str] | None:
-        return next((place for place in places if path.startswith(f"model[{place[0]}].{place[1]}.")), None)
-
-    of = {place: owner(place[1]) for place in run.facts}
-    return {place: value for place, value in run.facts.items() if of[place] is None or of[place] in both}
-
-
-def _without_code(facts: Mapping[FactPlace, object]) -> dict[FactPlace, object]:
-    return {place: value for place, value in facts.items() if place[0] != "code"}
-
-
-def instrument(
-    firsts: Sequence[ComparedRun],
-    second: ComparedRun,
-    pairs: Sequence[PairedBenchmark],
-    may_differ: Collection[str],
-) -> InstrumentRow:
-    """All baselines are held against the candidate; a difference is listed once. What `may_differ` is an
-    aspect with all that is of it, or one setting or fact by its name."""
-    names = {pair.model_b: pair.model for pair in pairs}
-    rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
-    compared: set[Aspect] = set()
-    crossing = crossed(firsts, second)
-    if crossing:
-        rows |= {row: _row(row, *made, may_differ) for row, made in _packages(firsts, second)}
-    there = _facts_of(second, {(pair.model_b, pair.benchmark) for pair in pairs})
-    for first in () if crossing else firsts:
-        here = {(names.get(model, model), benchmark) for model, benchmark in second.benchmarks}
-        sides = _facts_of(first, here & first.benchmarks.keys()), renamed(there, names)
-        if any(FINGERPRINTED in run.unknown for run in (first, second)):
-            sides = _without_code(sides[0]), _without_code(sides[1])
-        for place, a, b in _compared(*sides, compared):
-            rows.setdefault(place, _row(place, a, b, may_differ))
-    for pair in () if crossing else pairs:
-        for place, a, b in _settings(pair, compared):
-            rows.setdefault(place, _row(place, a, b, may_differ))
-    equal, recorded = _prompts(pairs)
-    if equal < recorded:
-        rows[PROMPTS] = InstrumentDifference(
-            aspect="prompt",
-            path=PROMPTS[1],
-            a=None,
-            b=f"{recorded - equal:,} of {recorded:,} differ",
-            allowed=_may_differ(PROMPTS, may_differ),
-        )
-    unknown = dict.fromkeys(what for run in (*firsts, second) for what in run.unknown)
-    if not recorded:
-        unknown["prompts"] = None
-    different = {aspect for aspect, _ in rows}
-    return InstrumentRow(
-        same=all(row.allowed for row in rows.values()),
-        equal=tuple(
-            WORDS[aspect] for aspect in get_args(Aspect) if aspect in compared and aspect not in different
-        ),
-        prompts=recorded,
-        prompts_equal=equal,
-        differences=tuple(sorted(rows.values(), key=lambda row: (row.allowed, row.aspect, row.path))),
-        unknown=tuple(unknown),
+def _configurations(
+    runs: Sequence[Mapping[str, AskedSettings]],
+) -> tuple[tuple[tuple[str, ...], ...], list[Renaming]]:
+    """Those of the same levels in every run, or the only ones, by their names there and in the order of the
+    last; and of the rest those that alone have their settings."""
+    same = _same([{name: levels_of(name) for name in run} for run in runs])
+    if not same and all(len(run) == 1 for run in runs):
+        only = tuple(next(iter(run)) for run in runs)
+        return (only,), list(_renamed("configuration", [only]))
+    taken = {name for names in same for name in names}
+    equal = _same(
+        [
+            {
+                name: json.dumps(sorted((str(key), value) for key, value in settings.items()), default=str)
+                for name, settings in run.items()
+                if settings and name not in taken
+            }
+            for run in runs
+        ]
     )
+    pairs = {names[-1]: names for names in (*same, *equal)}
+    moved = list(_renamed("configuration", equal, only=False))
+    return tuple(pairs[name] for name in runs[-1] if name in pairs), moved
 
 
-def _packages(
-    firsts: Sequence[ComparedRun], second: ComparedRun
-) -> Iterator[tuple[FactPlace, tuple[object, object]]]:
-    """Packages say in words of their own what they asked for and how answers count, and each has its own
-    code: of these nothing can be held against each other."""
-    made = ", ".join(dict.fromkeys(run.made_by for run in firsts)), second.made_by
-    yield from (((aspect, "as the package has it"), made) for aspect in ("request", "score", "code"))
-
-
-def _compared(
-    first: Mapping[FactPlace, object], second: Mapping[FactPlace, object], compared: set[Aspect]
-) -> Iterator[tuple[FactPlace, object, object]]:
-    for place in dict.fromkeys([*first, *second]):
-        compared.add(place[0])
-        sides = first.get(place, ABSENT), second.get(place, ABSENT)
-        for inner, a, b in differences(*sides):
-            yield (place[0], f"{place[1]}.{inner}" if inner else place[1]), a, b
-
-
-def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[FactPlace, object, object]]:
-    """A key that differs alike in several configurations is one difference."""
-    places: dict[tuple[FactPlace, str], tuple[object, object, list[str]]] = {}
-    shown = shown_names(pair)
-    for configuration in pair.configurations:
-        there = pair.second.settings.get(configuration.second, {})
-        for run, name in zip(pair.firsts, configuration.firsts, strict=True):
-            for place, a, b in _compared(run.settings.get(name, {}), there, compared):
-                same = places.setdefault((place, f"{_shown(a)} {_shown(b)}"), (a, b, []))
-                same[2].append(shown[configuration.second])
-    for ((aspect, path), _), (a, b, names) in places.items():
-        several = dict.fromkeys(names)
-        where = f"{len(several):,} configurations" if len(several) > 1 else names[0]
-        yield (aspect, f"{path} ({pair.benchmark}{where and f', {where}'})"), a, b
-
-
-def _prompts(pairs: Sequence[PairedBenchmark]) -> tuple[int, int]:
-    """How many first prompts of matched items are equal in every run, of those that all record."""
-    equal = recorded = 0
-    for pair in pairs:
-        for runs in pair.cells:
-            for shown in zip(*(cell.prompts for cell in runs if cell.prompts is not None), strict=True):
-                if len(shown) == len(runs) and None not in shown:
-                    recorded += 1
-                    equal += len(set(shown)) == 1
-    return equal, recorded
-
-
-def _row(place: FactPlace, a: object, b: object, may_differ: Collection[str]) -> InstrumentDifference:
-    aspect, path = place
-    allowed = _may_differ(place, may_differ)
-    return InstrumentDifference(aspect=aspect, path=path, a=_shown(a), b=_shown(b), allowed=allowed)
-
-
-def _may_differ(place: FactPlace, stated: Collection[str]) -> bool:
-    aspect, path = place
-    return aspect in stated or any(name_of(path) == name or path.startswith(f"{name}.") for name in stated)
-
-
-def nameable(runs: Iterable[ComparedRun]) -> list[str]:
-    """What `may_differ` can name in these runs beside aspects: settings and facts."""
-    settings = (
-        place
-        for run in runs
-        for benchmark in run.benchmarks.values()
-        for configuration in benchmark.settings.values()
-        for place in configuration
-    )
-    facts = (place for run in runs for place in run.facts)
-    return list(dict.fromkeys([PROMPTS[1], *(path for _, path in (*settings, *facts))]))
-
-
-def unnamed(stated: Iterable[str], known: Sequence[str]) -> list[str]:
-    """Those of `stated` that are neither an aspect nor known, whole or in part."""
+def _same(runs: Sequence[Mapping[str, object]]) -> list[tuple[str, ...]]:
+    """What every run calls one thing, from what is known of each by name: that which each run has once."""
+    times = [Counter(run.values()) for run in runs]
+    names = [{known: name for name, known in run.items()} for run in runs]
     return [
-        name
-        for name in stated
-        if name not in get_args(Aspect)
-        and not any(f"{one}.".startswith(f"{name}.") or name.startswith(f"{one}.") for one in known)
+        tuple(run[known] for run in names) for known in names[-1] if all(one[known] == 1 for one in times)
     ]
 
 
-def _shown(value: object) -> str | None:
-    if value is ABSENT:
-        return None
-    try:
-        return shortened_json(value, SHOWN)
-    except TypeError:
-        return json.dumps(str(value))[:SHOWN]
+def pair_items(runs: Sequence[RunItems], crossed: bool = False, stored: bool = True) -> PairedItems:
+    """Pair the items of runs, the candidate last: by content, and where no content is the same by what is
+    asked. Where `crossed` different packages asked, and only what is asked can be compared; where a run does
+    not say what it asks, items that have one id are one, unless their texts are known and differ. The id is
+    a part of the content of `stored` items."""
+    ids = tuple(run.ids for run in runs)
+    if crossed:
+        found = matched([run.questions for run in runs])
+        return PairedItems(
+            tuple(
+                tuple(f"{number} {place}" if key is None else key.hex() for place, key in enumerate(own))
+                for number, own in enumerate(found.keys)
+            ),
+            ids,  # every package has ids of its own, so that one id may well name two questions
+            questions=found,
+        )
+    known = all(all(run.keys) for run in runs)
+    contents = [_each_once(run.keys) for run in runs] if known else _by_id(runs)
+    keys = _by_question(contents, runs) if known else contents
+    common, equal = (set.intersection(*map(set, one)) for one in (keys, contents))
+    by_key = [dict(zip(own, names, strict=True)) for own, names in zip(keys, ids, strict=True)]
+    other_content = common - equal
+    renamed = sum(len({run[key] for run in by_key}) > 1 for key in other_content) if stored else 0
+    first = dict(zip(ids[0], keys[0], strict=True))
+    other = [(id, key) for id, key in zip(ids[-1], keys[-1], strict=True) if first.get(id, key) != key]
+    replaced = [id for id, key in other if key not in common or first[id] not in common]
+    return PairedItems(
+        tuple(keys),
+        ids,
+        tuple(sorted(replaced)),
+        len(other) - len(replaced),
+        len(other_content) - renamed,
+        renamed,
+    )
+
+
+def _each_once(keys: Sequence[str]) -> tuple[str, ...]:
+    """Of several items with one content the first stands for the first in another run, and so on."""
+    times = Counter[str]()
+    named = []
+    for key in keys:
+        named.append(f"{key} {times[key]}" if times[key] else key)
+        times[key] += 1
+    return tuple(named)
+
+
+def _by_question(keys: Sequence[tuple[str, ...]], runs: Sequence[RunItems]) -> list[tuple[str, ...]]:
+    """With one key for items that no other run has the content of and that ask the same, though their ids or
+    what else is known of them differ."""
+    common = set.intersection(*map(set, keys))
+    rest = [[place for place, key in enumerate(own) if key not in common] for own in keys]
+    if not all(rest):
+        return list(keys)
+    found = matched(
+        [[run.questions[place] for place in places] for run, places in zip(runs, rest, strict=True)]
+    )
+    asked = [dict(zip(places, own, strict=True)) for places, own in zip(rest, found.keys, strict=True)]
+    both = set.intersection(*(set(own.values()) for own in asked)) - {None}
+    return [
+        tuple(
+            f"question {question.hex()}" if (question := of.get(place)) in both and question else key
+            for place, key in enumerate(own)
+        )
+        for own, of in zip(keys, asked, strict=True)
+    ]
+
+
+def _by_id(runs: Sequence[RunItems]) -> list[tuple[str, ...]]:
+    texts: dict[str, set[bytes | None]] = {}
+    for run in runs:
+        for id, question in zip(run.ids, run.questions, strict=True):
+            texts.setdefault(id, set()).add(question.text)
+    return [
+        tuple(
+            f"{id} {question.text.hex()}" if question.text and len(texts[id] - {None}) > 1 else id
+            for id, question in zip(run.ids, run.questions, strict=True)
+        )
+        for run in runs
+    ]
+
+
+def _unpaired(number: int, runs: Sequence[AskedRun], places: Sequence[PairedPlace]) -> Iterator[Unpaired]:
+    taken = {place.names[number]: {names[number] for names in place.configurations} for place in places}
+    others = [run for other, run in enumerate(runs) if other != number]
+    for (model, benchmark), asked in runs[number].benchmarks.items():
+        place = model, benchmark
+        if place in taken:
+            alone = [name for name in asked.configurations if name not in taken[place]]
+            yield from (Unpaired(number, place, name, NO_CONFIGURATION) for name in alone)
+        elif all(model != own for own, _ in taken) and any(model not in run.models for run in others):
+            yield Unpaired(number, place, None, f"the other run has no model {model}")
+        elif any(benchmark not in run.names for run in others):
+            yield Unpaired(number, place, None, f"the other run has no benchmark {benchmark}")
+        else:
+            yield Unpaired(number, place, None, f"the other run did not ask {benchmark} of {model}")

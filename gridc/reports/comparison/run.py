@@ -4,6 +4,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,16 +17,26 @@ from gridc import __version__
 from gridc.compiler.grid.cells import Cell, anchored, cells_of
 from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.files import TableColumns
-from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn
 from gridc.compiler.inputs.logs.records import WITHOUT_SCORE, LogRun
 from gridc.compiler.inputs.questions import NOTHING, QuestionDigests, text_digest
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.compiler.lock.lock import holds_fingerprints
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.outcomes import READ, STATES, AnswerTable, CellOutcomes
+from gridc.reports.comparison.pairing import (
+    STORED,
+    AskedBenchmark,
+    AskedRun,
+    AskedSettings,
+    ModelBenchmark,
+    Renaming,
+    RunItems,
+)
 from gridc.reports.findings.conduct import ran_by
 from gridc.reports.recorded.cells import asked_times, recorded_benchmarks, settings_of
 from gridc.runtime.store.events import ModelLoaded, RunStarted
+from gridc.runtime.store.reader import RECORDED
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.comparison import Aspect, KeptRun
@@ -34,26 +45,9 @@ from gridc.statistics.envelope import Direction
 
 READING: tuple[Aspect, str] = ("score", "reading")
 """The setting of a configuration that names the metric, filter or scorer that counts."""
-
-
-@dataclass(frozen=True)
-class RunItems:
-    """The items of a run, one after the other: `keys` by content, a digest of what is asked that is equal in
-    two runs where the same is asked by one package; the `ids` there, the `units` that they belong to, and
-    what they ask as every package would have it."""
-
-    keys: tuple[str, ...]
-    ids: tuple[str, ...]
-    units: tuple[str, ...]
-    questions: tuple[QuestionDigests, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Where each is, by its key."""
-        return {key: place for place, key in enumerate(self.keys)}
+NAMED_FILES: tuple[tuple[Aspect, str], ...] = (("prompt", "prompt"), ("prompt", "wrapper"))
+"""What tells configurations of a run apart and nothing between runs: the content of a file may have changed,
+and prompts are compared."""
 
 
 @dataclass(frozen=True)
@@ -116,20 +110,28 @@ class ComparedRun:
     unknown: tuple[str, ...]
     texts: Callable[[str, str, str, str], AnswerTexts]
     warnings: tuple[str, ...] = ()
-    package: str = "gridc"
+    package: str = STORED
     bare: tuple[tuple[str, str], ...] = ()
     files: tuple[Path, ...] = ()
     unmatched: tuple[str, ...] = ()
     kept: KeptRun | None = None
 
     @property
-    def models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(model for model, _ in (*self.benchmarks, *self.bare)))
+    def asked(self) -> AskedRun:
+        """What it asked, without the answers."""
+        benchmarks = {
+            place: AskedBenchmark(one.items, {name: one.settings.get(name, {}) for name in one.answers})
+            for place, one in self.benchmarks.items()
+        }
+        return AskedRun(self.package, benchmarks, self.bare)
 
-    def under(self, benchmark: str) -> "ComparedRun":
-        """With its only benchmark under another name."""
-        (own,) = {name for _, name in self.benchmarks}
-        texts = self.texts
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.asked.models
+
+    def under(self, renaming: Renaming) -> "ComparedRun":
+        """With its only benchmark under the name of the other run's."""
+        own, benchmark, texts = renaming.own, renaming.name, self.texts
         return replace(
             self,
             benchmarks={(model, benchmark): run for (model, _), run in self.benchmarks.items()},
@@ -138,7 +140,7 @@ class ComparedRun:
                 for (aspect, path), value in self.facts.items()
             },
             texts=lambda model, _, configuration, item: texts(model, own, configuration, item),
-            warnings=(*self.warnings, f"its only benchmark, {own}, stands as {benchmark}"),
+            warnings=(*self.warnings, renaming.words),
         )
 
 
@@ -181,8 +183,7 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
             )
             help = "`gridc diff` compares the scores of its cells"
             raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
-        groups = store.groups(chosen)
-        if not groups:
+        if not store.groups(chosen):
             help = "`gridc run` of this version on the same spec fills it in"
             message = "the store does not say which items are independent"
             raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
@@ -191,65 +192,96 @@ def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
             name,
             f"gridc {', '.join(ran_by(started)) or __version__}",
             store.progress(chosen).complete,
-            _benchmarks(store, path, chosen, spec, groups),
+            _benchmarks(store, path, chosen, spec),
             {place: _plain(value) for place, value in _stored_facts(store, chosen, content).items()},
             (*UNKNOWN, *((FINGERPRINTED,) if holds_fingerprints(content) else ())),
             partial(_stored_texts, path, chosen),
         )
 
 
-def _benchmarks(
-    store: Store, path: Path, stamp: str, spec: Spec, groups: list[tuple[Any, ...]]
-) -> dict[tuple[str, str], RunBenchmark]:
-    units = {(benchmark, item): unit for benchmark, item, unit, *_ in groups}
+def stored_asked(store: Store, stamp: str) -> AskedRun:
+    """What a stored study asked, or what imported logs did, without the answers. The settings of logs are not
+    in a store, nor are those of a spec that this gridc cannot read."""
+    content = store.document(stamp)
+    logs = content.get(RECORDED)
+    settings: dict[str, AskedSettings] = {}
+    with suppress(LookupError, TypeError, ValueError):
+        cells = cells_of(Spec.model_validate(content["spec"]))
+        settings = {cell.key: _setting(cell.setting) for cell in cells}
+    items = _stored_items(store, stamp)
+    names: defaultdict[ModelBenchmark, dict[str, AskedSettings]] = defaultdict(dict)
+    for key, model, benchmark, configuration in store.cells(stamp):
+        names[model, benchmark][configuration] = settings.get(key, {})
+    benchmarks = {place: AskedBenchmark(items.get(place[1], RunItems()), own) for place, own in names.items()}
+    return AskedRun(STORED if logs is None else str(logs.get("package", "")), benchmarks)
+
+
+def _stored_items(store: Store, stamp: str) -> dict[str, RunItems]:
+    """All items of a study, by benchmark."""
     questions = {
         (benchmark, item): QuestionDigests(*(None if part is None else bytes.fromhex(part) for part in parts))
         for benchmark, item, *parts in store.questions(stamp)
     }
-    content: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    content: defaultdict[ModelBenchmark, dict[str, str]] = defaultdict(dict)
     for benchmark, item, order, shown, *_ in store.shown(stamp):
         content[benchmark, item][order] = shown
-    digests = {place: digest(orders) for place, orders in content.items()}
-    unit_names = store.units(stamp)
+    items: defaultdict[str, list[tuple[str, str, str, QuestionDigests]]] = defaultdict(list)
+    for benchmark, item, unit in store.asked(stamp):
+        place = benchmark, item
+        key = digest(content[place]) if place in content else ""
+        items[benchmark].append((key, item, unit, questions.get(place, NOTHING)))
+    return {benchmark: RunItems(*zip(*rows, strict=True)) for benchmark, rows in items.items()}
+
+
+def _benchmarks(store: Store, path: Path, stamp: str, spec: Spec) -> dict[ModelBenchmark, RunBenchmark]:
+    every, units = _stored_items(store, stamp), store.units(stamp)
+    places = {name: {item: place for place, item in enumerate(items.ids)} for name, items in every.items()}
     directions = {benchmark.id: Direction.of(str(benchmark.direction)) for benchmark in spec.benchmark}
-    cells: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
+    cells: defaultdict[ModelBenchmark, list[Cell]] = defaultdict(list)
     for cell in cells_of(spec):
         cells[cell.model, cell.benchmark].append(cell)
     run = {}
     for (model, benchmark), some in cells.items():
-        if benchmark not in unit_names:
+        if benchmark not in units:
             continue
-        rows = {cell.configuration: list(store.ended_samples(stamp, cell.key)) for cell in some}
-        names = tuple(dict.fromkeys(item for samples in rows.values() for item, *_ in samples))
-        if not names:
-            continue
-        places = {item: place for place, item in enumerate(names)}
-        answers = {
-            cell.configuration: _stored_answers(
-                rows[cell.configuration], places, cell.setting.scale if spec.graded else 1
+        answers = {}
+        for cell in some:
+            samples = list(store.ended_samples(stamp, cell.key))
+            if samples:
+                scale = cell.setting.scale if spec.graded else 1
+                answers[cell.configuration] = _stored_answers(samples, places[benchmark], scale)
+        if answers:
+            run[model, benchmark] = _benchmark(
+                directions[benchmark],
+                units[benchmark],
+                every[benchmark],
+                answers,
+                {cell.configuration: _setting(cell.setting) for cell in some},
+                prompt_texts=partial(_prompt_texts, path),
+                planned=True,
+                anchor=next((one.configuration for one in some if one.shared and anchored(spec, one)), None),
             )
-            for cell in some
-            if rows[cell.configuration]
-        }
-        items = RunItems(
-            tuple(digests[benchmark, item] for item in names),
-            names,
-            tuple(units[benchmark, item] for item in names),
-            tuple(questions.get((benchmark, item), NOTHING) for item in names),
-        )
-        alone = len(set(items.units)) == len(names)
-        settings = {cell.configuration: _setting(cell.setting) for cell in some}
-        run[model, benchmark] = RunBenchmark(
-            directions[benchmark],
-            "item" if alone else unit_names[benchmark],
-            items,
-            answers,
-            settings,
-            partial(_prompt_texts, path),
-            planned=True,
-            anchor=next((one.configuration for one in some if one.shared and anchored(spec, one)), None),
-        )
     return run
+
+
+def _benchmark(
+    direction: Direction,
+    unit: str,
+    every: RunItems,
+    answers: Mapping[str, AnswerTable],
+    settings: Mapping[str, Mapping[tuple[Aspect, str], object]],
+    **more: Any,
+) -> RunBenchmark:
+    """A benchmark from the answers to `every` item of it: of these it has those that some answer is to. A
+    `unit` that has one item each is an item."""
+    held = np.unique(np.concatenate([one.item for one in answers.values()]))
+    items = every
+    if len(held) < len(every):
+        columns = (every.keys, every.ids, every.units, every.questions)
+        items = RunItems(*(tuple(column[place] for place in held.tolist()) for column in columns))
+        answers = {name: replace(one, item=np.searchsorted(held, one.item)) for name, one in answers.items()}
+    alone = len(set(items.units)) == len(items)
+    return RunBenchmark(direction, "item" if alone else unit, items, answers, settings, **more)
 
 
 def _stored_answers(samples: Sequence[tuple[Any, ...]], places: Mapping[str, int], scale: int) -> AnswerTable:
@@ -268,9 +300,9 @@ def _stored_answers(samples: Sequence[tuple[Any, ...]], places: Mapping[str, int
 
 
 def _setting(setting: Setting) -> dict[tuple[Aspect, str], object]:
-    """Every key that can matter, with its value. Names of files say nothing: prompts are compared."""
+    """Every key that can matter, with its value."""
     effective = setting.effective()
-    keys = [one.name for one in fields(Setting) if one.name not in ("prompt", "wrapper")]
+    keys = [one.name for one in fields(Setting)]
     return {(ASPECT_OF[EFFECTS[key].changes], key): _plain(getattr(effective, key)) for key in keys}
 
 
@@ -372,6 +404,12 @@ def logged_run(logs: ReadLogs, name: str, selection: LogSelection) -> ComparedRu
     for gathered in logs.runs:
         groups[gathered.run.model, gathered.run.benchmark].append(gathered)
     runs = [gathered.run for gathered in logs.runs]
+    items = {
+        name: RunItems(
+            tuple(key.hex() for key in one.keys), tuple(one.ids), tuple(one.units), tuple(one.questions)
+        )
+        for name, one in logs.items.items()
+    }
     warnings = [
         f"{benchmark.name}: {warning}"
         for benchmark in recorded_benchmarks(logs, selection.reading, ())
@@ -382,7 +420,7 @@ def logged_run(logs: ReadLogs, name: str, selection: LogSelection) -> ComparedRu
         ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
         _all_finished([run.finished for run in runs]),
         {
-            (model, benchmark): _logged_benchmark(some, logs.items[benchmark], selection)
+            (model, benchmark): _logged_benchmark(some, items[benchmark], selection)
             for (model, benchmark), some in groups.items()
             if any(gathered.columns for gathered in some)
         },
@@ -390,11 +428,16 @@ def logged_run(logs: ReadLogs, name: str, selection: LogSelection) -> ComparedRu
         tuple(dict.fromkeys(what for run in runs for what in run.unknown)),
         _Texts(logs.runs),
         (*logs.notes, *warnings),
-        ", ".join(sorted({run.package for run in runs})),
+        package_of(logs),
         tuple(place for place, some in groups.items() if not any(gathered.columns for gathered in some)),
         tuple(file.path for file in logs.files),
         tuple(logs.unmatched),
     )
+
+
+def package_of(logs: ReadLogs) -> str:
+    """What asked the runs of logs."""
+    return ", ".join(sorted({gathered.run.package for gathered in logs.runs}))
 
 
 def _all_finished(finished: Sequence[bool | None]) -> bool | None:
@@ -422,7 +465,7 @@ def _require_one_reading(runs: Sequence[GatheredRun], selection: LogSelection, n
         raise UsageError(found)
 
 
-def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSelection) -> RunBenchmark:
+def _logged_benchmark(runs: list[GatheredRun], items: RunItems, selection: LogSelection) -> RunBenchmark:
     answers: defaultdict[str, list[tuple[LogColumn, LogRun]]] = defaultdict(list)
     settings: dict[str, dict[tuple[Aspect, str], object]] = {}
     lower = False
@@ -435,20 +478,11 @@ def _logged_benchmark(runs: list[GatheredRun], items: LogItems, selection: LogSe
         settings[configuration] = {place: _plain(value) for place, value in settings_of(run)}
         settings[configuration][READING] = chosen
         answers[configuration].append((gathered.columns[chosen], run))
-    every = {name: _logged_answers(some, items) for name, some in answers.items()}
-    held = np.unique(np.concatenate([one.item for one in every.values()]))
-    keys = items.keys
-    own = RunItems(
-        tuple(keys[number].hex() for number in held),
-        tuple(items.ids[number] for number in held),
-        tuple(items.units[number] for number in held),
-        tuple(items.questions[number] for number in held),
-    )
-    return RunBenchmark(
+    return _benchmark(
         Direction(lower=lower),
-        "item" if len(set(own.units)) == len(own) else "unit",
-        own,
-        {name: replace(one, item=np.searchsorted(held, one.item)) for name, one in every.items()},
+        "unit",
+        items,
+        {name: _logged_answers(some, len(items)) for name, some in answers.items()},
         settings,
         unlisted=next((one.run.unlisted for one in runs if one.run.unlisted is not None), None),
         total=max((one.run.total for one in runs if one.run.total is not None), default=None),
@@ -469,9 +503,9 @@ def configuration_of(run: LogRun) -> str:
     return ",".join(parts)
 
 
-def _logged_answers(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems) -> AnswerTable:
+def _logged_answers(answers: Sequence[tuple[LogColumn, LogRun]], items: int) -> AnswerTable:
     """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 is none,
-    and an item that a list leaves out has the score of those."""
+    and of so many items one that a list leaves out has the score of those."""
     parts = []
     for column, run in answers:
         inside = (column.score >= 0) & (column.score <= 1)
@@ -480,7 +514,7 @@ def _logged_answers(answers: Sequence[tuple[LogColumn, LogRun]], items: LogItems
         prompts = [column.prompt(row) for row in range(len(column.item))]
         parts.append((column.item, np.where(inside, column.score, np.nan), state, prompts))
         if run.unlisted is not None:
-            rest = np.setdiff1d(np.arange(len(items.ids)), column.item)
+            rest = np.setdiff1d(np.arange(items), column.item)
             score = np.full(len(rest), run.unlisted)
             parts.append((rest, score, np.full(len(rest), READ), [None] * len(rest)))
     item, score, state = (np.concatenate([part[at] for part in parts]) for at in range(3))

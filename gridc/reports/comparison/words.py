@@ -217,7 +217,7 @@ def name_of(path: str) -> str:
 
 def difference(path: str, a: str | None, b: str | None) -> str:
     """`path: a -> b`, or which side alone has it."""
-    if a is None and b is not None and path.startswith("prompts"):
+    if a is None and b is not None and path.endswith("of matched items"):
         return f"{path}: {b}"
     if a is None:
         return f"{path} only in b: {b}"

@@ -1,13 +1,13 @@
 """Two stores -> what differs: settings, cells, the score of each cell that both have, and by axis level.
 
 What a bug fix, another version of a library or another precision did to a grid is read off the cells that
-both stores hold: same model, benchmark and configuration by name (SafetyRepro, app. N and O). Each cell is
-also tested on replicate 0 of its units (Holm over the cells), because a score moves a little by chance
-wherever answers are sampled: single items by exact McNemar, units of several items by Gaffke's test of a mean
-above 0 in both directions (`margins.outside` at 0).
+both stores hold (SafetyRepro, app. N and O), paired as `comparison.pairing` says. Each cell is also tested on
+replicate 0 of its units (Holm over the cells), because a score moves a little by chance wherever answers are
+sampled: single items by exact McNemar, units of several items by Gaffke's test of a mean above 0 in both
+directions (`margins.outside` at 0).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
@@ -19,6 +19,8 @@ import numpy as np
 from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.lock.deviations import PathDifference, differences
 from gridc.outcomes import CellOutcomes
+from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
+from gridc.reports.comparison.run import stored_asked
 from gridc.reports.findings import paired
 from gridc.reports.findings.scores import item_outcomes
 from gridc.runtime.store.store import Store
@@ -41,8 +43,8 @@ class ComparedStudy:
 
 @dataclass(frozen=True, slots=True)
 class CellDifference:
-    """A cell that both runs have. Scores are [points, points that could be earned], null while a sample has
-    no outcome.
+    """A cell that both runs have, by its key in a; `cell_b` is its key in b where that is another one. Scores
+    are [points, points that could be earned], null while a sample has no outcome.
 
     `difference` is b - a. `standard_error` is of that difference, paired by item and summed by unit; null
     where the two did not ask the same items, there are fewer than two units, or all differ alike (a spread of
@@ -63,12 +65,14 @@ class CellDifference:
     p: float | None = None
     adjusted: float | None = None
     units: int | None = None
+    cell_b: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoreDiff:
     """Two runs, compared. `cells` holds every cell that both have, whether or not it differs; `levels` and
-    `paired` summarise those that are measured in both."""
+    `paired` summarise those that are measured in both. `pairing` says how it was paired where names differ,
+    and `why_a` and `why_b` for which reasons a cell stands in one run alone."""
 
     a: ComparedStudy
     b: ComparedStudy
@@ -78,6 +82,9 @@ class StoreDiff:
     cells: tuple[CellDifference, ...]
     levels: tuple[LevelSummary, ...]
     paired: PairedRow
+    pairing: tuple[str, ...] = ()
+    why_a: tuple[str, ...] = ()
+    why_b: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -98,18 +105,48 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             for part in ("spec", "inputs")
             for path, *sides in differences(*(content[part] for content in contents))
         ]
+        runs = [stored_asked(store, stamp) for store, stamp in ((left, one), (right, other))]
+        pairing = pair_runs(runs[:1], runs[1])
         cells, others = (_outcomes(*side) for side in ((left, one), (right, other)))
-        pairing = pair_stores(_scored(cells), _scored(others))
+        pairs = list(_paired_cells(pairing, cells, others))
+        names = {pair.names[1]: pair.names[0] for pair in pairs}
+        scores = pair_stores(_scored(cells), _scored(others, names))
         return StoreDiff(
             ComparedStudy(str(a), one, left.results_digest(one)),
             ComparedStudy(str(b), other, right.results_digest(other)),
             tuple(PathDifference(*setting) for setting in settings),
-            _missing_cells(cells, others),
-            _missing_cells(others, cells),
-            cell_differences(cells, others, _units(left, one) | _units(right, other)),
-            tuple(by_level(pairing.deltas)),
-            paired.paired_row(pairing, "a", "b", directions=_directions(contents[0])),
+            tuple(sorted(cells.keys() - set(names.values()))),
+            tuple(sorted(others.keys() - names.keys())),
+            cell_differences(pairs, _units(runs, pairing)),
+            tuple(by_level(scores.deltas)),
+            paired.paired_row(scores, "a", "b", directions=_directions(contents[0])),
+            tuple(pairing.said()),
+            pairing.why(0),
+            pairing.why(1),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PairedCells:
+    """A cell of both runs: its key in each, its outcomes, and the ids in b of the items by those in a."""
+
+    names: tuple[str, str]
+    a: CellOutcomes
+    b: CellOutcomes
+    partners: Mapping[str, str]
+
+
+def _paired_cells(
+    pairing: RunPairing, cells: Mapping[str, CellOutcomes], others: Mapping[str, CellOutcomes]
+) -> Iterator[PairedCells]:
+    """The cells that both have, in the order of a."""
+    found = {}
+    for place in pairing.places:
+        for a, b in place.configurations:
+            one, other = "/".join((*place.names[0], a)), "/".join((*place.names[1], b))
+            if one in cells and other in others:
+                found[one] = PairedCells((one, other), cells[one], others[other], place.items.partners)
+    yield from (found[key] for key in cells if key in found)
 
 
 def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
@@ -134,34 +171,45 @@ Units = Mapping[tuple[str, str], str]
 """By (benchmark, item) the unit that it belongs to."""
 
 
-def _units(store: Store, stamp: str) -> dict[tuple[str, str], str]:
-    """Empty of a store that an older gridc filled."""
-    return {(benchmark, item): unit for benchmark, item, unit, *_ in store.groups(stamp)}
+def _units(runs: Sequence[AskedRun], pairing: RunPairing) -> Units:
+    """By the names of a; where it does not say the units, those of b. Empty of stores that an older gridc
+    filled."""
+    known = {}
+    for place in pairing.places:
+        items = (run.benchmarks[name].items for run, name in zip(runs, place.names, strict=True))
+        own, there = (dict(zip(one.ids, one.units, strict=True)) for one in items)
+        for item, other in place.items.partners.items():
+            known[place.names[0][1], item] = own[item] or there[other]
+    return {item: unit for item, unit in known.items() if unit}
 
 
-def cell_differences(
-    a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes], units: Units | None = None
-) -> tuple[CellDifference, ...]:
-    """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
-    there = {_place_of_key(key): outcomes for key, outcomes in b.items()}
-    rows = [
-        cell_difference(key, cell, there[_place_of_key(key)], units)
-        for key, cell in a.items()
-        if _place_of_key(key) in there
-    ]
+def cell_differences(pairs: Sequence[PairedCells], units: Units | None = None) -> tuple[CellDifference, ...]:
+    """Every cell that both have, tested with Holm's correction over all."""
+    rows = [cell_difference(pair.names[0], pair.a, pair.b, units, pair.partners) for pair in pairs]
     adjusted = iter(holm([difference.p for difference in rows if difference.p is not None]))
     return tuple(
-        difference if difference.p is None else replace(difference, adjusted=next(adjusted))
-        for difference in rows
+        replace(
+            difference,
+            adjusted=None if difference.p is None else next(adjusted),
+            cell_b=None if pair.names[0] == pair.names[1] else pair.names[1],
+        )
+        for pair, difference in zip(pairs, rows, strict=True)
     )
 
 
 def cell_difference(
-    cell: str, a: CellOutcomes, b: CellOutcomes, units: Units | None = None
+    cell: str,
+    a: CellOutcomes,
+    b: CellOutcomes,
+    units: Units | None = None,
+    partners: Mapping[str, str] | None = None,
 ) -> CellDifference:
-    """One cell in both runs, from its outcomes by item."""
+    """One cell in both runs, from its outcomes by item. `partners` are the ids in b by those in a, None where
+    they are the same."""
     where = {name: place for place, name in enumerate(b.items)}
-    pairs = [(place, where[name]) for place, name in enumerate(a.items) if name in where]
+    names_b = a.items if partners is None else [partners.get(name, "") for name in a.items]
+    pairs = [(place, where[name]) for place, name in enumerate(names_b) if name in where]
+    every = 0 < len(pairs) == len(a.items) == len(b.items)
     moves = [
         Fraction(int(b.correct[there]), int(b.trials[there]) * b.scale)
         - Fraction(int(a.correct[here]), int(a.trials[here]) * a.scale)
@@ -176,10 +224,11 @@ def cell_difference(
     difference = error = p = None
     if left is not None and right is not None:
         difference = float(Fraction(*right) - Fraction(*left))
-        error = _standard_error(moves, groups) if len(pairs) == len(a.items) == len(b.items) else None
+        error = _standard_error(moves, groups) if every else None
         whole = a.scale == b.scale == 1
-        if whole and a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
-            p = unit_test(a.first, b.first, groups)
+        if whole and every and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
+            here, there = np.array(pairs).T
+            p = unit_test(a.first[here], b.first[there], groups)
     up, down = sum(move > 0 for move in moves), sum(move < 0 for move in moves)
     counted = len(numbers) if known else None
     return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p, units=counted)
@@ -192,17 +241,9 @@ def place_of(key: str) -> dict[str, str]:
     return {"model": model, "benchmark": benchmark, **levels}
 
 
-def _place_of_key(key: str) -> frozenset[tuple[str, str]]:
-    return frozenset(place_of(key).items())
-
-
-def _missing_cells(cells: Mapping[str, CellOutcomes], others: Mapping[str, CellOutcomes]) -> tuple[str, ...]:
-    there = {_place_of_key(key) for key in others}
-    return tuple(sorted(key for key in cells if _place_of_key(key) not in there))
-
-
-def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:
-    measured = ((place_of(key), _score(cell)) for key, cell in cells.items())
+def _scored(cells: Mapping[str, CellOutcomes], names: Mapping[str, str] = {}) -> list[Scored]:
+    """The scores of what is measured, by the place in the grid of each key or of what it stands for."""
+    measured = ((place_of(names.get(key, key)), _score(cell)) for key, cell in cells.items())
     return [(place, Fraction(*score)) for place, score in measured if score is not None]
 
 

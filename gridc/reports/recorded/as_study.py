@@ -35,7 +35,14 @@ from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
-from gridc.runtime.recording import NO_ANSWER, NOT_LOGGED, RecordedSample, distinct_names, record_run
+from gridc.runtime.recording import (
+    NO_ANSWER,
+    NOT_LOGGED,
+    ImportedItems,
+    RecordedSample,
+    distinct_names,
+    record_run,
+)
 from gridc.runtime.store.reader import RECORDED
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -63,10 +70,15 @@ class LogStudy:
         assert self.compiled.lock is not None
         return self.compiled.lock
 
-    def record(self, path: Path) -> None:
-        """Write its new store, with the texts that the logs have."""
-        plan = Plan(self.compiled.study)
-        record_run(path, plan, self.lock.created, (), _samples(self, plan))
+    def record(self, path: Path, items: Mapping[str, ImportedItems]) -> None:
+        """Write its new store, with the texts that the logs have. `items` are those of each benchmark, by its
+        name in the logs."""
+        plan, ids = (
+            Plan(self.compiled.study),
+            {one: key.split("/")[1] for (one, *_), key in self.keys.items()},
+        )
+        asked = {ids[name]: known for name, known in items.items()}
+        record_run(path, plan, self.lock.created, (), _samples(self, plan), asked)
 
     def find(self, path: Path) -> Findings:
         """What the store at `path` shows of it."""

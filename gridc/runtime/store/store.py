@@ -54,6 +54,19 @@ class OutcomeReader(Reader):
         )
         return rows.fetchall()
 
+    def asked(self, stamp: str) -> list[tuple[str, str, str]]:
+        """Every item of a study by benchmark and item, with its unit, empty in a store that an older gridc
+        filled: there those that have a sample."""
+        listed = [(benchmark, item, unit) for benchmark, item, unit, *_ in self.groups(stamp)]
+        sampled = """SELECT DISTINCT benchmark, item, '' FROM cell JOIN sample ON cell = cell.id
+                     WHERE stamp = ? ORDER BY benchmark, item"""
+        return listed or self._db.execute(sampled, [stamp]).fetchall()
+
+    def cells(self, stamp: str) -> list[tuple[str, str, str, str]]:
+        """Every cell of a study: key, model, benchmark and configuration."""
+        rows = "SELECT key, model, benchmark, configuration FROM cell WHERE stamp = ? ORDER BY id"
+        return self._db.execute(rows, [stamp]).fetchall()
+
     def groups_at(self, stamp: str, benchmark: str, level: UnitLevel) -> dict[str, str]:
         """The group of each item of a benchmark at a level, by item; where the data do not say it, that of
         the next finer level that they say."""

@@ -14,7 +14,7 @@ from gridc.compiler.inputs import logs
 from gridc.compiler.inputs.logs import gathering
 from gridc.diagnostics.errors import GridcError
 from gridc.outcomes import CellOutcomes
-from gridc.reports.comparison import decision, document, pairing
+from gridc.reports.comparison import decision, document, instrument
 from gridc.reports.comparison.run import ComparedRun, LogSelection
 from gridc.reports.recorded import cells
 from gridc.reports.recorded.cells import RecordedCell
@@ -63,12 +63,12 @@ def absent_is_right(room: Any, patch: MonkeyPatch) -> set[str]:
     return not_let_pass(ABSENT, a, table(room.folder / "b.csv", SCORES, answers(lost=crashed)))
 
 
-UNION = "items that one run lacks are compared too (`pairing._items`)"
+UNION = "items that one run lacks are compared too (`instrument._items`)"
 
 
 def common_alone(patch: MonkeyPatch) -> None:
-    sound = pairing._items
-    patch.setattr(pairing, "_items", lambda runs, common_only: sound(runs, True))
+    sound = instrument._items
+    patch.setattr(instrument, "_items", lambda runs, common_only: sound(runs, True))
 
 
 @exhibit(
@@ -152,14 +152,14 @@ def rewordings_are_items(room: Any, patch: MonkeyPatch) -> set[str]:
     return not_let_pass(FAMILIES, a, b)
 
 
-PROMPTED = "prompts of matched items are compared (`pairing._prompts`)"
+PROMPTED = "prompts of matched items are compared (`instrument._prompts`)"
 
 
 @exhibit(
     "a prompt was improved between two runs, and the difference is called the model's",
     "scripts that compare two scores",
     PROMPTED,
-    without(pairing, "_prompts", lambda _: (0, 0)),
+    without(instrument, "_prompts", lambda _: (0, 0)),
 )
 def another_prompt(room: Any, patch: MonkeyPatch) -> set[str]:
     a, b = (

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm, rankdata, t
 
 from tests.recount.study import Json, Study
-from tests.recount.unit_limits import gap_of_units, limits, of_parts, part_of, ratio
+from tests.recount.unit_limits import below_zero, gap_of_units, limits, of_parts, part_of, ratio
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -303,13 +303,8 @@ class Data:
 
 def gaffke(values: Any, lowest: float) -> float:
     """P(S <= 0), S the sum of the values and of one more that is the lowest, each times an exponential of its
-    own: Gil-Pelaez's formula on the characteristic function, in the logarithm of its argument."""
-    if lowest >= 0:
-        return 0.0
-    distinct, counts = np.unique(np.append(values, lowest) / -lowest, return_counts=True)
-    t = np.exp(np.arange(-40, 30, 0.01))[:, None]
-    logs = -np.log(1 - 1j * t * distinct) @ counts
-    return float(min(1.0, max(0.0, 0.5 - np.exp(logs).imag.sum() * 0.01 / np.pi)))
+    own."""
+    return 0.0 if lowest >= 0 else min(1.0, max(0.0, below_zero(np.append(values, lowest))))
 
 
 def jonckheere(groups: Sequence[Any]) -> float:

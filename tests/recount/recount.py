@@ -31,6 +31,7 @@ from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
+    r"recorded",  # None: gridc asked, and nobody's logs
     r"falsifications\.\d+\.(id|category|test|criterion|kept\..*|result)",  # verdicts: test_falsification.py
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store

@@ -26,6 +26,7 @@ BOTH_READINGS = ("unreadable answers counted", "unreadable answers left out")
 
 NOT_NUMBERS = (
     r"format|study|title|answer|gridc|stamp|registered|results|(.*\.)?rows",
+    r"recorded",  # None: gridc asked, and nobody's logs
     r"models\.\d+\.(model|note|reference\..*)|lower_is_better\..*|targets(\..*)?",
     r"models\.\d+\.matrix\.\d+\.(benchmark|configuration|levels\..*)",
     r"methodology\.\d+\.(id|question|said|evidence)",

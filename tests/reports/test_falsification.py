@@ -12,9 +12,11 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.findings import findings as found_of_benchmarks
 from gridc.reports.findings.falsification import falsify
 from gridc.reports.findings.findings import Findings, find, weighed_findings
 from gridc.reports.findings.hypotheses import decisions
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.labels import AuditFinding
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
@@ -58,17 +60,23 @@ def with_spec(plan: Plan, spec: Spec) -> Plan:
     return Plan(study)
 
 
+def measure(plan: Plan, stored: Any, complete: bool = True) -> MeasuredStudy:
+    """What verdicts are decided on. What is found of each benchmark beside it decides none, and takes nine
+    tenths of the time: it is left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found_of_benchmarks, "_benchmark", lambda *_: None)
+        return weighed_findings(Samples(plan, stored), cell_scores(plan, stored), complete, {})[1]
+
+
 def on_a_part(plan: Plan, stored: Any, spec: Spec, name: str, where: Any) -> tuple[Any, str, str]:
     """The test, and what its hypothesis comes to in the study and in the study that states it of the part."""
-    here = with_spec(plan, spec)
-    scores = cell_scores(here, stored)
-    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    measured = measure(with_spec(plan, spec), stored)
     whole = list(decisions(measured))
     (test,) = falsify(measured, {}, (), whole)
     part = {"where": Selector.model_validate(where)}
     moved = [stated.model_copy(update=part if stated.id == name else {}) for stated in spec.hypothesis]
     alone = with_spec(plan, spec.model_copy(update={"hypothesis": tuple(moved)}))
-    there = decisions(weighed_findings(Samples(alone, stored), scores, True, {})[1])
+    there = decisions(measure(alone, stored))
     before, after = ({row.id: row.verdict for row in rows}[name] for rows in (whole, there))
     return test, before, after
 
@@ -99,13 +107,14 @@ def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findin
     """By hand: with two models the verdict is whether one is ahead in every cell."""
     plan, stored, _ = read
     spec = stating(plan.study.spec, keeps=["H1"], where={"model": {"not": "mistral"}})
-    here = with_spec(plan, spec)
-    scores = cell_scores(here, stored)
-    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    measured = measure(with_spec(plan, spec), stored)
     whole = list(decisions(measured))
     (found,) = falsify(measured, {}, (), whole)
     lower = {each.id for each in spec.benchmark if each.lower_is_better}
-    by = {(each.cell.benchmark, each.cell.configuration, each.cell.model): each.score for each in scores}
+    by = {
+        (each.cell.benchmark, each.cell.configuration, each.cell.model): each.score
+        for each in measured.scores
+    }
     gaps = []
     for (benchmark, configuration, model), score in by.items():
         if model == "qwen2":
@@ -124,9 +133,7 @@ def test_some_of_several_verdicts_pass_in_part(read: tuple[Plan, Any, Findings])
     results = set()
     for where in ({"template": "T1"}, {"template": "T4"}, {"decoding": "greedy"}, {"reading": "line"}):
         spec = stating(plan.study.spec, keeps=["H1", "H2"], where=where)
-        here = with_spec(plan, spec)
-        scores = cell_scores(here, stored)
-        measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+        measured = measure(with_spec(plan, spec), stored)
         whole = list(decisions(measured))
         (found,) = falsify(measured, {}, (), whole)
         holding = [kept.holds for kept in found.kept]
@@ -145,13 +152,11 @@ def test_another_choice_of_the_outcome_is_per_protocol(read: tuple[Plan, Any, Fi
         id="outcome", category="scoring", levels=("itt", "pp"), default="itt", binds="analysis.outcome"
     )
     spec = spec.model_copy(update={"fork": (fork,)})
-    here = with_spec(plan, spec)
-    scores = cell_scores(here, stored)
-    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    measured = measure(with_spec(plan, spec), stored)
     whole = list(decisions(measured))
     (found,) = falsify(measured, {}, (), whole)
     signs = []
-    for each in scores:
+    for each in measured.scores:
         cell = each.cell
         if (cell.benchmark, cell.levels["decoding"], cell.model) != ("families", "greedy", "llama"):
             continue
@@ -258,10 +263,10 @@ def test_people_decide(name: str, rule: CriterionRule, read: tuple[Plan, Any, Fi
     here = with_spec(plan, stating(plan.study.spec, **criterion))
     stated = Plan(replace(here.study, decides_by=rule))
 
+    measured = measure(stated, stored)
+
     def found(audits: list[AuditFinding], complete: bool = True) -> str:
-        scores = cell_scores(stated, stored)
-        _, measured = weighed_findings(Samples(stated, stored), scores, complete, {})
-        (test,) = falsify(measured, {}, (), [], audits)
+        (test,) = falsify(replace(measured, final=complete), {}, (), [], audits)
         return test.result
 
     times = 40 if rule == "limits" else 1

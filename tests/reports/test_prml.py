@@ -24,7 +24,7 @@ import gridc
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import UsageError, VerificationError
 from gridc.reports.exchange.bundle import MANIFEST
-from gridc.reports.exchange.prml import canonical_yaml, manifests
+from gridc.reports.exchange.prml import canonical_yaml, differing, manifests
 from gridc.schema.canonical import digest_bytes
 from tests.e2e.conftest import command, make_study
 from tests.recount.studies import graded
@@ -319,27 +319,41 @@ def written(name: str, text: str) -> Callable[[Path], None]:
     return write
 
 
-@pytest.mark.parametrize(
-    ("change", "finding"),
-    [
-        (edited("threshold: 0.05", "threshold: 0.06"), "`threshold` is 0.06, and by the stamp 0.05"),
-        (edited("seed: 7", "seed: 8"), "`seed` is 8, and by the stamp 7"),
-        (edited("  hash: ", "  hash: 0"), "`dataset.hash` is 0"),
-        (edited("seed: 7", "notes: none\nseed: 7"), "`notes` is none, and by the stamp absent"),
-        (edited("  stamp: ", "  stamp: 0"), "it is of another study: its stamp is 0"),
-        (edited("seed: 7", "seed:  7"), "it is not in PRML's canonical form"),
-        (edited("'@O''Neil'", ""), "it names no producer"),
-        (written("hypothesis.V.prml", "\x00"), "it names no producer"),
-        (removed("hypothesis.V.prml"), "it is missing, and the stamp has the claim"),
-        (removed("hypothesis.V.prml.sha256"), "it does not hold the digest of its manifest"),
-        (written("hypothesis.V.prml.sha256", "0" * 64), "it does not hold the digest of its manifest"),
-        (written("hypothesis.H1.prml", "version: prml/0.1\n"), "the stamp has no claim of this name"),
-        (written("left-out.txt", ""), "it does not list what PRML cannot say"),
-    ],
-)
+CHANGES = [
+    (edited("threshold: 0.05", "threshold: 0.06"), "`threshold` is 0.06, and by the stamp 0.05"),
+    (removed("hypothesis.V.prml"), "it is missing, and the stamp has the claim"),
+    (edited("seed: 7", "seed: 8"), "`seed` is 8, and by the stamp 7"),
+    (edited("  hash: ", "  hash: 0"), "`dataset.hash` is 0"),
+    (edited("seed: 7", "notes: none\nseed: 7"), "`notes` is none, and by the stamp absent"),
+    (edited("  stamp: ", "  stamp: 0"), "it is of another study: its stamp is 0"),
+    (edited("seed: 7", "seed:  7"), "it is not in PRML's canonical form"),
+    (edited("'@O''Neil'", ""), "it names no producer"),
+    (written("hypothesis.V.prml", "\x00"), "it names no producer"),
+    (removed("hypothesis.V.prml.sha256"), "it does not hold the digest of its manifest"),
+    (written("hypothesis.V.prml.sha256", "0" * 64), "it does not hold the digest of its manifest"),
+    (written("hypothesis.H1.prml", "version: prml/0.1\n"), "the stamp has no claim of this name"),
+    (written("left-out.txt", ""), "it does not list what PRML cannot say"),
+]
+
+
+@pytest.mark.parametrize(("change", "finding"), CHANGES)
+def test_what_does_not_follow_from_the_stamp_is_found(
+    change: Callable[[Path], None], finding: str, finished: Path, tmp_path: Path
+) -> None:
+    claims = Path(shutil.copytree(finished / "results" / "graded.prml", tmp_path / "graded.prml"))
+    lock = lock_of(finished)
+    assert list(differing(lock, claims)) == []
+    change(claims)
+    assert [(one.code, one.message.startswith(finding)) for one in differing(lock, claims)] == [
+        ("GC715", True)
+    ]
+
+
+@pytest.mark.parametrize(("change", "finding"), CHANGES[:2])
 def test_verify_refuses_what_does_not_follow_from_the_stamp(
     change: Callable[[Path], None], finding: str, study: Path
 ) -> None:
+    """Beside the study and in its bundle, whatever the change: it asks what the test above asks."""
     change(study / "results" / "graded.prml")
     with pytest.raises(VerificationError) as refused:
         gridc.open(study).verify()

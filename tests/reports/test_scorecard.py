@@ -191,7 +191,6 @@ def test_forged_lines_are_named(tmp_path: Path) -> None:
     store.rename(tmp_path / "out" / "store.sqlite")
     study = OpenStudy(tmp_path / "gridcard.toml", None, tmp_path / "out")
     study.report()
-    study.verify()
     path = tmp_path / "out" / "scorecard.json"
     honest = path.read_text("utf-8")
     document = json.loads(honest)
@@ -206,6 +205,7 @@ def test_forged_lines_are_named(tmp_path: Path) -> None:
         "methodology[registered].holds" in found.message and "methodology[registered].said" in found.message
     )
     path.write_text(honest, "utf-8")
+    honest_pages = {}
     for name, old, new in (
         ("scorecard.html", ">no</span>", ">yes</span>"),
         ("scorecard.md", "| no |", "| yes |"),
@@ -213,10 +213,14 @@ def test_forged_lines_are_named(tmp_path: Path) -> None:
         ("tables.tex", "& no &", "& yes &"),
     ):
         file = tmp_path / "out" / name
-        text = file.read_text("utf-8")
-        file.write_text(text.replace(old, new, 1), "utf-8")
-        with pytest.raises(VerificationError, match=name):
-            study.verify()
+        honest_pages[file] = file.read_text("utf-8")
+        assert old in honest_pages[file]
+        file.write_text(honest_pages[file].replace(old, new, 1), "utf-8")
+    with pytest.raises(VerificationError) as refused:
+        study.verify()
+    said = sorted(each.message.partition(" ")[0] for each in refused.value.diagnostics)
+    assert said == sorted(file.name for file in honest_pages), "each, and none hides another"
+    for file, text in honest_pages.items():
         file.write_text(text, "utf-8")
     study.verify()
     target = tmp_path / "bundle"

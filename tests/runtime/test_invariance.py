@@ -1,6 +1,7 @@
 """One study, run in every way that may not matter: the results digest is one."""
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,24 @@ def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return path, study.run(path)
 
 
+HALVED = "threads = 2\nnoise_sample = 0\nkv_mib = 4\n"
+
+
+@pytest.fixture(scope="module")
+def halves(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, RunResult]]:
+    """The stores and the outcomes of its two shards. They are not changed."""
+    folder = tmp_path_factory.mktemp("halves")
+    paths = [folder / f"{number}.sqlite" for number in (1, 2)]
+    return [(path, study.run(path, HALVED, Shard(number, 2))) for number, path in enumerate(paths, 1)]
+
+
+@pytest.fixture(scope="module")
+def unmeasured(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]:
+    """A run without a noise floor and with much room. Its store is copied, and not changed."""
+    path = tmp_path_factory.mktemp("unmeasured") / "store.sqlite"
+    return path, study.run(path, "noise_sample = 0\nkv_mib = 64\nthreads = 2\n")
+
+
 @pytest.mark.parametrize("prompts", [1, 7, 32])
 def test_the_size_of_batches_does_not_matter(
     study: Study, whole: tuple[Path, RunResult], tmp_path: Path, prompts: int
@@ -89,14 +108,14 @@ def tokens(done: RunResult) -> float:
     return sum(each.work["forward_tokens"] for each in done.spent)
 
 
-def test_two_shards_merge_to_the_whole(study: Study, whole: tuple[Path, RunResult], tmp_path: Path) -> None:
-    first, second = (tmp_path / f"{number}.sqlite" for number in (1, 2))
-    engine = "threads = 2\nnoise_sample = 0\nkv_mib = 4\n"
-    parts = [study.run(path, engine, Shard(n, 2)) for n, path in enumerate((first, second), 1)]
+def test_two_shards_merge_to_the_whole(
+    study: Study, whole: tuple[Path, RunResult], halves: list[tuple[Path, RunResult]], tmp_path: Path
+) -> None:
+    stores, parts = [path for path, _ in halves], [part for _, part in halves]
     assert all(0 < part.executed < whole[1].executed for part in parts)
     assert not any(part.spent[0].least for part in parts)
     compiled, lock = study.compiled()
-    joined = merge(Plan(compiled.study), lock, tmp_path / "joined.sqlite", [first, second])
+    joined = merge(Plan(compiled.study), lock, tmp_path / "joined.sqlite", stores)
     assert joined.results == whole[1].results
     assert joined.executed == whole[1].executed == sum(part.executed for part in parts)
     assert tokens(joined) == sum(map(tokens, parts))
@@ -120,11 +139,10 @@ def test_stores_that_disagree_are_not_merged(
 
 
 def test_a_merge_that_is_refused_changes_nothing(
-    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
+    study: Study, whole: tuple[Path, RunResult], halves: list[tuple[Path, RunResult]], tmp_path: Path
 ) -> None:
     """The first of two stores is fine, the second disagrees: neither is taken."""
-    good, bad, joined = (tmp_path / f"{name}.sqlite" for name in ("good", "bad", "joined"))
-    study.run(good, "threads = 2\nnoise_sample = 0\nkv_mib = 4\n", Shard(1, 2))
+    good, (bad, joined) = halves[0][0], (tmp_path / f"{name}.sqlite" for name in ("bad", "joined"))
     bad.write_bytes(whole[0].read_bytes())
     from sqlite_utils import Database
 
@@ -141,11 +159,10 @@ def test_a_merge_that_is_refused_changes_nothing(
 
 
 def test_answers_of_other_environments_are_merged_when_that_is_acknowledged(
-    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
+    study: Study, whole: tuple[Path, RunResult], halves: list[tuple[Path, RunResult]], tmp_path: Path
 ) -> None:
-    parts = [tmp_path / "1.sqlite", tmp_path / "2.sqlite"]
-    for number, path in enumerate(parts, 1):
-        study.run(path, f"threads = {number}\nnoise_sample = 0\nkv_mib = 4\n", Shard(number, 2))
+    parts = [tmp_path / "1.sqlite", halves[1][0]]
+    study.run(parts[0], HALVED.replace("threads = 2", "threads = 1"), Shard(1, 2))
     compiled, lock = study.compiled()
     joined = tmp_path / "joined.sqlite"
     with pytest.raises(IncompleteError, match=r"GC652 `qwen2` is answered in .*: threads 1 and 2"):
@@ -200,10 +217,25 @@ def test_the_store_says_what_answers_took(whole: tuple[Path, RunResult]) -> None
         assert each.seconds > 0
 
 
-@pytest.mark.parametrize("kv_mib", [3, 5, 64])
-def test_keys_and_values_stay_within_the_bound(study: Study, tmp_path: Path, kv_mib: int) -> None:
+@pytest.mark.parametrize("kv_mib", [3, 5])
+def test_keys_and_values_stay_within_the_bound(
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path, kv_mib: int
+) -> None:
     done = study.run(tmp_path / "s.sqlite", f"noise_sample = 0\nkv_mib = {kv_mib}\nthreads = 2\n")
-    assert max(each.most["kv_bytes"] for each in done.spent) <= kv_mib * 2**20
+    assert most(done) <= kv_mib * 2**20
+    assert done.results == whole[1].results
+
+
+def test_with_much_room_they_stay_within_it_too(
+    whole: tuple[Path, RunResult], unmeasured: tuple[Path, RunResult]
+) -> None:
+    assert most(unmeasured[1]) <= 64 * 2**20
+    assert unmeasured[1].results == whole[1].results
+
+
+def most(done: RunResult) -> float:
+    """The most bytes of keys and values that a model held."""
+    return max(each.most["kv_bytes"] for each in done.spent)
 
 
 def noise(path: Path, stamp: str) -> Iterator[dict[str, Any]]:
@@ -237,9 +269,10 @@ def test_the_noise_floor_of_bf16_is_measured(tmp_path: Path) -> None:
 
 
 def test_a_noise_floor_that_a_stop_left_out_is_measured_when_the_run_is_taken_up(
-    study: Study, tmp_path: Path
+    study: Study, unmeasured: tuple[Path, RunResult], tmp_path: Path
 ) -> None:
-    done = study.run(tmp_path / "s.sqlite", "threads = 2\nnoise_sample = 0\n")
+    done = unmeasured[1]
+    shutil.copy(unmeasured[0], tmp_path / "s.sqlite")
     assert list(noise(tmp_path / "s.sqlite", done.stamp)) == []
     again = study.run(tmp_path / "s.sqlite", "threads = 2\nnoise_sample = 4\n")
     assert again.executed == 0
@@ -273,7 +306,7 @@ def test_a_model_stays_loaded_while_there_is_memory_for_another(
     monkeypatch.setattr(HfEngine, "_load", loaded)
     monkeypatch.setattr(HfEngine, "close", closed)
     monkeypatch.setattr(loading, "free_share", lambda device: free)
-    study.run(tmp_path / "s.sqlite", "threads = 2\nnoise_sample = 0\n")
+    study.run(tmp_path / "s.sqlite", HALVED, Shard(1, 2))
     assert events == expected
 
 

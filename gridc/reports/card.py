@@ -162,7 +162,7 @@ def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str
     if study.recorded is not None:
         yield "harness", ", ".join(study.recorded.packages)
         yield "read by", f"gridc {findings.gridc}"
-        yield "reference", "the first configuration in the logs; none is declared"
+        yield "reference", "the first configuration by name; the logs declare none"
         return
     yield "harness", f"gridc {findings.gridc}"
     anchor = spec.analysis.anchor
@@ -380,7 +380,11 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         ),
         conflict_of_interest=spec.study.conflict_of_interest,
         assumptions=spec.study.assumptions,
-        scoring=tuple(statement.text for row, statement in choose(findings, "limits") if row.name in SCORING),
+        scoring=tuple(
+            statement.text
+            for row, statement in choose(findings, "limits")
+            if row.name in SCORING or (findings.recorded is not None and row.name == "failed")
+        ),
         waivers=tuple(
             Waiver.of(
                 waiver,

@@ -141,9 +141,15 @@ def _choices(selector: Selector) -> Iterator[str]:
         yield f"{dimension} {verb} {names if isinstance(names, str) else ' or '.join(names)}"
 
 
+LOGGED_AS = "logged"
+"""The variable of a level of logs that says what they call it; no prompt has it."""
+
+
 def effects(level: Level) -> str:
     """What a level does to a call, as a spec has it: `temperature = 0.3, scaffold = { kind = "vote" }`. A
-    text that is a value by itself has no quotes."""
+    text that is a value by itself has no quotes. A level of logs is what they call it."""
+    if level.vars is not None and LOGGED_AS in level.vars:
+        return str(level.vars[LOGGED_AS])
     return ", ".join(
         f"{key} = {value if isinstance(value, str) else as_written(value)}"
         for key, value in level.stated().items()

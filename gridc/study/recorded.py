@@ -131,7 +131,7 @@ class LogReport:
             from gridc.reports.files import file_texts
             from gridc.reports.recorded.as_study import as_study
 
-            study = as_study(runs, about, self._benchmarks)
+            study = as_study(recorded_runs(self._logs, self._benchmarks), about, self._benchmarks)
             with new_store(path) as draft:
                 study.record(draft, items)
                 return file_texts(study.find(draft))

@@ -262,6 +262,7 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         },
     ),
     "recorded": (lambda: of_logs(pair()), {"gridc asked": pair}),
+    "notes_of_logs": (lambda: of_logs(pair()), {"gridc asked": pair}),
     "shared_draws": (
         lambda: having(pair(), SHARED_DRAWS, {"frame": 8}),
         {"each configuration drew its own": lambda: having(pair(), SHARED_DRAWS, {})},

@@ -129,6 +129,11 @@ class Setting:
         return METHODS[self.method].recorded
 
     @property
+    def reads_text(self) -> bool:
+        """Whether gridc reads its answers from text. What another package read, and how, is not known."""
+        return not (self.ranks or self.recorded)
+
+    @property
     def ranked_candidates(self) -> Candidates | None:
         """What a ranking compares; None where there is none."""
         return self.held("candidates") if self.ranks else None

@@ -224,7 +224,7 @@ def changes(shared: SharedCells) -> tuple[ScoreChange, ...]:
         reference = shared.sums.get((model, shared.references.get(model, "")))
         if reference is None or reference is here:
             continue
-        read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
+        read = here.score.cell.setting.reads_text and reference.score.cell.setting.reads_text
         together = shared.in_common((reference, here))
         if together is None:
             continue

@@ -549,7 +549,8 @@ def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], MeasuredS
 def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
     plan, rates = record.plan, record[RATES]
     models = [model.id for model in plan.study.spec.model]
-    endings = count_endings(models, record.store.endings(plan.study_digest))
+    recorded = plan.study.recorded is not None  # how its answers ended is in the notes of its logs
+    endings = {} if recorded else count_endings(models, record.store.endings(plan.study_digest))
     return tuple(
         replace(finding, rates=rates[finding.benchmark], endings=endings.get(finding.benchmark, ()))
         for finding in record[WEIGHED][0]

@@ -145,8 +145,8 @@ class CellScore:
 
     @property
     def parse_rate(self) -> Fraction | None:
-        """Share of readable answers. A likelihood ranking has nothing to read, so it has no rate."""
-        if self.cell.setting.ranks or not self.complete:
+        """Share of readable answers; None where gridc reads no text."""
+        if not self.cell.setting.reads_text or not self.complete:
             return None
         return Fraction(self.parsed, self.trials)
 
@@ -164,7 +164,7 @@ class CellScore:
     @property
     def of_readable(self) -> Fraction | None:
         """The per-protocol score; where nothing is read from text there is nothing to leave out."""
-        return self.score if self.cell.setting.ranks else self.per_protocol
+        return self.per_protocol if self.cell.setting.reads_text else self.score
 
 
 def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:

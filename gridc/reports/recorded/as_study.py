@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import compress
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.reports.words import LOGGED_AS
 from gridc.runtime.recording import (
     NO_ANSWER,
     NOT_LOGGED,
@@ -129,7 +131,7 @@ def as_study(
         lines += ["[[axis]]", 'id = "configuration"']
     for number, name in enumerate(configurations if len(configurations) > 1 else ()):
         lines += ["[[axis.level]]", f'id = "{level_id(name)}"', 'tier = "core"', 'provenance = "the logs"']
-        lines += [f"vars = {{ logged = {basic_string(writable(name))} }}"]
+        lines += [f"vars = {{ {LOGGED_AS} = {basic_string(writable(name))} }}"]
         lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
         if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
@@ -211,17 +213,17 @@ def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedIte
     asked = [_asked(one, configuration) for configuration in configurations]
     names, somewhere = _names(one), _asked_somewhere(one)
     units = [*one.items.units, *names[len(one.items.units) :]]
+    counted = list(compress(zip(names, units, strict=True), somewhere.tolist()))
+    alone = len({unit for _, unit in counted}) == len(counted)
+    tags = {
+        name: {f"c{number}": "yes" for number, here in enumerate(asked) if here[place]}
+        for place, name in enumerate(names)
+    }
     sampled = tuple(
-        Item(
-            name,
-            f"{ABSENT} {name}",
-            family=unit,
-            tags={f"c{number}": "yes" for number, here in enumerate(asked) if here[place]},
-        )
-        for place, (name, unit) in enumerate(zip(names, units, strict=True))
-        if somewhere[place]
+        Item(name, f"{ABSENT} {name}", family=name if alone else unit, tags=tags[name])
+        for name, unit in counted
     )
-    unit: UnitLevel = "item" if len({item.family for item in sampled}) == len(sampled) else "family"
+    unit: UnitLevel = "item" if alone else "family"
     return RecordedItems(sampled, (), RecordedFiles((), {}, (), recorded_rows=len(sampled)), unit=unit)
 
 

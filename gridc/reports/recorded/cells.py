@@ -79,8 +79,14 @@ def _without_name(value: Any, model: str) -> object:
     return value
 
 
-def recorded_runs(logs: ReadLogs) -> RecordedRuns:
-    """What was read, and what it does not say."""
+def recorded_runs(logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = ()) -> RecordedRuns:
+    """What was read, what was seen of these benchmarks, and what it does not say."""
+    seen = [*logs.notes]
+    for one in benchmarks:
+        differs = f"models also differ in: {', '.join(one.between)}"
+        readings = list(dict.fromkeys(run.reading for cell in one.cells.values() for run in cell.runs))
+        seen += [f"{one.name}: the score is what the log calls {', '.join(f'`{name}`' for name in readings)}"]
+        seen += [f"{one.name}: {text}" for text in (*([differs] if one.between else []), *one.warnings)]
     unknown = (f"{one.run.package}: {what}" for one in logs.runs for what in one.run.unknown)
     return RecordedRuns(
         packages=tuple(dict.fromkeys(writable(file.made_by) for file in logs.files)),
@@ -88,7 +94,7 @@ def recorded_runs(logs: ReadLogs) -> RecordedRuns:
             LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
             for file in logs.files
         ),
-        notes=tuple(map(writable, logs.notes)),
+        notes=tuple(map(writable, seen)),
         unknown=tuple(dict.fromkeys(map(writable, unknown))),
     )
 

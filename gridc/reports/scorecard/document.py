@@ -464,5 +464,6 @@ def as_text(card: Scorecard) -> str:
     if not card.complete:
         head += ["**The run is incomplete. Every number here is an interim look.**", ""]
     body = [table_markdown(table) for table in scorecard_tables(card)]
-    rest = ["## Not varied", "", *[f"- {markdown(dimension)}" for dimension in card.not_varied], ""]
+    held = [f"- {markdown(dimension)}" for dimension in card.not_varied]
+    rest = ["## Not varied", "", *held, ""] if card.recorded is None else []
     return "\n".join([*head, *body, *rest])

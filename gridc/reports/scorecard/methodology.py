@@ -55,9 +55,19 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
     return tuple(MethodRow.of(answer, line) for line, answer in answers)
 
 
-OF_THE_RUN = ("observed", "one_look", "noise", "sealed", "guessed", "agreed", "audited", "complete")
+OF_THE_RUN = (
+    "observed",
+    "one_look",
+    "noise",
+    "sealed",
+    "guessed",
+    "agreed",
+    "audited",
+    "complete",
+    "both_readings",
+)
 """Lines about what was done when the models were asked, of which another package's logs say nothing."""
-OF_THE_DATA = ("both_readings", "inputs", "results_tied")
+OF_THE_DATA = ("results_tied",)
 """Lines that the answers themselves show, whoever asked."""
 
 
@@ -66,9 +76,10 @@ def _of_logs(line: ChecklistLine, findings: Findings) -> ChecklistAnswer | None:
     if findings.recorded is None or line.id in OF_THE_DATA:
         return None
     if line.id in OF_THE_RUN:
-        return ChecklistAnswer(
-            "not_measured", "Another package asked, and its logs do not say it.", "the logs"
-        )
+        text = "Another package asked, and gridc does not read this from its logs."
+        return ChecklistAnswer("not_measured", text, "the logs")
+    if line.id == "inputs":
+        return ChecklistAnswer("no", "The logs have digests, and name models and items.", "the logs")
     if line.id == "deviations":
         return ChecklistAnswer("not_applicable", "Nothing was stamped to depart from.", "the logs")
     return ChecklistAnswer("no", "Another package asked, and nothing was stamped before.", "the logs")

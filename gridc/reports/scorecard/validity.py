@@ -75,10 +75,11 @@ def _kept_effect(left: ScoreDifference, right: ScoreDifference) -> Kept:
 
 def threats(findings: Findings) -> Iterator[ThreatRow]:
     """What could make the numbers mean something else, as far as the study shows it."""
-    yield _unreadable(findings)
+    if findings.recorded is None:
+        yield _unreadable(findings)
+        yield _batches(findings)
     yield from _other_items(findings)
     if findings.recorded is None:
-        yield _batches(findings)
         yield from _drift(findings)
     else:
         yield _threat(
@@ -189,7 +190,9 @@ def checklist(findings: Findings) -> Iterator[CheckRow]:
     for check in CHECKS:
         answer = check.answer(findings)
         if findings.recorded is not None and check.id != "needed":
-            answer = ChecklistAnswer("not_measured", "Another package asked, and its logs do not say it.")
+            answer = ChecklistAnswer(
+                "not_measured", "Another package asked; gridc does not read this from its logs."
+            )
         if not measured:
             answer = answer._replace(holds="not_measured", said="No cell is measured yet.")
         yield CheckRow.of(answer, check, recommendation=check.question)

@@ -66,7 +66,10 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> St
     told = (
         ShortAnswer(_who(findings), _alone(" ".join(_standings(findings, shown)))),
         ShortAnswer("Is that certain?", " ".join([_certainty(findings, shown), *_read(findings)]).strip()),
-        ShortAnswer("What was asked, and what was not?", " ".join(_asked(findings, shown))),
+        ShortAnswer(
+            "What was asked, and what was not?" if findings.recorded is None else "What do the logs have?",
+            " ".join(_asked(findings, shown)),
+        ),
     )
     return StudyAnswer(_result(findings, shown), tuple(each for each in told if each.text))
 
@@ -205,7 +208,7 @@ def _standings(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str
         if findings.recorded is None:
             yield f"This is under the anchor, the study's reference configuration: {where}."
         else:
-            yield f"This is under {where}, the first in the logs: no reference was declared."
+            yield f"This is under {where}, the first by name: the logs declare no reference."
 
 
 def _alone(standings: str) -> str:
@@ -428,8 +431,10 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     if len(boards) > FEW:
         sizes.append(f"{counted(len(boards) - FEW, 'further benchmark')}")
     if findings.recorded is not None:
+        times = {score.cell.setting.replicates for row in findings.benchmarks for score in row.cells}
+        often = "" if times == {1} else f", up to {max(times):,} answers to an item"
         sizes = [size.removeprefix("all ") for size in sizes]
-        yield f"Not by gridc: the runs are {findings.recorded.provenance}. The logs have {listed(sizes)}."
+        yield f"Results on {listed(sizes)}{often}; {findings.recorded.provenance}."
     else:
         yield f"Asked: {listed(sizes)}."
     yield from _configurations(findings)

@@ -57,12 +57,17 @@ def recorded(findings: Findings) -> Iterator[Statement]:
     if findings.recorded is not None:
         files = counted(len(findings.recorded.files), "log")
         yield Statement(
-            f"Recorded runs, from {files}: gridc asked nothing and stamped nothing. Which runs were left "
-            "out, and what the logs do not record, is not known.",
+            f"Recorded runs, from {files}: gridc asked nothing and stamped nothing. Every p, and what is "
+            "certified, also assumes that no run and no item was left out because of its result.",
             "limit",
         )
-        for note in findings.recorded.notes:
-            yield Statement(f"Note of the logs: {note}.", "limit")
+
+
+@of_study("notes_of_logs", "limits", 16)
+def notes_of_logs(findings: Findings) -> Iterator[Statement]:
+    """What was seen while the logs of another package were read, and in what its models differ."""
+    for note in () if findings.recorded is None else findings.recorded.notes:
+        yield Statement(f"{note[:1].upper()}{note[1:]}.", "limit")
 
 
 @of_study("exploratory", "limits", 30)
@@ -134,9 +139,9 @@ def _without_score(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[
     listed = "; ".join(f"{model} {count:,}" for model, count in by_model.items() if count)
     if listed:
         yield Statement(
-            f"On {benchmark.benchmark}, answers have no score in the logs: {listed}. They count as wrong in "
-            "scores and intervals, and against either claim in what is certified; of a pair with one nothing "
-            "is supported.",
+            f"On {benchmark.benchmark}, answers have no score in the logs: {listed}. Scores and "
+            "intervals count them as wrong; a test counts them against whichever model its claim favours. Of "
+            "a pair with one, nothing is claimed as supported.",
             "limit",
             (benchmark.benchmark,),
         )

@@ -102,7 +102,14 @@ def drawn(
 
 @pytest.mark.parametrize(
     ("sizes", "margin"),
-    [(np.ones(60, np.int64), 0.05), (np.ones(500, np.int64), 0.03), (np.full(60, 4), 0.05)],
+    [
+        (np.ones(60, np.int64), 0.05),
+        # Ordered at bounds of a tenth of a point, as 500 are. A loss that is promised at `alpha` in place of
+        # its half is found 0.61 of the time.
+        (np.ones(120, np.int64), 0.05),
+        pytest.param(np.ones(500, np.int64), 0.03, marks=pytest.mark.slow),
+        (np.full(60, 4), 0.05),
+    ],
 )
 def test_a_planted_loss_is_found_as_often_as_was_promised(sizes: Whole, margin: float) -> None:
     promised = detectable(sizes.tolist(), margin, ALPHA, ALPHA / 2, 0.1, 0.1)

@@ -162,7 +162,9 @@ def test_absence_hides_no_loss(name: str) -> None:
         assert max(rate.values()) <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / 1_000) ** 0.5
 
 
-def test_families_need_their_unit() -> None:
+@pytest.mark.parametrize("pairs", [200, pytest.param(500, marks=pytest.mark.slow)])
+def test_families_need_their_unit(pairs: int) -> None:
+    """A gate that passes over the unit is the mutant: the second world is decided so."""
     for name, holds in {"families, `--unit`": True, "families, without `--unit`": False}.items():
-        rate = WORLDS[name].decides(MARGIN / 100, MARGIN, 200, 500, np.random.default_rng(5))
+        rate = WORLDS[name].decides(MARGIN / 100, MARGIN, 200, pairs, np.random.default_rng(5))
         assert (max(rate.values()) <= 0.08) == holds

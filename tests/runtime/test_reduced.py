@@ -236,8 +236,9 @@ def test_what_only_two_bytes_get_wrong_is_refused(kind: str, dtype: Any) -> None
             route = short_route(kind, dtype)
             assert route.path.name != "forest", wrong
             assert "the attention of the forest path is" in str(route.why), wrong
-            in_full = gate.routes(zoo.build(kind), zoo.config_of(kind), GUESS, True, 2**28, 30)
-            assert next(in_full).path.name == "forest", wrong
+            if dtype is SHORT[0]:  # in full precision the fault is one and the same
+                in_full = gate.routes(zoo.build(kind), zoo.config_of(kind), GUESS, True, 2**28, 30)
+                assert next(in_full).path.name == "forest", wrong
 
 
 @pytest.mark.parametrize("dtype", SHORT, ids=["bf16", "fp16"])

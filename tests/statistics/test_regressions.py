@@ -104,8 +104,8 @@ def drawn(
     ("sizes", "margin"),
     [
         (np.ones(60, np.int64), 0.05),
-        # As 500 items are, these are ordered at bounds of a tenth of a point. A loss that is promised at
-        # `alpha` in place of its half is found 0.61 of the time.
+        # Ordered at bounds of a tenth of a point, as 500 are. A loss that is promised at `alpha` in place of
+        # its half is found 0.61 of the time.
         (np.ones(120, np.int64), 0.05),
         pytest.param(np.ones(500, np.int64), 0.03, marks=pytest.mark.slow),
         (np.full(60, 4), 0.05),

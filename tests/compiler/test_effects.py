@@ -45,6 +45,10 @@ REPLIES = (
 )
 
 
+UNASKED = ("label", "logged")
+"""What a setting alone says nothing of: judges are asked, and logs of other packages are read."""
+
+
 def scored(scorer: Scorer, item: Item, response: str, replies: Sequence[str]) -> float:
     """What a function gives: each name stands for another one."""
     return round((len(scorer.function) * len(response) % 17) / 17, 4)
@@ -84,7 +88,7 @@ def _stated(key: str) -> Iterator[Any]:
 
 def bases() -> list[Setting]:
     """Settings to try a key in: every method, with and without what other keys depend on."""
-    executed = [method for method, row in METHODS.items() if row.reads != "label"]
+    executed = [method for method, row in METHODS.items() if row.reads not in UNASKED]
     made = []
     for method, options, shots, temperature, system, normalise in product(
         executed, ("lettered", "none"), (0, 2), (0.0, 0.7), (None, "Be brief."), ("none", "unconditional")
@@ -122,7 +126,7 @@ class Bench:
     def of(self, setting: Setting) -> tuple[Any, Any, Any] | None:
         """Prompts, distinct calls, and outcomes of the same answers; None where the setting
         cannot be asked of these items."""
-        if METHODS[setting.method].reads == "label":
+        if METHODS[setting.method].reads in UNASKED:
             return None
         cell = Cell("left", "facts", {}, setting)
         try:
@@ -196,7 +200,7 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert list(EFFECTS) == list(KEYS)
     assert set(KEYS) == Effects.model_fields.keys() - {"measurand", *ORDERS.values()}
     assert METHODS.keys() == set(get_args(Method))
-    assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label", "scored"}
+    assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, *UNASKED, "scored"}
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
     assert all(
         (row.names(("good",), None) is None) is (row.ranks or row.reads_option) for row in METHODS.values()

@@ -36,6 +36,8 @@ _ROWS = 10_000
 MOST_SAMPLES = 50_000_000
 """Samples of a study that are written from its logs: a stranger's spec may ask any number."""
 UNKNOWN = "unknown"
+BLANK = "(blank)"
+"""What is called so that has no name but spaces."""
 NO_ANSWER = "(The log does not have the answer.)"
 NOT_LOGGED = "the log has no answer to this item, or not so many"
 MOST = 1e9
@@ -83,7 +85,7 @@ class ImportedItems:
 def distinct_names(names: Iterable[str]) -> list[str]:
     """The names as a store can hold them, each once: `a`, `a (2)`, `a (3)`."""
     given = _GivenNames()
-    return [given.free(writable(name)) for name in names]
+    return [given.free(writable(name) if name.strip() else BLANK) for name in names]
 
 
 class _GivenNames:

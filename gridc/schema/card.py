@@ -293,7 +293,7 @@ class CardDeck(Part):
     recorded: Annotated[
         RecordedRuns | None,
         Field(description="The logs that the answers are read from; null where gridc asked."),
-    ] = None
+    ]
     calls_before_stamp: Annotated[Count, Field(description="Calls that were answered before the stamp.")]
     earlier: Annotated[
         tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")

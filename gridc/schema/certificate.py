@@ -643,7 +643,7 @@ class Certificate(Part):
     recorded: Annotated[
         RecordedRuns | None,
         Field(description="The logs that the answers are read from; null where gridc asked."),
-    ] = None
+    ]
     anchor: Annotated[AnchorRow, Field(description="Of the lock.")]
     results_anchor: Annotated[
         ResultsAnchorRow | None, Field(description="Of the results; null where nothing ties them.")

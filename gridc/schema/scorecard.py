@@ -233,7 +233,7 @@ class Scorecard(Part):
     recorded: Annotated[
         RecordedRuns | None,
         Field(description="The logs that the answers are read from; null where gridc asked."),
-    ] = None
+    ]
     results: Digest
     complete: Annotated[bool, Field(description="Whether the run was; before, every number is interim.")]
     level: Annotated[Share, Field(description="Of every interval, each alone.")]

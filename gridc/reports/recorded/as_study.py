@@ -38,6 +38,7 @@ from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.reports.words import LOGGED_AS
 from gridc.runtime.recording import (
+    BLANK,
     NO_ANSWER,
     NOT_LOGGED,
     ImportedItems,
@@ -220,7 +221,7 @@ def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedIte
         for place, name in enumerate(names)
     }
     sampled = tuple(
-        Item(name, f"{ABSENT} {name}", family=name if alone else unit, tags=tags[name])
+        Item(name, f"{ABSENT} {name}", family=name if alone else unit.strip() or BLANK, tags=tags[name])
         for name, unit in counted
     )
     unit: UnitLevel = "item" if alone else "family"

@@ -502,6 +502,8 @@ COMPLETED: dict[str, tuple[str, str]] = {
 UNFINISHED = {
     "gridc view base --with worse": "runs until it is stopped",
     "gridc view A --with B": "runs until it is stopped",
+    "gridc view --with": "runs until it is stopped",
+    "gridc diff": "a test of its own runs it",
     "gridc view certified": "runs until it is stopped",
     "gridc view FOLDER": "runs until it is stopped",
     "make bench-gate": "takes minutes",

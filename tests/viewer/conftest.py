@@ -55,7 +55,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def client(store: Path) -> Iterator[Client]:
-    viewer = Viewer([OpenStore(store, TAGS)])
+def client(store: Path, viewer_cache: Path) -> Iterator[Client]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRIDC_CACHE", str(viewer_cache))
+        viewer = Viewer([OpenStore(store, TAGS)])
     yield Client(viewer)
     viewer.close()

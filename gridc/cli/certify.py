@@ -95,6 +95,8 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
     from gridc.study.recorded import words
 
     paths = [] if out is None else report.write(out)
+    for reason in report.no_grid if paths else ():
+        terminal.note(f"no reports of a study are made of these logs: {reason}")
     if as_json:
         print_json(report.as_json())
         return
@@ -116,8 +118,6 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
             click.echo(terminal.bullet(line))
     for path in paths:
         click.echo(f"wrote {path}")
-    for reason in report.no_grid if paths else ():
-        click.echo(f"no reports of a study are made of these logs: {terminal.visible(reason)}")
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:

@@ -1,5 +1,6 @@
 """What logs that other packages wrote certify, as a document: `gridc certify --from`."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,6 +22,11 @@ class LogFileRow(Part):
     path: str
     sha256: Digest
     made_by: str
+
+    @property
+    def name(self) -> str:
+        """The file and its folder, of a path that may say where its reader keeps things."""
+        return "/".join(re.split(r"[/\\]", self.path)[-2:])
 
 
 class RecordedRuns(Part):

@@ -86,6 +86,7 @@ class LogReport:
         the folder is a link."""
         require_unlinked(folder)
         store = folder / "store.sqlite"
+        before = store.exists()
         reports = self.record(store)
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.certificate.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
@@ -96,6 +97,11 @@ class LogReport:
             "gridcard.md": words.cards_markdown(self.certificate),
             **(reports if self._run is None else self._run.texts()),
         }
+        if before:  # other logs were read into this folder: no report of them stays beside these
+            from gridc.reports.files import NAMES
+
+            for name in NAMES.keys() - contents.keys() - {store.name}:
+                (folder / name).unlink(missing_ok=True)
         for name, content in contents.items():
             write_atomic(folder / name, content)
         written = [folder / name for name in (*contents, "store.sqlite")]
@@ -156,7 +162,7 @@ class LogReport:
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
     """Every answer of a cell, with its texts, which are read from the log again."""
     for run in cell.runs:
-        if run.column is not None:
+        if run.column is not None and run.gathered.run.samples is not None:
             columns = (run.column.item.tolist(), run.column.state.tolist(), run.column.score.tolist())
             for answer, item, state, score in zip(run.answers(), *columns, strict=True):
                 value = None if isnan(score) else score

@@ -12,21 +12,9 @@ import pytest
 from tests.authorities import make_authority, needs_openssl, time_stamp
 from tests.beginners.mistakes import sums
 from tests.e2e.conftest import command
+from tests.e2e.test_smallest import SMALLEST
 
-SPEC = """\
-gridcard = 1
-study = { id = "sums", title = "One model on sums", purpose = "descriptive" }
-model = [{ id = "one", engine = "hf", source = "builtin:pocket-llama" }]
-harness = { method = "extract", prompt = "builtin:T1", max_tokens = 8 }
-
-[[benchmark]]
-id = "sums"
-loader = "rows"
-source = "path:sums.csv"
-direction = "higher"
-option_order = "shuffled:42"
-loading.fields = { query = "question", options = ["a", "b", "c", "d"], gold = "answer" }
-"""
+SPEC = SMALLEST.replace("pocket-qwen2", "pocket-llama")
 RESULTS = Path("results/sums")
 
 

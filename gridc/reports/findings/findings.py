@@ -419,8 +419,10 @@ def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
         chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)
         return Scope(kind, name, declared, chosen)
 
-    whole = where("full", "full envelope", "ex_ante", [True] * len(cells))
-    if plan.study.recorded is not None:  # nobody said how common a configuration is, or how it is scored
+    # Of logs nobody said before the data what is compared, how common it is, or how it is scored.
+    recorded = plan.study.recorded is not None
+    whole = where("full", "full envelope", "post_hoc" if recorded else "ex_ante", [True] * len(cells))
+    if recorded:
         return [whole] if cells else []
     unclean = {
         score.cell.configuration

@@ -76,10 +76,8 @@ class LogStudy:
     def record(self, path: Path, items: Mapping[str, ImportedItems]) -> None:
         """Write its new store, with the texts that the logs have. `items` are those of each benchmark, by its
         name in the logs."""
-        plan, ids = (
-            Plan(self.compiled.study),
-            {one: key.split("/")[1] for (one, *_), key in self.keys.items()},
-        )
+        plan = Plan(self.compiled.study)
+        ids = {name: key.split("/")[1] for (name, *_), key in self.keys.items()}
         asked = {ids[name]: known for name, known in items.items()}
         record_run(path, plan, self.lock.created, (), _samples(self, plan), asked)
 
@@ -116,6 +114,7 @@ def as_study(
     configurations = list(dict.fromkeys(name for one in benchmarks for name in one.configurations))
     times = {cell.configuration: cell.repetitions for one in benchmarks for cell in one.cells.values()}
     lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
+    lines += [f'tiers = ["{RECORDED}", "not-{RECORDED}"]']  # nobody said how common a configuration is
     lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
     alike = set(times.values())
     lines += _repeated(alike.pop()) if len(alike) == 1 else []
@@ -131,7 +130,12 @@ def as_study(
     if len(configurations) > 1:
         lines += ["[[axis]]", 'id = "configuration"']
     for number, name in enumerate(configurations if len(configurations) > 1 else ()):
-        lines += ["[[axis.level]]", f'id = "{level_id(name)}"', 'tier = "core"', 'provenance = "the logs"']
+        lines += [
+            "[[axis.level]]",
+            f'id = "{level_id(name)}"',
+            f'tier = "{RECORDED}"',
+            'provenance = "the logs"',
+        ]
         lines += [f"vars = {{ {LOGGED_AS} = {basic_string(writable(name))} }}"]
         lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
         if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):

@@ -293,7 +293,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
                 else "These items, configurations and models only: nothing is certified beyond them.",
             )
         for scope in row.scopes:
-            if scope.scope.declared == "post_hoc":
+            if scope.scope.declared == "post_hoc" and scope.scope.kind != "full":
                 yield _after_the_data(findings, row, scope.scope)
     answers = {finding.id: finding for finding in findings.hypotheses}
     stated = since_when(findings)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gridc.diagnostics.errors import visible
 from gridc.schema.comparison import StateCounts
 from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 
@@ -26,7 +27,7 @@ class LogFileRow(Part):
     @property
     def name(self) -> str:
         """The file and its folder, of a path that may say where its reader keeps things."""
-        return "/".join(re.split(r"[/\\]", self.path)[-2:])
+        return visible("/".join(re.split(r"[/\\]", self.path)[-2:]))
 
 
 class RecordedRuns(Part):

@@ -17,6 +17,7 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import SpecError, UnavailableError
 from gridc.runtime.engines import opener
 from gridc.schema.spec import EngineSettings
+from tests.e2e.conftest import command
 
 
 def table(
@@ -201,6 +202,21 @@ def test_nothing_is_stated_that_no_log_recorded(name: str, written: Path) -> Non
     assert "not pre-registered" in visible or name == "tables.tex"
 
 
+def test_no_value_of_the_documents_is_of_a_plan(written: Path) -> None:
+    certificate = json.loads((written / "certificate.json").read_text())
+    assert certificate["noise_floors"] == []
+    (benchmark,) = certificate["benchmarks"]
+    assert {row["tier"] for row in benchmark["envelope"]} == {"recorded"}
+    assert [(scope["name"], scope["declared"]) for scope in benchmark["scopes"]] == [
+        ("full envelope", "post_hoc")
+    ]
+    said = " ".join(certificate["statements"])
+    assert "answers have no score in the logs: org-m0 " in said
+    assert "also assumes that no run and no item was left out because of its result" in said
+    estimates = (written / "estimates.json").read_text()
+    assert not re.search(r"anchor|as served|\\bcore\\b|greedy", estimates)
+
+
 def test_the_documents_say_whose_runs_they_are(written: Path) -> None:
     for name in ("certificate.json", "gridcard.json", "scorecard.json"):
         recorded = json.loads((written / name).read_text())["recorded"]
@@ -283,3 +299,130 @@ def test_a_study_written_as_a_table_has_its_verdicts(tmp_path: Path) -> None:
             said, again = pair["evidence"][strength], row["evidence"][strength]
             assert said["claim"] == again["claim"]
             assert said["order"]["adjusted"] == pytest.approx(again["order"]["adjusted"], abs=0.01)
+
+
+def lm_eval(folder: Path, model: str, errors: list[float]) -> None:
+    """A log of lm-evaluation-harness with a metric of which less is better."""
+    folder.mkdir(parents=True)
+    with (folder / "samples_noise_t.jsonl").open("w") as file:
+        for number, error in enumerate(errors):
+            sample = {
+                "doc_id": number,
+                "doc": {"question": f"Question {number}"},
+                "target": "x",
+                "arguments": {"gen_args_0": {"arg_0": f"Question {number}", "arg_1": {}}},
+                "resps": [["x"]],
+                "filtered_resps": ["x"],
+                "filter": "none",
+                "metrics": ["err"],
+                "doc_hash": f"{number:064x}",
+                "err": error,
+            }
+            file.write(json.dumps(sample) + "\n")
+    results = {
+        "results": {"noise": {"alias": "noise", "err,none": sum(errors) / len(errors)}},
+        "higher_is_better": {"noise": {"err": False}},
+        "configs": {"noise": {"output_type": "generate_until"}},
+        "n-shot": {"noise": 0},
+        "n-samples": {"noise": {"original": len(errors), "effective": len(errors)}},
+        "config": {"model_args": {"pretrained": model}},
+        "model_name": model,
+        "lm_eval_version": "0.4.13",
+    }
+    (folder / "results_t.json").write_text(json.dumps(results))
+
+
+def test_less_is_better_where_the_log_says_so(tmp_path: Path) -> None:
+    """What is missing is wrong, which is the highest error there."""
+    rng = random.Random(5)
+    lm_eval(tmp_path / "a", "good", [float(rng.random() < 0.1) for _ in range(40)])
+    lm_eval(tmp_path / "b", "bad", [float(rng.random() < 0.6) for _ in range(36)])
+    report = studies.certify([tmp_path / "a", tmp_path / "b"])
+    report.write(tmp_path / "out")
+    assert report.no_grid == ()
+    (theirs,) = report.certificate.benchmarks
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    (ours,) = certificate["benchmarks"]
+    assert theirs.lower_is_better
+    scores = {score.model: score.score for score in theirs.scores}
+    cards = json.loads((tmp_path / "out" / "gridcard.json").read_text())["cards"]
+    assert {card["model"]: card["point_score"]["score"] for card in cards} == pytest.approx(scores)
+    assert scores["bad"] is not None and scores["bad"] > 0.5
+    (pair,), (row,) = theirs.pairs, ours["scopes"][0]["pairs"]
+    strength = row["evidence"]["certified"]
+    assert (strength["order"]["adjusted"], strength["claim"]) == (pytest.approx(pair.order_p), pair.certified)
+    assert pair.certified == "order" and pair.first == "good"
+    assert strength["first"] == "bad", "a study names the higher score"
+
+
+def test_a_list_of_what_was_resolved_is_a_grid(tmp_path: Path) -> None:
+    for name, resolved in (("one", range(20)), ("two", range(8, 30))):
+        (tmp_path / name).mkdir()
+        listed = {"resolved": [f"case-{number}" for number in resolved]}
+        (tmp_path / name / "results.json").write_text(json.dumps(listed))
+    report = studies.certify([tmp_path / "one", tmp_path / "two"], total=50)
+    report.write(tmp_path / "out")
+    assert report.no_grid == ()
+    cards = json.loads((tmp_path / "out" / "gridcard.json").read_text())["cards"]
+    assert [card["point_score"]["score"] for card in cards] == [20 / 50, 22 / 50]
+    assert "have no score" not in (tmp_path / "out" / "gridcard.md").read_text()
+
+
+def test_no_report_of_other_logs_stays_in_the_folder(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    one = table(tmp_path / "one.csv", rng, items=10)
+    studies.certify([one], axes=["framing"], unit="family").write(tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    rows = one.read_text().splitlines()
+    ragged = [row for row in rows if not ("m0" in row and ",f1," in row)]
+    (tmp_path / "two.csv").write_text("\n".join(ragged) + "\n")
+    done = command(
+        "certify", "--from", "two.csv", "--axis", "framing", "--unit", "family", "--out", "out", "--json",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no reports of a study are made of these logs: quiz: not every model has every" in done.stderr
+    json.loads(done.stdout)
+    left = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"logs.html", "logs.json", "gridcard.md", "notes.txt"} <= left
+    assert not left & {"report.html", "certificate.json", "gridcard.json", "scorecard.md", "tables.tex"}
+
+
+HOSTILE = '<script>alert(1)</script>|@team \u202e[x](http://evil.example) "q"'
+
+
+@pytest.mark.parametrize(
+    "name", ["e\\u0301", "not", "model", "x" * 300, "\\u2028", "\\x1b[31m", "a/b/c", "=1+1", "\\U0001f600"]
+)
+def test_a_name_of_any_kind_makes_a_report(name: str, tmp_path: Path) -> None:
+    with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["model", "benchmark", "item", "framing", "score"])
+        for number in range(6):
+            for model, framing in ((name, name), (name, "other"), ("plain", name), ("plain", "other")):
+                rows.writerow([model, name, f"{name}{number}", framing, number % 2])
+    report = studies.certify([tmp_path / "t.csv"], axes=["framing"])
+    report.write(tmp_path / "out")
+    assert report.no_grid == ()
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_names_in_logs_are_text_wherever_they_stand(tmp_path: Path) -> None:
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["model", "benchmark", "item", "framing", "score"])
+        for model in (HOSTILE, "plain"):
+            for number in range(6):
+                rows.writerow([model, HOSTILE, f"{HOSTILE}{number}", HOSTILE, int(model == "plain")])
+                rows.writerow([model, HOSTILE, f"{HOSTILE}{number}", "other", number % 2])
+    studies.certify([tmp_path / "t.csv"], axes=["framing"]).write(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    for name in ("gridcard.md", "scorecard.md"):
+        text = (tmp_path / "out" / name).read_text("utf-8").partition("```json")[0]
+        assert "<script>" not in text
+        assert "](http://evil" not in text
+        assert "\u202e" not in text
+        assert not re.search(r"(?<![\w\u2060\u200b\\])@team", text)

@@ -14,6 +14,7 @@ from itertools import compress
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import visible
 from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
@@ -121,7 +123,7 @@ def as_study(
     lines += ['unreadable = "worst"'] if any(one.lower for one in benchmarks) else []
     for name in models:
         lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
-        lines += [f"source = {basic_string(writable(name))}", *_note(name, model_id(name))]
+        lines += [f"source = {_text(name)}", *_note(name, model_id(name))]
     for one in benchmarks:
         id, direction = benchmark_id(one.name), "lower" if one.lower else "higher"
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
@@ -136,7 +138,7 @@ def as_study(
             f'tier = "{RECORDED}"',
             'provenance = "the logs"',
         ]
-        lines += [f"vars = {{ {LOGGED_AS} = {basic_string(writable(name))} }}"]
+        lines += [f"vars = {{ {LOGGED_AS} = {_text(name)} }}"]
         lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
         if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
@@ -190,9 +192,15 @@ def _repeated(times: int) -> list[str]:
     return [f"replicates = {times}", "temperature = 1.0"] if times > 1 else []
 
 
+def _text(name: str) -> str:
+    """A name of a log as the language writes a text: in one form of Unicode, with nothing that a terminal
+    obeys, and not blank."""
+    return basic_string(normalize("NFC", visible(writable(name))) if name.strip() else BLANK)
+
+
 def _note(name: str, id: str) -> list[str]:
     """The name in the logs, where it is no id of the language."""
-    return [] if name == id else [f"note = {basic_string(writable(name))}"]
+    return [] if name == id else [f"note = {_text(name)}"]
 
 
 def _is_binary(one: RecordedBenchmark) -> bool:

@@ -19,6 +19,7 @@ from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems, share_with_shared_wording
 from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, writable
+from gridc.diagnostics.errors import visible
 from gridc.numbers import percent
 from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
@@ -94,8 +95,8 @@ def recorded_runs(logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = ()
             LogFileRow(path=writable(str(file.path)), sha256=file.digest, made_by=file.made_by)
             for file in logs.files
         ),
-        notes=tuple(map(writable, seen)),
-        unknown=tuple(dict.fromkeys(map(writable, unknown))),
+        notes=tuple(visible(writable(text)) for text in seen),
+        unknown=tuple(dict.fromkeys(visible(writable(text)) for text in unknown)),
     )
 
 

@@ -151,7 +151,8 @@ def as_study(
     spec = typed(source)
     items = {benchmark_id(one.name): _items(one, configurations) for one in benchmarks}
     asked = {
-        model_id(name): ModelIdentity(writable(name), unpinned="asked by another package") for name in models
+        model_id(name): ModelIdentity(visible(writable(name)), unpinned="asked by another package")
+        for name in models
     }
     inputs = {
         "templates": {},

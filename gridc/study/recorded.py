@@ -118,7 +118,7 @@ class LogReport:
     def record(self, path: Path) -> dict[str, str]:
         """Write every answer into a new store, which `gridc view` and `gridc sql` read. The reports of a
         study by the names of their files, where the logs are a grid."""
-        runs = recorded_runs(self._logs)
+        runs = recorded_runs(self._logs, self._benchmarks)
         about = {
             "id": "logs",
             "title": "Imported logs",
@@ -137,7 +137,7 @@ class LogReport:
             from gridc.reports.files import file_texts
             from gridc.reports.recorded.as_study import as_study
 
-            study = as_study(recorded_runs(self._logs, self._benchmarks), about, self._benchmarks)
+            study = as_study(runs, about, self._benchmarks)
             with new_store(path) as draft:
                 study.record(draft, items)
                 return file_texts(study.find(draft))

@@ -66,18 +66,16 @@ OF_THE_RUN = (
     "complete",
     "both_readings",
 )
-"""Lines about what was done when the models were asked, of which another package's logs say nothing."""
-OF_THE_DATA = ("results_tied",)
-"""Lines that the answers themselves show, whoever asked."""
+"""Lines about what was done when the models were asked."""
+NOT_READ = "Another package asked, and gridc does not read this from its logs."
 
 
 def _of_logs(line: ChecklistLine, findings: Findings) -> ChecklistAnswer | None:
     """What is said of runs that another package recorded; None where gridc asked, or the answers show it."""
-    if findings.recorded is None or line.id in OF_THE_DATA:
+    if findings.recorded is None or line.id == "results_tied":
         return None
     if line.id in OF_THE_RUN:
-        text = "Another package asked, and gridc does not read this from its logs."
-        return ChecklistAnswer("not_measured", text, "the logs")
+        return ChecklistAnswer("not_measured", NOT_READ, "the logs")
     if line.id == "inputs":
         return ChecklistAnswer("no", "The logs have digests, and name models and items.", "the logs")
     if line.id == "deviations":

@@ -18,6 +18,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, Scope
 from gridc.reports.findings.hypotheses import reach
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scorecard.methodology import (
+    NOT_READ,
     PARTED,
     ChecklistAnswer,
     ChecklistLine,
@@ -190,9 +191,7 @@ def checklist(findings: Findings) -> Iterator[CheckRow]:
     for check in CHECKS:
         answer = check.answer(findings)
         if findings.recorded is not None and check.id != "needed":
-            answer = ChecklistAnswer(
-                "not_measured", "Another package asked; gridc does not read this from its logs."
-            )
+            answer = ChecklistAnswer("not_measured", NOT_READ)
         if not measured:
             answer = answer._replace(holds="not_measured", said="No cell is measured yet.")
         yield CheckRow.of(answer, check, recommendation=check.question)

@@ -140,8 +140,8 @@ def _without_score(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[
     if listed:
         yield Statement(
             f"On {benchmark.benchmark}, answers have no score in the logs: {listed}. Scores and "
-            "intervals count them as wrong; a test counts them against whichever model its claim favours. Of "
-            "a pair with one, nothing is claimed as supported.",
+            "intervals count them as wrong; a test counts them against whichever model its claim favours. No "
+            "claim about a pair with such an answer is called supported.",
             "limit",
             (benchmark.benchmark,),
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 from gridc import study as studies
 from gridc.compiler.inputs.models import ModelIdentity
@@ -97,6 +98,33 @@ def test_a_study_of_logs_has_their_verdicts(case: str, seed: int, tmp_path: Path
         score = scores[model, level.replace("framing-", "framing=")]
         assert card["point_score"]["score"] == pytest.approx(score["score"], abs=1e-9)
         assert card["point_score"]["interval"] == pytest.approx(score["interval"], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_missing_answer_speaks_against_the_claim(seed: int, tmp_path: Path) -> None:
+    """By scipy, of one configuration: what is missing of the claimed model is wrong, of the other right."""
+    rng = random.Random(seed)
+    scores = {
+        (model, item): None if rng.random() < 0.08 else int(rng.random() < rate)
+        for model, rate in (("a", 0.2), ("b", 0.75))
+        for item in range(40)
+    }
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["model", "benchmark", "item", "score"])
+        rows.writerows([m, "quiz", n, "" if score is None else score] for (m, n), score in scores.items())
+    studies.certify([tmp_path / "t.csv"]).write(tmp_path / "out")
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    (row,) = certificate["benchmarks"][0]["scopes"][0]["pairs"]
+    worst = {"a": 1, "b": 0}
+    against = {call: worst[call[0]] if score is None else score for call, score in scores.items()}
+    moved = [against["b", item] - against["a", item] for item in range(40)]
+    ahead, behind = moved.count(1), moved.count(-1)
+    p = binomtest(ahead, ahead + behind, alternative="greater").pvalue
+    order = row["evidence"]["certified"]["order"]
+    assert order["p"] == pytest.approx(p, rel=1e-9)
+    assert order["adjusted"] == pytest.approx(min(1.0, 2 * p), rel=1e-9)
+    assert row["evidence"]["supported"]["claim"] is None
 
 
 def random_table(path: Path, rng: random.Random) -> dict[str, Any]:

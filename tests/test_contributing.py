@@ -18,7 +18,7 @@ from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
-CERTIFICATE = "gridc/schema/certificate.v2.schema.json"
+CERTIFICATE = "gridc/schema/certificate.v3.schema.json"
 DONE = "tests/golden/stamps/instrument.json"
 TABLE = (ROOT / "docs" / "additions.md").read_text("utf-8")
 

@@ -589,12 +589,16 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
                     noise=compared.noise.standing,
                 )
             )
+    standings = benchmark.standings
     return RankingStability(
         roster=tuple(model.id for model in spec.model),
         inclusion=spec.roster.inclusion if spec.roster else None,
         tau_r=benchmark.full.tau,
         tau_r_range=benchmark.analysis.ranges.tau.ends if benchmark.analysis.ranges else None,
         tau_r_dropped=benchmark.full.tau_dropped,
+        place=next((row for row in standings.order if row.model == finding.model), None)
+        if standings is not None
+        else None,
         pairs=tuple(rows),
     )
 

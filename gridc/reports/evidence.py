@@ -58,6 +58,7 @@ OLDER: Mapping[str, tuple[str, ...]] = {
         *_OF_CONTRASTS,
         "statistics",
     ),
+    "gridc-certificate/2": ("gridc",),
     "gridc-estimates/1": (
         "estimates * interval",
         "estimates * level",
@@ -76,6 +77,7 @@ OLDER: Mapping[str, tuple[str, ...]] = {
         "cards * scope_statement made_with harness",
         "cards * units",
     ),
+    "gridc-card/2": (),
     "gridc-scorecard/1": (
         "claims",
         "gridc",

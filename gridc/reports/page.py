@@ -24,7 +24,7 @@ from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import render
 from gridc.reports.scoreboard import best_first, of_findings
-from gridc.reports.statements import choose, claim_scope, sentences, urgent
+from gridc.reports.statements import choose, claim_scope, sentences, standings, urgent
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
@@ -68,6 +68,7 @@ class BenchmarkSection:
     rates: tuple[figures.Figure, ...]
     ranges: figures.Figure
     ordered: figures.Figure
+    standings: figures.Figure | None
     shares: figures.Figure | None
     curves: figures.Figure | None
     readable: figures.Figure | None
@@ -75,7 +76,7 @@ class BenchmarkSection:
     @property
     def figures(self) -> tuple[figures.Figure, ...]:
         """Every figure of the section."""
-        rest = (self.ranges, self.ordered, self.shares, self.curves, self.readable)
+        rest = (self.ranges, self.ordered, self.standings, self.shares, self.curves, self.readable)
         return (*self.surfaces, *self.rates, *(figure for figure in rest if figure is not None))
 
 
@@ -151,6 +152,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         },
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         pair_scores=pair_scores,
+        standings_words=standings,
         units_words=units_words,
         differing_words=differing_words,
         assumed=ASSUMED,
@@ -327,6 +329,7 @@ def _section(
             orders,
             {" > ".join(claim.order) for claim in finding.ordering_claims if claim.certified},
         ),
+        standings=_standings(finding),
         shares=figures.variance_shares(finding.benchmark, shares) if shares else None,
         curves=figures.flip_curves(
             finding, [threshold.at for threshold in spec.analysis.marks(finding.benchmark)]
@@ -335,6 +338,18 @@ def _section(
         else None,
         readable=figures.parse_rates(finding, spec.analysis.parse_clean) if finding.parse_rates else None,
     )
+
+
+def _standings(finding: BenchmarkFinding) -> figures.Figure | None:
+    """The models in order, with a dot for each configuration that is averaged."""
+    row = finding.standings
+    if row is None:
+        return None
+    dots: dict[str, list[float]] = {}
+    for cell in finding.cells:
+        if cell.cell.configuration in row.over and cell.score is not None:
+            dots.setdefault(cell.cell.model, []).append(float(cell.score))
+    return figures.order_of_models(finding.benchmark, row, dots)
 
 
 def _first(row: BenchmarkRow, tier: str) -> tuple[ScopeRow, ...]:

@@ -17,13 +17,14 @@ from gridc.schema.rows import (
     DistinctQuestions,
     ItemsHeld,
     Part,
+    PlaceRow,
     Rounded,
     Sentence,
     SentencesAt,
     Share,
 )
 
-FORMAT: Literal["gridc-card/2"] = "gridc-card/2"
+FORMAT: Literal["gridc-card/3"] = "gridc-card/3"
 
 
 class Receipt(Part):
@@ -160,6 +161,10 @@ class RankingStability(Part):
         tuple[Rounded, Rounded] | None, Field(description="95 % of resamples of the configurations.")
     ]
     tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]
+    place: Annotated[
+        PlaceRow | None,
+        Field(description="In the order of mean scores; null as in `standings` of the certificate."),
+    ]
     pairs: tuple[ModelPairRow, ...]
 
 
@@ -282,7 +287,7 @@ class LevelRow(Part):
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
-    format: Literal["gridc-card/2"]
+    format: Literal["gridc-card/3"]
     study: str
     title: str
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]

@@ -28,6 +28,7 @@ from gridc.schema.rows import (
     Rounded,
     Sentence,
     Share,
+    StandingsRow,
 )
 from gridc.schema.statistics import StatisticKind
 from gridc.statistics.reproducibility import Verdict
@@ -313,7 +314,7 @@ class MaximumRow(Part):
     interval: IntervalRow
 
 
-FORMAT: Literal["gridc-certificate/2"] = "gridc-certificate/2"
+FORMAT: Literal["gridc-certificate/3"] = "gridc-certificate/3"
 
 
 class Tally(Part):
@@ -514,6 +515,13 @@ class BenchmarkRow(Part):
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
+    standings: Annotated[
+        StandingsRow | None,
+        Field(
+            description="Null of a single model, where the score nearest to a target is the best one, and "
+            "while the run is incomplete."
+        ),
+    ]
     between: tuple[BetweenRow, ...]
     variance: tuple[VarianceRow, ...]
     gaps: tuple[LevelGapRow, ...]
@@ -632,7 +640,7 @@ class Certificate(Part):
     counts of a tally also give the per-protocol score: (correct - credit (trials - parsed)) / (parsed scale).
     """
 
-    format: Literal["gridc-certificate/2"]
+    format: Literal["gridc-certificate/3"]
     study: str
     title: str
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]

@@ -48,13 +48,13 @@ EXTENDING: dict[str, Any] = {
 """The keys of an extension that no other spec has. They say how the spec is read, and are no part of it."""
 
 
-SECOND = frozenset(["certificate", "estimates", "card", "scorecard", "deviation-report"])
-"""The documents whose format is the second one."""
+VERSIONS = {"certificate": 3, "estimates": 2, "card": 3, "scorecard": 2, "deviation-report": 2}
+"""The documents whose format is not the first one."""
 
 
 def file_name(name: str) -> str:
     """The file that a schema is committed as, by the version of its format."""
-    return f"{name}.v{2 if name in SECOND else 1}.schema.json"
+    return f"{name}.v{VERSIONS.get(name, 1)}.schema.json"
 
 
 def generate(name: str = "gridcard") -> dict[str, Any]:

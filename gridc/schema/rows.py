@@ -262,3 +262,57 @@ class PairTestsRow(Part):
     b: str
     test: Test
     configurations: tuple[ConfigurationTestRow, ...]
+
+
+class PlaceRow(Part):
+    """A model in the order of scores, and where else it can stand."""
+
+    model: str
+    place: Annotated[int, Field(ge=1, description="In the order of scores, best first.")]
+    best: Annotated[int, Field(ge=1, description="One more than the models that are told apart as better.")]
+    worst: Annotated[int, Field(ge=1, description="The last place that no model told apart as worse has.")]
+    score: Annotated[Rounded, Field(description="Mean over the configurations that the order averages.")]
+    interval: Annotated[
+        tuple[Rounded, Rounded] | None, Field(description="95 %, over units drawn with replacement.")
+    ]
+
+    @property
+    def can_be(self) -> str:
+        """`3` or `2 to 5`."""
+        return f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
+
+
+class NeighbourRow(Part):
+    """Two models that follow each other in the order; a is the better one."""
+
+    a: str
+    b: str
+    gap: Annotated[Rounded, Field(description="Score of a less that of b.")]
+    a_ahead: Annotated[Count, Field(description="Units on which a is better, what has no score being wrong.")]
+    b_ahead: Count
+    p: Annotated[Share, Field(description="Two-sided.")]
+    p_holm: Annotated[Share, Field(description="Holm's over the neighbours of the benchmark.")]
+    apart: Annotated[bool, Field(description="Whether `p_holm` is at most alpha.")]
+
+
+class StandingsRow(Part):
+    """The models of a benchmark in order, and which of them can be told apart on new items. Every two models
+    are tested on their mean scores; what has no score speaks against the better one."""
+
+    over: Annotated[
+        tuple[str, ...],
+        Field(description="The configurations that are averaged: those that most models have."),
+    ]
+    test: Annotated[
+        Literal["mcnemar", "gaffke"],
+        Field(
+            description="mcnemar: exact, of items that earn a point or none. gaffke: Gaffke's test of a mean "
+            "of units."
+        ),
+    ]
+    order: tuple[PlaceRow, ...]
+    neighbours: tuple[NeighbourRow, ...]
+    tie_groups: Annotated[
+        tuple[tuple[str, ...], ...],
+        Field(description="Neighbours in order of which no two can be told apart (all pairs, Holm)."),
+    ]

@@ -26,6 +26,7 @@ from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
 from tests.recount.rates import endings, rates
 from tests.recount.spread import largest_rho, level_gaps, maxima, variance
+from tests.recount.standings import standings
 from tests.recount.stated import macro_mean, spreads
 from tests.recount.study import Benchmark, Groups, Json, Study
 
@@ -131,6 +132,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [
             benchmark_row(benchmark, weighed, measured, rows_in(folder, benchmark.row["source"]))
+            | {"standings": standings(benchmark, complete)}
             for benchmark in benchmarks.values()
         ],
     }

@@ -81,11 +81,11 @@ def test_a_key_that_stands_twice_is_refused(made: dict[str, str]) -> None:
     assert "a key stands twice" in why
 
 
-@pytest.mark.parametrize("stated", ["gridc-certificate/3", "gridc-certificate/0", "gridc-card/1", None, 2])
+@pytest.mark.parametrize("stated", ["gridc-certificate/4", "gridc-certificate/0", "gridc-card/1", None, 2])
 def test_a_format_that_is_not_known_is_refused(made: dict[str, str], stated: object) -> None:
     text = made["certificate.json"]
     (why,) = evidence.compare("certificate.json", changed(text, format=stated), text, None).differs
-    assert "gridc-certificate/2" in why
+    assert "gridc-certificate/3" in why
 
 
 def test_an_older_format_excuses_what_is_found_otherwise_since(made: dict[str, str]) -> None:

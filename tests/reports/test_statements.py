@@ -65,6 +65,7 @@ from tests.reports.builders import (
 )
 
 TWO = {"ant": None, "bee": None}
+THREE = {**TWO, "cat": None}
 World = Callable[[], Findings]
 
 
@@ -307,6 +308,14 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         {
             "the study compares": lambda: purpose("comparative"),
             "no hypothesis is decided": lambda: replace(purpose("exploratory"), hypotheses=()),
+        },
+    ),
+    "standings": (
+        lambda: findings_of(spec_of(THREE), reversing),
+        {
+            "two models are a pair": pair,
+            "the nearest score is best": lambda: findings_of(spec_of(THREE, direction=0.5), reversing),
+            "the run is not finished": lambda: findings_of(spec_of(THREE), unfinished),
         },
     ),
     "counts": (pair, {"one model has no pair": alone}),

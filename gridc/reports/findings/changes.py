@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from math import lcm
+from math import isclose, lcm
 from statistics import fmean
 
 import numpy as np
@@ -51,6 +51,13 @@ class ScoreDifference:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
         interval = None if self.interval is None else Interval(*self.interval)
         return NumberNeededRow.of(number_needed(float(self.difference), interval, rounding))
+
+    def equals(self, other: "ScoreDifference") -> bool:
+        """Whether both are one difference with one interval, but for rounding."""
+        mine, theirs = ([each.difference, *(each.interval or ())] for each in (self, other))
+        return len(mine) == len(theirs) and all(
+            isclose(a, b, rel_tol=0, abs_tol=1e-8) for a, b in zip(mine, theirs, strict=True)
+        )
 
     @property
     def side(self) -> int:

@@ -17,7 +17,6 @@ from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.plan import Plan
-from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
@@ -37,6 +36,7 @@ from gridc.reports.findings.scores import (
     gather,
     unit_intervals,
 )
+from gridc.reports.findings.standings import standings
 from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
@@ -46,7 +46,7 @@ from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, Unc
 from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
-from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow
+from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow, StandingsRow
 from gridc.schema.spec import Spec
 from gridc.statistics import envelope as orderings
 from gridc.statistics.envelope import (
@@ -171,6 +171,7 @@ class BenchmarkFinding:
     analysis: BenchmarkAnalysis
     ordering_claims: tuple[OrderingClaimRow, ...]
     tests: tuple[PairTestsRow, ...]
+    standings: StandingsRow | None = None
     rates: tuple[RateFinding, ...] = ()
     endings: tuple[EndingsRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
@@ -340,7 +341,7 @@ def weighed_findings(
         hypothesis_regions=regions_of(spec, [score.cell for score in scores]),
     )
     benchmarks = tuple(
-        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
+        _benchmark(samples, name, cells[name], scopes[name], outcomes[name], weighed, floors, complete)
         for name in cells
     )
     return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete)
@@ -358,16 +359,16 @@ def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
 
 
 def _benchmark(
-    plan: Plan,
+    samples: Samples,
     name: str,
     cells: Sequence[CellScore],
     scopes: Sequence[Scope],
     outcomes: Outcomes,
     weighed: ClaimEvidence,
     floors: Floors,
-    stored: Mapping[str, CellOutcomes],
+    complete: bool,
 ) -> BenchmarkFinding:
-    spec = plan.study.spec
+    plan, spec = samples.plan, samples.plan.study.spec
     models = [model.id for model in spec.model]
     shared = [cell for cell in cells if cell.cell.shared]
     by_model = {model: [score for score in shared if score.cell.model == model] for model in models}
@@ -375,7 +376,7 @@ def _benchmark(
     items, asked = plan.study.items[name], plan.asked(name)
     stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
     direction = Direction.of(stated.direction)
-    compared = compare(spec, items, cells, stored, direction)
+    compared = compare(spec, items, cells, samples.stored, direction)
     return BenchmarkFinding(
         benchmark=name,
         items=len(asked.items),
@@ -396,6 +397,7 @@ def _benchmark(
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=_best_first(weighed.orderings[name], direction),
         tests=weighed.tests[name],
+        standings=standings(outcomes, direction, spec.analysis.alpha or ALPHA) if complete else None,
         changes=changes(compared),
         reread=reread(spec.axis, compared),
     )

@@ -302,13 +302,13 @@ class Outcomes:
     def differences(self, a: str, b: str, designated: bool) -> Whole:
         """Score of a minus score of b by configuration and unit, shape (configurations, units): of
         replicate 0 when `designated`, else summed over replicates."""
-        return self._by_unit(self._points(a, designated), self._points(b, designated), designated)
+        return self._by_unit(self.points(a, designated), self.points(b, designated), designated)
 
     def claimed(self, a: str, b: str, designated: bool) -> Whole:
         """The same as it speaks for a at least: where an outcome has no score, a earned nothing and b all."""
         if self.credited is None:
             return self.differences(a, b, designated)
-        least, most = (self._points(model, designated, earned) for model, earned in ((a, 0), (b, self.scale)))
+        least, most = (self.points(model, designated, earned) for model, earned in ((a, 0), (b, self.scale)))
         return self._by_unit(least, most, designated)
 
     def is_whole(self, a: str, b: str) -> bool:
@@ -316,7 +316,7 @@ class Outcomes:
         pair = [self.models.index(a), self.models.index(b)]
         return self.credited is None or not self.credited[pair].any()
 
-    def _points(self, model: str, designated: bool, credit: int | None = None) -> Whole:
+    def points(self, model: str, designated: bool, credit: int | None = None) -> Whole:
         """What a model earned, (configurations, items), an outcome without a score `credit`. Which repetition
         is without one is not known, so that it may be the first."""
         at = self.models.index(model)
@@ -335,11 +335,20 @@ class Outcomes:
             by_item = by_item * self.designated
         return sum_units(by_item, self.units)
 
-    def both(self, a: str, b: str) -> NDArray[np.bool_]:
+    @property
+    def readable(self) -> Flags:
+        """Where a model is measured, asked something and gave a readable answer, (models, configurations)."""
+        heard = [
+            [(model, name) not in self.nothing_read for name in self.configurations] for model in self.models
+        ]
+        readable: Flags = self.measured & np.array(heard, np.bool_) & self.asked.any(axis=1)
+        return readable
+
+    def both(self, a: str, b: str) -> Flags:
         """Where both models are measured and gave a readable answer, shape (configurations,)."""
-        heard = [not {(a, name), (b, name)} & self.nothing_read for name in self.configurations]
-        both: NDArray[np.bool_] = self.measured[self.models.index(a)] & self.measured[self.models.index(b)]
-        return both & np.array(heard, np.bool_)
+        readable = self.readable
+        both: Flags = readable[self.models.index(a)] & readable[self.models.index(b)]
+        return both
 
 
 def sum_units(by_item: Whole, units: Whole) -> Whole:

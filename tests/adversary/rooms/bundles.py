@@ -151,7 +151,7 @@ def benchmarks_twice(folder: Path, _: MonkeyPatch) -> set[str]:
 
 @attack(SENDER, "the certificate has a format that is still to come", "GC707", SAME)
 def format_to_come(folder: Path, _: MonkeyPatch) -> set[str]:
-    return as_other_code(copied(folder), "certificate.json", "gridc-certificate/2", "gridc-certificate/3")
+    return as_other_code(copied(folder), "certificate.json", "gridc-certificate/3", "gridc-certificate/4")
 
 
 class _Like(str):

@@ -1,0 +1,157 @@
+"""The models of a benchmark in the order of their scores, and which places in it hold for new items.
+
+Every two models are tested on the mean of their scores over the configurations that most models have, as one
+family (Holm). A model can stand behind all that are told apart as better, and before all that are told apart
+as worse; neighbours in the order of which no two are told apart are a tie group.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Literal
+
+import numpy as np
+
+from gridc.reports.findings.scores import Outcomes
+from gridc.schema.rows import NeighbourRow, PlaceRow, StandingsRow
+from gridc.statistics import exact_tests
+from gridc.statistics.arrays import Flags, Floats
+from gridc.statistics.bounded_means import mean_above_zero
+from gridc.statistics.envelope import Direction
+from gridc.statistics.exact_tests import holm
+from gridc.statistics.reproducibility import decimals, digits
+from gridc.statistics.unit_intervals import share_limits
+
+
+def most_shared(held: Flags) -> tuple[list[int], list[int]]:
+    """Of what each model has, (models, configurations): the configurations that most models have, and the
+    models that have all of these."""
+    most = held.sum(axis=0).max(initial=0)
+    if not most:
+        return [], []
+    lead = int(np.flatnonzero(held.sum(axis=0) == most)[0])
+    models = np.flatnonzero(held[:, lead])
+    return np.flatnonzero(held[models].all(axis=0)).tolist(), models.tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanScores:
+    """What the units earned over some configurations. Each configuration counts as much as another, however
+    many items it asks. Higher is better: where a lower score is, points are what it lacks."""
+
+    outcomes: Outcomes
+    over: Sequence[int]
+    lower: bool
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Of every item in each configuration, (configurations, items)."""
+        asked = self.outcomes.asked[self.over].astype(np.float64)
+        weights: Floats = asked * (asked.sum() / len(asked) / asked.sum(axis=1, keepdims=True))
+        return weights
+
+    @cached_property
+    def rows(self) -> Floats:
+        """How much each unit counts, (units,): its items, where every configuration asks them all."""
+        return self._by_unit(self.weights)
+
+    def ends(self, model: str) -> tuple[Floats, Floats]:
+        """The least and the most that each unit can have earned, (units,) each: an answer without a score
+        earned nothing, or all."""
+        most = (self.outcomes.replicates[self.over] * self.outcomes.scale)[:, None]
+        low, high = (
+            self._by_unit(self.outcomes.points(model, False, credit)[self.over] / most * self.weights)
+            for credit in (0, self.outcomes.scale)
+        )
+        return (self.rows - high, self.rows - low) if self.lower else (low, high)
+
+    def _by_unit(self, by_item: Floats) -> Floats:
+        """The mean over the configurations, summed over the items of each unit."""
+        sums = np.bincount(self.outcomes.units, by_item.mean(axis=0), self.outcomes.unit_count)
+        return sums.astype(np.float64).round(9)
+
+    @cached_property
+    def test(self) -> Literal["mcnemar", "gaffke"]:
+        """McNemar's is of single answers to single items, each of which earns a point or none."""
+        single = len(self.over) == 1 and self.outcomes.replicates[self.over[0]] == 1
+        return "mcnemar" if single and self.outcomes.unit_is_item and self.outcomes.scale == 1 else "gaffke"
+
+    def p_better(self, first: Floats, second: Floats) -> float:
+        """One-sided p of a model whose units earned `first` being no better than one whose earned
+        `second`."""
+        if self.outcomes.copied:
+            return 1.0
+        if self.test == "mcnemar":
+            ahead, behind = int((first > second).sum()), int((first < second).sum())
+            return digits(exact_tests.upper_tails(ahead + behind)[ahead])
+        return digits(mean_above_zero(((first - second) / self.rows.max()).round(12), -1.0))
+
+
+def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> StandingsRow | None:
+    """The order of the models of one benchmark, all of whose answers are there. None where the score nearest
+    to a target is the best one, and where fewer than two models have a configuration in common."""
+    over, places = most_shared(outcomes.readable)
+    if direction.target is not None or len(places) < 2:
+        return None
+    means = _MeanScores(outcomes, over, direction.lower)
+    ends = {outcomes.models[place]: means.ends(outcomes.models[place]) for place in places}
+    points = {model: float(least.sum() / means.rows.sum()) for model, (least, _) in ends.items()}
+    order = sorted(points, key=lambda model: (-decimals(points[model]), model))
+    # The one that stands behind is never shown to be better: its p is at least a half.
+    p = {(a, b): means.p_better(ends[a][0], ends[b][1]) for a, b in combinations(order, 2)}
+    adjusted = holm(list(p.values()), 2 * len(p))
+    apart = {pair for pair, value in zip(p, adjusted, strict=True) if value <= alpha}
+    scores = {model: decimals(1 - share if direction.lower else share) for model, share in points.items()}
+    least = {model: means.rows - low if direction.lower else low for model, (low, _) in ends.items()}
+    return StandingsRow(
+        over=tuple(outcomes.configurations[at] for at in over),
+        test=means.test,
+        order=tuple(
+            PlaceRow(
+                model=model,
+                place=place,
+                best=1 + sum((other, model) in apart for other in order),
+                worst=len(order) - sum((model, other) in apart for other in order),
+                score=scores[model],
+                interval=share_limits(means.rows, least[model]),
+            )
+            for place, model in enumerate(order, start=1)
+        ),
+        neighbours=tuple(_neighbours(order, p, ends, scores, alpha)),
+        tie_groups=tuple(_tie_groups(order, apart)),
+    )
+
+
+def _neighbours(
+    order: Sequence[str],
+    p: Mapping[tuple[str, str], float],
+    ends: Mapping[str, tuple[Floats, Floats]],
+    scores: Mapping[str, float],
+    alpha: float,
+) -> Iterator[NeighbourRow]:
+    two_sided = [min(1.0, 2 * p[pair]) for pair in pairwise(order)]
+    for (a, b), alone, adjusted in zip(pairwise(order), two_sided, holm(two_sided), strict=True):
+        first, second = ends[a][0], ends[b][0]
+        yield NeighbourRow(
+            a=a,
+            b=b,
+            gap=decimals(scores[a] - scores[b]),
+            a_ahead=int((first > second).sum()),
+            b_ahead=int((first < second).sum()),
+            p=alone,
+            p_holm=adjusted,
+            apart=adjusted <= alpha,
+        )
+
+
+def _tie_groups(order: Sequence[str], apart: Container[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+    """The longest runs of the order of which no two are told apart; a model that stands alone is no group."""
+    last = 0
+    for start in range(len(order)):
+        end = start + 1
+        while end < len(order) and not any((each, order[end]) in apart for each in order[start:end]):
+            end += 1
+        if end > max(start + 1, last):
+            yield tuple(order[start:end])
+            last = end

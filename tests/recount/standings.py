@@ -1,0 +1,91 @@
+"""The order of models and which of them are told apart: docs/statistics.md, "Places and tie groups"."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from tests.recount.arms import gaffke
+from tests.recount.evidence import holm
+from tests.recount.study import Benchmark, Json
+from tests.recount.unit_limits import limits
+
+
+def standings(benchmark: Benchmark, complete: bool) -> Json | None:
+    """Over the configurations in which every model gave a readable answer; each counts as much as another."""
+    models, alpha = benchmark.study.models, benchmark.study.alpha
+    if benchmark.target is not None or not complete or len(models) < 2:
+        return None
+    over = list(benchmark.configurations)
+    n, points = np.zeros(benchmark.G), {model: np.zeros(benchmark.G) for model in models}
+    for c in over:
+        asked = np.zeros(benchmark.G)
+        for item in {item for item, *_ in benchmark.at[models[0], c]["samples"]}:
+            asked[benchmark.unit_of[item]] += 1
+        n += asked / asked.sum()
+        for model in models:
+            times = len(benchmark.at[model, c]["samples"]) / asked.sum()
+            points[model] += benchmark.by_unit(model, c, False) / benchmark.scale / times / asked.sum()
+    size = np.mean([len({i for i, *_ in benchmark.at[models[0], c]["samples"]}) for c in over])
+    n, points = n * size / len(over), {m: (each * size / len(over)).round(9) for m, each in points.items()}
+    sign = -1 if benchmark.lower else 1
+    order = sorted(models, key=lambda model: (-sign * round(float(points[model].sum()), 6), model))
+    exact = len(over) == 1 and benchmark.replicates == [1] and len(benchmark.items) == benchmark.G
+    exact = exact and benchmark.scale == 1
+
+    def p(a: str, b: str) -> float:
+        moved = sign * (points[a] - points[b])
+        if exact:
+            up, down = int((moved > 0).sum()), int((moved < 0).sum())
+            return float(binom.sf(up - 1, up + down, 0.5)) if up + down else 1.0
+        return gaffke((moved / n.max()).round(12), -1.0)
+
+    pairs = [(a, b) for at, a in enumerate(order) for b in order[at + 1 :]]
+    found = [p(*pair) for pair in pairs]
+    apart = {pair for pair, each in zip(pairs, holm(found, 2 * len(pairs)), strict=True) if each <= alpha}
+    two_sided = [min(1.0, 2 * p(*pair)) for pair in pairwise(order)]
+    return {
+        "over": over,
+        "test": "mcnemar" if exact else "gaffke",
+        "order": [
+            {
+                "model": model,
+                "place": place,
+                "best": 1 + sum(other == model for _, other in apart),
+                "worst": len(order) - sum(other == model for other, _ in apart),
+                "score": float(points[model].sum() / n.sum()),
+                "interval": list(limits(n[n > 0], points[model][n > 0])),
+            }
+            for place, model in enumerate(order, 1)
+        ],
+        "neighbours": [
+            {
+                "a": a,
+                "b": b,
+                "gap": float((points[a] - points[b]).sum() / n.sum()),
+                "a_ahead": int((sign * (points[a] - points[b]) > 1e-9).sum()),
+                "b_ahead": int((sign * (points[b] - points[a]) > 1e-9).sum()),
+                "p": alone,
+                "p_holm": adjusted,
+                "apart": adjusted <= alpha,
+            }
+            for (a, b), alone, adjusted in zip(
+                pairwise(order), two_sided, holm(two_sided, len(two_sided)), strict=True
+            )
+        ],
+        "tie_groups": groups(order, apart),
+    }
+
+
+def groups(order: Sequence[str], apart: Any) -> list[list[str]]:
+    """Every stretch of the order without a pair that is apart, unless it lies in a longer one."""
+    stretches = [
+        range(first, last)
+        for first in range(len(order))
+        for last in range(first + 2, len(order) + 1)
+        if not any((order[a], order[b]) in apart for a in range(first, last) for b in range(a + 1, last))
+    ]
+    longest = [one for one in stretches if not any(set(one) < set(other) for other in stretches)]
+    return [[order[place] for place in one] for one in longest]

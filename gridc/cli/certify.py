@@ -92,11 +92,11 @@ def certify(
 
 
 def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
-    from gridc.study.recorded import words
+    from gridc.study.recorded import standings, words
 
     paths = [] if out is None else report.write(out)
-    for reason in report.no_grid if paths else ():
-        terminal.note(f"no reports of a study are made of these logs: {reason}")
+    for reason in report.left_out if paths else ():
+        terminal.note(f"not in the reports: {reason}")
     if as_json:
         print_json(report.as_json())
         return
@@ -112,9 +112,9 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         for line in words.benchmark_lines(row):
             click.echo(terminal.visible(line))
         _table(words.SCORES, words.scores(row), words.SHOWN)
-        if row.order:
-            _table(words.NEIGHBOURS, words.neighbours(row), words.SHOWN)
-        for line in (*words.order(row, document.alpha), *words.pairs(row)):
+        if row.standings is not None:
+            _table(standings.COLUMNS, standings.table(row.standings), words.SHOWN)
+        for line in words.conclusions(row):
             click.echo(terminal.bullet(line))
     for path in paths:
         click.echo(f"wrote {path}")

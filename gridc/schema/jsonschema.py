@@ -48,7 +48,7 @@ EXTENDING: dict[str, Any] = {
 """The keys of an extension that no other spec has. They say how the spec is read, and are no part of it."""
 
 
-VERSIONS = {"certificate": 3, "estimates": 2, "card": 3, "scorecard": 2, "deviation-report": 2}
+VERSIONS = {"certificate": 3, "estimates": 2, "card": 3, "scorecard": 2, "deviation-report": 2, "logs": 2}
 """The documents whose format is not the first one."""
 
 

@@ -7,14 +7,13 @@ from pydantic import Field
 
 from gridc.diagnostics.errors import visible
 from gridc.schema.comparison import StateCounts
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share
+from gridc.schema.rows import Count, Digest, Part, Rounded, Share, StandingsRow, Test
 
-FORMAT: Literal["gridc-logs/1"] = "gridc-logs/1"
+FORMAT: Literal["gridc-logs/2"] = "gridc-logs/2"
 ScoreInterval = Annotated[
     tuple[Rounded, Rounded] | None,
     Field(description="95 %, over units, which are drawn with replacement; null where there is no spread."),
 ]
-OfPair = Annotated[str, Field(description="A model.")]
 
 
 class LogFileRow(Part):
@@ -76,50 +75,19 @@ class LogReadingRow(Part):
     items: Count
 
 
-class LogNeighbourRow(Part):
-    """Two models that follow each other in the order of scores, by the items that either has."""
-
-    a: OfPair
-    b: OfPair
-    items: Count
-    units: Count
-    gap: Annotated[
-        Rounded | None, Field(description="Score of a less that of b; null where they share no item.")
-    ]
-    a_ahead: Annotated[
-        Count, Field(description="Units on which a scores better, what is missing being wrong.")
-    ]
-    b_ahead: Count
-    p: Annotated[Share, Field(description="Two-sided.")]
-    p_holm: Annotated[Share, Field(description="Holm's over the neighbours of the benchmark.")]
-    apart: bool
-    test: Literal["mcnemar", "gaffke"]
-
-
-class LogRankRow(Part):
-    """Where a model can stand in the order: all pairs together, Holm."""
-
-    model: str
-    place: Annotated[int, Field(ge=1, description="In the order of scores.")]
-    best: Annotated[int, Field(ge=1)]
-    worst: Annotated[int, Field(ge=1)]
-    score: Rounded
-    interval: ScoreInterval
-
-
 class LogPairRow(Part):
-    """Two models over the configurations that both have: which orders occur on these items, and which are
+    """Two models over the configurations that are compared: which orders occur on these items, and which are
     certified beyond them."""
 
-    a: OfPair
-    b: OfPair
+    a: str
+    b: str
     configurations: Count
     a_better: Count
     b_better: Count
     equal: Count
     verdict: str
-    items: Annotated[Count, Field(description="The fewest of a configuration that both have a score of.")]
-    test: Literal["mcnemar", "betting"]
+    items: Annotated[Count, Field(description="The fewest of a configuration.")]
+    test: Test
     order_p: Annotated[Share, Field(description="Holm's: one of them is better in every configuration.")]
     reversal_p: Annotated[Share, Field(description="Holm's: each is better in some configuration.")]
     certified: Literal["order", "reversal"] | None
@@ -129,7 +97,7 @@ class LogPairRow(Part):
 
 
 class LogBenchmarkRow(Part):
-    """One benchmark in all logs. `order` ranks the models over the configurations that these all have."""
+    """One benchmark in all logs. The models that are compared have the configurations that most have."""
 
     benchmark: str
     items: Count
@@ -142,15 +110,11 @@ class LogBenchmarkRow(Part):
     configurations: tuple[str, ...]
     scores: tuple[LogScoreRow, ...]
     readings: tuple[LogReadingRow, ...]
-    ordered_over: Annotated[tuple[str, ...], Field(description="Configurations that the order averages.")]
-    order: tuple[LogRankRow, ...]
-    neighbours: tuple[LogNeighbourRow, ...]
-    tie_groups: Annotated[
-        tuple[tuple[str, ...], ...],
-        Field(description="Neighbours in order of which no two can be told apart (all pairs, Holm)."),
+    standings: Annotated[
+        StandingsRow | None, Field(description="Null where fewer than two models are compared.")
     ]
     pairs: tuple[LogPairRow, ...]
-    not_compared: Annotated[tuple[str, ...], Field(description="Models or pairs, each with the reason.")]
+    not_compared: Annotated[tuple[str, ...], Field(description="Models, each with the reason.")]
     between_models: Annotated[
         tuple[str, ...], Field(description="In what models differ beside their names, as the logs have it.")
     ]
@@ -163,7 +127,7 @@ class LogBenchmarkRow(Part):
 class LogCertificate(Part):
     """What logs certify."""
 
-    format: Literal["gridc-logs/1"]
+    format: Literal["gridc-logs/2"]
     gridc: str
     provenance: str
     stamp: Annotated[

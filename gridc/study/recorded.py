@@ -22,13 +22,13 @@ from gridc.reports.comparison.baseline import write_baseline
 from gridc.reports.comparison.run import LogSelection, logged_run, package_of
 from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import (
-    RecordedBenchmark,
     RecordedCell,
     recorded_benchmarks,
     recorded_runs,
-    why_no_grid,
 )
+from gridc.reports.recorded.compared import ComparedCells, in_a_study
 from gridc.reports.recorded.document import certificate
+from gridc.reports.statements import standings
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record
 from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
@@ -39,7 +39,7 @@ from gridc.study import LogOptions
 if TYPE_CHECKING:
     from gridc.reports.recorded.study import ExportedRun
 
-__all__ = ["LogBenchmarkRow", "LogCertificate", "LogReport", "certify", "words"]
+__all__ = ["LogBenchmarkRow", "LogCertificate", "LogReport", "certify", "standings", "words"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +48,7 @@ class LogReport:
 
     certificate: LogCertificate
     _logs: ReadLogs
-    _benchmarks: Sequence[RecordedBenchmark]
+    _parts: Sequence[ComparedCells]
     _run: "ExportedRun | None" = None
     _reading: str | None = None
 
@@ -66,12 +66,6 @@ class LogReport:
     def markdown(self) -> str:
         return words.markdown(self.certificate)
 
-    def html(self) -> str:
-        """One page, which loads nothing and runs no script."""
-        from gridc.reports.recorded.page import page
-
-        return page(self.certificate)
-
     def __repr__(self) -> str:
         return self.markdown()
 
@@ -79,11 +73,10 @@ class LogReport:
         return self.markdown()
 
     def write(self, folder: Path) -> list[Path]:
-        """Write into a folder `logs.json`, `logs.md`, the page `logs.html`, the GRID cards `gridcard.md`, and
-        all answers as `store.sqlite` for `gridc view`; of an exported study its own certificate, scorecard,
-        cards, page and the other reports too; and where one reading counts, `baseline.gridc` for later
-        comparisons. Their paths. Raises `UsageError` where the store of a run is there, and `OSError` where
-        the folder is a link."""
+        """Write into a folder `logs.json`, `logs.md`, the answers as `store.sqlite` for `gridc view`, and the
+        page, certificate, scorecard, cards and other reports of a study; where one reading counts,
+        `baseline.gridc` for later comparisons too. Their paths. Raises `UsageError` where the store of a run
+        is there, and `OSError` where the folder is a link."""
         require_unlinked(folder)
         store = folder / "store.sqlite"
         before = store.exists()
@@ -93,8 +86,6 @@ class LogReport:
         contents = {
             "logs.json": text,
             "logs.md": self.markdown(),
-            "logs.html": self.html(),
-            "gridcard.md": words.cards_markdown(self.certificate),
             **(reports if self._run is None else self._run.texts()),
         }
         if before:  # other logs were read into this folder: no report of them stays beside these
@@ -111,14 +102,15 @@ class LogReport:
         return written
 
     @property
-    def no_grid(self) -> tuple[str, ...]:
-        """Why the reports of a study are not made of these logs; nothing where they are."""
-        return () if self._run is not None else why_no_grid(self._benchmarks)
+    def left_out(self) -> tuple[str, ...]:
+        """What the reports of a study leave out, with the reasons: their store has none of its answers."""
+        return () if self._run is not None else (*in_a_study(self._parts)[1], *_not_compared(self._parts))
 
     def record(self, path: Path) -> dict[str, str]:
-        """Write every answer into a new store, which `gridc view` and `gridc sql` read. The reports of a
-        study by the names of their files, where the logs are a grid."""
-        runs = recorded_runs(self._logs, self._benchmarks)
+        """Write the answers into a new store, which `gridc view` and `gridc sql` read. The reports of a study
+        by the names of their files; none where there is no benchmark that a study can have."""
+        benchmarks = [part.benchmark for part in self._parts]
+        runs = recorded_runs(self._logs, benchmarks, self.left_out)
         about = {
             "id": "logs",
             "title": "Imported logs",
@@ -131,19 +123,20 @@ class LogReport:
             one.name: ImportedItems(
                 one.lower, one.items.keys, one.items.ids, one.items.units, one.items.questions
             )
-            for one in self._benchmarks
+            for one in benchmarks
         }
-        if self._run is None and not self.no_grid:
+        parts = [] if self._run is not None else in_a_study(self._parts)[0]
+        if parts:
             from gridc.reports.files import file_texts
             from gridc.reports.recorded.as_study import as_study
 
-            study = as_study(runs, about, self._benchmarks)
+            study = as_study(runs, about, parts)
             with new_store(path) as draft:
                 study.record(draft, items)
                 return file_texts(study.find(draft))
         columns = [
             run.column
-            for one in self._benchmarks
+            for one in benchmarks
             for cell in one.cells.values()
             for run in cell.runs
             if run.column is not None
@@ -151,12 +144,20 @@ class LogReport:
         binary = all(np.isin(one.score[~np.isnan(one.score)], (0.0, 1.0)).all() for one in columns)
         cells = (
             ImportedCell(cell.model, one.name, cell.configuration, _samples(cell))
-            for one in self._benchmarks
+            for one in benchmarks
             for cell in one.cells.values()
             if cell.itemised
         )
         record(path, about, binary, items, cells)
         return {}
+
+
+def _not_compared(parts: Sequence[ComparedCells]) -> Iterator[str]:
+    """Models that are not compared on a benchmark where others are."""
+    for part in parts:
+        yield from (
+            f"{part.benchmark.name}: {model}: {why}" for model, why in part.reasons.items() if part.models
+        )
 
 
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
@@ -236,7 +237,8 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
             if name not in known:
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
-    parts = recorded_benchmarks(read, reading, may_differ, common_only, total)
+    benchmarks_read = recorded_benchmarks(read, reading, may_differ, common_only, total)
+    parts = [ComparedCells.of(benchmark) for benchmark in benchmarks_read]
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)

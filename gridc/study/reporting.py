@@ -11,8 +11,8 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, FileError, UsageError, VerificationError
-from gridc.files import read_regular, require_unlinked, write_atomic
+from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
+from gridc.files import require_unlinked, write_atomic
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
@@ -26,7 +26,6 @@ from gridc.reports.findings.run_record import Finding, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.page import PROMINENT
-from gridc.reports.recorded import words as recorded_cards
 from gridc.reports.rendering import code_digest
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.scorecard.document import make_scorecard
@@ -35,7 +34,7 @@ from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
 from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.conduct import moved_floors
 from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
-from gridc.reports.verification import MOST_JSON, figures_in
+from gridc.reports.verification import figures_in
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -43,7 +42,6 @@ from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
-from gridc.schema.recorded import LogCertificate
 from gridc.schema.scorecard import StudiesTogether
 from gridc.study.exports import TABLES
 from gridc.study.place import Place
@@ -393,31 +391,10 @@ def export(place: Place, form: str, to: Path | None, producer: str | None = None
 def attach_card(
     place: Place, readme: Path, deck: Path | None, model: str | None, link: str | None
 ) -> AttachedCards:
-    """Write the GRID cards of one model into a model card; of imported logs where `deck` is what was written
-    of them, which has no address of a certificate."""
-    logs = None if deck is None else deck / "logs.json" if deck.is_dir() else deck
-    if logs is not None and logs.name == "logs.json" and logs.is_file():
-        if link is not None:
-            raise UsageError([Diagnostic("GC000", "a card of logs has no certificate to link to", link)])
-        return _attach_recorded(readme, logs, model)
+    """Write the GRID cards of one model into a model card."""
     cards, _ = _cards(place, deck)
     chosen = model_card.model_of(cards, model)
     return AttachedCards(readme, chosen, model_card.attach(readme, cards, chosen, link))
-
-
-def _attach_recorded(readme: Path, logs: Path, model: str | None) -> AttachedCards:
-    """Raises `FileError` (GC607) for a file of another form, `UsageError` where it is open which model."""
-    try:
-        document = LogCertificate.model_validate_json(read_regular(logs, MOST_JSON))
-    except (OSError, ValueError) as error:
-        message = f"this is not what `gridc certify --from LOGS --out` writes: {str(error)[:200]}"
-        raise FileError([Diagnostic("GC607", message, str(logs))]) from None
-    names = recorded_cards.models_of_cards(document)
-    chosen = names[0] if model is None and len(names) == 1 else model
-    if chosen not in names:
-        message = f"the logs have no model `{model}`" if model else "the logs have several models"
-        raise UsageError([Diagnostic("GC000", message, help=f"--model {' | '.join(names[:12])}")])
-    return AttachedCards(readme, chosen, model_card.attach_recorded(readme, document, chosen))
 
 
 def check_card(place: Place, readme: Path, deck: Path | None) -> CheckedCards:

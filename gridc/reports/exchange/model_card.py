@@ -17,10 +17,8 @@ from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, Us
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
 from gridc.reports.exchange.shown_card import OPEN, ReservedNames, characters, letters, shown, words_around
-from gridc.reports.recorded import words as recorded_cards
 from gridc.reports.words import better_score_words
 from gridc.schema.card import Card, CardDeck
-from gridc.schema.recorded import LogCertificate
 
 FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
@@ -70,26 +68,13 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
 
 
 def attached(text: str, deck: CardDeck, model: str, link: str | None = None, file: str = "README.md") -> str:
-    """The text of a model card with the cards of one model in it."""
+    """The text of a model card with the cards of one model in it. The `model-index` is for what gridc
+    measured: cards of logs leave it alone."""
     own = _deck_of(deck, model)
-    text = _with_section(text, own.study, _section(own, model, link), file)
+    text = _with_section(text, _marked(own), _section(own, model, link), file)
+    if own.recorded:
+        return text
     return _with_index(text, own, model, link, _newline(text), file)
-
-
-def attach_recorded(readme: Path, document: LogCertificate, model: str) -> bool:
-    """Put the card of one model of imported logs into a model card, in the place of the one that is there;
-    whether it changed. The `model-index` is for what was measured here, and is left alone.
-
-    Raises as `attach` does."""
-    path = readme.resolve()
-    before = _read(path)
-    text = recorded_cards.cards_markdown(document, model).strip()
-    begin, end = f"<!-- gridc:card begin {OF_LOGS} - - -->", f"<!-- gridc:card end {OF_LOGS} -->"
-    after = _with_section(before, OF_LOGS, f"{begin}\n{text}\n{end}", str(readme))
-    if after == before:
-        return False
-    write_atomic(path, after)
-    return True
 
 
 def _with_section(text: str, study: str, body: str, file: str) -> str:
@@ -185,7 +170,7 @@ def model_in(readme: Path, deck: CardDeck) -> str:
 
 def _stated(text: str, deck: CardDeck, readme: Path) -> tuple[str, str]:
     """The model and the link that the first marker of the study's cards names."""
-    start = re.search(rf"<!-- gridc:card begin {re.escape(deck.study)} (\S+) (\S+) -->", text)
+    start = re.search(rf"<!-- gridc:card begin {re.escape(_marked(deck))} (\S+) (\S+) -->", text)
     if start is None:
         message = f"no GRID card of study `{deck.study}` is attached"
         help_line = "`gridc card attach` puts one in"
@@ -224,7 +209,7 @@ def _names(deck: CardDeck) -> ReservedNames:
     everywhere = (
         *_digests(deck),
         f"gridc study {deck.study}",
-        f"gridc:card begin {deck.study}",
+        f"gridc:card begin {_marked(deck)}",
         f"GRID card: {deck.title}",
     )
     return ReservedNames(everywhere, ("GRID card", *everywhere))
@@ -374,8 +359,13 @@ def _configuration(card: Card) -> str:
 
 def _section(own: CardDeck, model: str, link: str | None) -> str:
     text = as_markdown(own, heading="##", link=link or certificate_urn(own)).strip()
-    begin = f"<!-- gridc:card begin {own.study} {model} {link or '-'} -->"
-    return f"{begin}\n{text}\n<!-- gridc:card end {own.study} -->"
+    begin = f"<!-- gridc:card begin {_marked(own)} {model} {link or '-'} -->"
+    return f"{begin}\n{text}\n<!-- gridc:card end {_marked(own)} -->"
+
+
+def _marked(deck: CardDeck) -> str:
+    """What the markers of its section are called by."""
+    return OF_LOGS if deck.recorded else deck.study
 
 
 def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline: str, file: str) -> str:

@@ -350,11 +350,7 @@ def claim_evidence(
     because looking again is another chance. `flips` is the least number of joint flips; large families take
     more. Of `hypothesis_regions` the weights alone are given: hypotheses are a family of their
     own."""
-    pairs = {
-        (name, a, b): PairEvidence(outcome, a, b)
-        for name, outcome in outcomes.items()
-        for a, b in combinations(outcome.models, 2)
-    }
+    pairs = _evidence_of_pairs(outcomes)
     sizes: dict[str, int] = dict.fromkeys((FULL, "other scopes", CHOSEN, ASKED), 0)
     for region in (*regions, *hypothesis_regions):
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
@@ -385,7 +381,8 @@ def claim_evidence(
         joint: list[Test] = ["joint_flips"] * len(inside)
         certified = _strengths(
             [family_member.weights.certified for family_member in inside],
-            inside,
+            [family_member.key for family_member in inside],
+            family,
             exact,
             alpha,
             final,
@@ -393,7 +390,8 @@ def claim_evidence(
         )
         supported = _strengths(
             [family_member.weights.supported for family_member in inside],
-            inside,
+            [family_member.key for family_member in inside],
+            family,
             joint,
             alpha,
             final,
@@ -406,6 +404,30 @@ def claim_evidence(
                 pairs[member.key], member, family, proof, hint, alpha, alpha / paid
             )
     return ClaimEvidence(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
+
+
+def exact_claims(outcomes: Mapping[str, Outcomes], alpha: float) -> dict[PairKey, StrengthRow]:
+    """What is certified of every pair on its full envelope; nothing is asked of what is supported."""
+    pairs = _evidence_of_pairs(outcomes)
+    names = exact_names(pairs)
+    weights = [
+        pair.weight(
+            pair.places(pair.outcomes.configurations), names.plus[key], names.minus[key], alpha, False
+        )
+        for key, pair in pairs.items()
+    ]
+    tests: list[Test] = [pair.tests.kind for pair in pairs.values()]
+    return dict(
+        zip(pairs, _strengths(weights, list(pairs), FULL, tests, alpha, True, names.among), strict=True)
+    )
+
+
+def _evidence_of_pairs(outcomes: Mapping[str, Outcomes]) -> dict[PairKey, PairEvidence]:
+    return {
+        (name, a, b): PairEvidence(outcome, a, b)
+        for name, outcome in outcomes.items()
+        for a, b in combinations(outcome.models, 2)
+    }
 
 
 def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
@@ -423,7 +445,8 @@ def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
 
 def _strengths(
     weights: Sequence[Weight],
-    members: Sequence[_Member],
+    pairs: Sequence[PairKey],
+    family: ClaimFamily,
     tests: Sequence[Test],
     alpha: float,
     final: bool,
@@ -432,15 +455,14 @@ def _strengths(
     """A row for each member of a family, at one strength: Holm over one reversal and two orders a member,
     or what names out of `among` imply for a scope that was chosen after the data."""
     reversals, orders = [strength.reversal for strength in weights], [strength.order for strength in weights]
-    chosen = bool(members) and members[0].region.family == CHOSEN
-    shared = (among, among) if chosen else (len(members), 2 * len(members))
-    adjusted = (reversals, orders) if chosen else (holm(reversals), holm(orders, shared[1]))
-    for weight, member, test, *both in zip(weights, members, tests, *adjusted, strict=True):
+    shared = (among, among) if family == CHOSEN else (len(pairs), 2 * len(pairs))
+    adjusted = (reversals, orders) if family == CHOSEN else (holm(reversals), holm(orders, shared[1]))
+    for weight, (_, a, b), test, *both in zip(weights, pairs, tests, *adjusted, strict=True):
         reversal, order = map(digits, both)
         claim: Claimed | None = None
         if final and min(reversal, order) <= alpha:
             claim = "reversal" if reversal <= order else "order"
-        higher = member.key[1] if weight.plus.everywhere <= weight.minus.everywhere else member.key[2]
+        higher = a if weight.plus.everywhere <= weight.minus.everywhere else b
         yield StrengthRow(
             claim=claim,
             first=higher if claim == "order" else None,

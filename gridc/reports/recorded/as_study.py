@@ -1,9 +1,11 @@
 """Logs of other packages as a study that nobody stamped, of which every report of a study can be made.
 
-The names in the logs become models, benchmarks and the levels of one axis, `configuration`. What is missing
-of the items that count is wrong in a score, and speaks against every claim.
+The names in the logs become models, benchmarks and the levels of one axis, `configuration`. A configuration
+that some model lacks is described and not compared; a model that shares none of a benchmark is not in it.
+What is missing of the items that count is wrong in a score, and speaks against every claim.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +40,7 @@ from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.reports.recorded.compared import ComparedCells
 from gridc.reports.words import LOGGED_AS
 from gridc.runtime.recording import (
     BLANK,
@@ -63,11 +66,10 @@ UNSTAMPED = Anchor("none", "nothing was stamped before these runs")
 
 @dataclass(frozen=True)
 class LogStudy:
-    """Logs that are a grid, as a study: `keys` has the cells by benchmark, model and configuration as the
-    logs name them."""
+    """Logs as a study: `keys` has its cells by benchmark, model and configuration as the logs name them."""
 
     compiled: Compiled
-    benchmarks: Sequence[RecordedBenchmark]
+    parts: Sequence[ComparedCells]
     keys: Mapping[tuple[str, str, str], str]
 
     @property
@@ -107,31 +109,32 @@ class _Ids:
         return self._given[name]
 
 
-def as_study(
-    runs: RecordedRuns, about: Mapping[str, Any], benchmarks: Sequence[RecordedBenchmark]
-) -> LogStudy:
-    """The study of logs that are a grid (`why_no_grid`). `about` is what their store says of them."""
+def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[ComparedCells]) -> LogStudy:
+    """The study of what logs have of these benchmarks. `about` is what their store says of them."""
     model_id, benchmark_id, level_id = _Ids(), _Ids(), _Ids()
-    models = benchmarks[0].models
-    configurations = list(dict.fromkeys(name for one in benchmarks for name in one.configurations))
-    times = {cell.configuration: cell.repetitions for one in benchmarks for cell in one.cells.values()}
+    models = list(dict.fromkeys(name for part in parts for name in part.models))
+    cells = [
+        (part, cell) for part in parts for place, cell in part.benchmark.cells.items() if part.has(*place)
+    ]
+    times = {cell.configuration: cell.repetitions for _, cell in cells}
     lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
     lines += [f'tiers = ["{RECORDED}", "not-{RECORDED}"]']  # nobody said how common a configuration is
     lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
     alike = set(times.values())
     lines += _repeated(alike.pop()) if len(alike) == 1 else []
-    lines += ['unreadable = "worst"'] if any(one.lower for one in benchmarks) else []
+    lines += ['unreadable = "worst"'] if any(part.benchmark.lower for part in parts) else []
     for name in models:
         lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
         lines += [f"source = {_text(name)}", *_note(name, model_id(name))]
-    for one in benchmarks:
-        id, direction = benchmark_id(one.name), "lower" if one.lower else "higher"
+    for part in parts:
+        name = part.benchmark.name
+        id, direction = benchmark_id(name), "lower" if part.benchmark.lower else "higher"
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
         lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
-        lines += [*([] if _is_binary(one) else ['method = "number_as_logged"']), *_note(one.name, id)]
-    if len(configurations) > 1:
+        lines += [*([] if _is_binary(part) else ['method = "number_as_logged"']), *_note(name, id)]
+    if len(times) > 1:
         lines += ["[[axis]]", 'id = "configuration"']
-    for number, name in enumerate(configurations if len(configurations) > 1 else ()):
+    for number, name in enumerate(times if len(times) > 1 else ()):
         lines += [
             "[[axis.level]]",
             f'id = "{level_id(name)}"',
@@ -140,16 +143,23 @@ def as_study(
         ]
         lines += [f"vars = {{ {LOGGED_AS} = {_text(name)} }}"]
         lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
-        if any((_asked(one, name) != _asked_somewhere(one)).any() for one in benchmarks):
+        if any((_asked(part, name) != _asked_somewhere(part)).any() for part in parts):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
-    for one in benchmarks:
-        for name in configurations:
-            if name not in one.configurations:
-                where = f'benchmark = "{benchmark_id(one.name)}", configuration = "{level_id(name)}"'
-                lines += ["[[exclude]]", f"when = {{ {where} }}", 'why = "the logs do not have it"']
+    for part in parts:
+        for name in times:
+            lacking = [model_id(model) for model in models if not part.has(model, name)]
+            if lacking:
+                where = [f'benchmark = "{benchmark_id(part.benchmark.name)}"']
+                where += [f'configuration = "{level_id(name)}"'] if len(times) > 1 else []
+                where += [f"model = {json.dumps(lacking)}"] if len(lacking) < len(models) else []
+                lines += [
+                    "[[exclude]]",
+                    f"when = {{ {', '.join(where)} }}",
+                    'why = "the logs do not have it"',
+                ]
     source = parse("\n".join(lines) + "\n", Path("logs.toml"))
     spec = typed(source)
-    items = {benchmark_id(one.name): _items(one, configurations) for one in benchmarks}
+    items = {benchmark_id(part.benchmark.name): _items(part, list(times)) for part in parts}
     asked = {
         model_id(name): ModelIdentity(visible(writable(name)), unpinned="asked by another package")
         for name in models
@@ -163,22 +173,25 @@ def as_study(
     created = datetime.now(UTC).isoformat(timespec="seconds")
     lock = Lock(digest(content), content, created, __version__, None, None)
     checked = CheckedSpec(source, spec, ReferenceFolders(source.path.parent), References({}, {}))
-    only = len(configurations) == 1
     keys = {
-        (one.name, model, name): "/".join(
-            (model_id(model), benchmark_id(one.name), ONLY if only else f"configuration={level_id(name)}")
+        (part.benchmark.name, cell.model, cell.configuration): "/".join(
+            (
+                model_id(cell.model),
+                benchmark_id(part.benchmark.name),
+                ONLY if len(times) == 1 else f"configuration={level_id(cell.configuration)}",
+            )
         )
-        for one in benchmarks
-        for model, name in one.cells
+        for part, cell in cells
     }
     credited = {
-        keys[one.name, *place]: dict(_credited(cell, _names(one)))
-        for one in benchmarks
-        for place, cell in one.cells.items()
+        keys[part.benchmark.name, cell.model, cell.configuration]: dict(
+            _credited(cell, _names(part.benchmark))
+        )
+        for part, cell in cells
         if cell.states.missing
     }
     study = RecordedStudy(spec, {}, items, {}, asked, content, recorded=runs, credited=credited)
-    return LogStudy(Compiled(checked, study, lock), benchmarks, keys)
+    return LogStudy(Compiled(checked, study, lock), parts, keys)
 
 
 def _credited(cell: RecordedCell, names: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -204,28 +217,31 @@ def _note(name: str, id: str) -> list[str]:
     return [] if name == id else [f"note = {_text(name)}"]
 
 
-def _is_binary(one: RecordedBenchmark) -> bool:
+def _is_binary(part: ComparedCells) -> bool:
     """Whether each answer earns a point or none."""
-    columns = [run.column for cell in one.cells.values() for run in cell.runs if run.column is not None]
-    return all(bool(np.isin(column.score[~np.isnan(column.score)], (0.0, 1.0)).all()) for column in columns)
+    runs = [run for place, cell in part.benchmark.cells.items() if part.has(*place) for run in cell.runs]
+    scores = [run.column.score for run in runs if run.column is not None]
+    return all(bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all()) for score in scores)
 
 
-def _asked(one: RecordedBenchmark, configuration: str) -> Flags:
-    """The items that some model was asked in a configuration, (items,)."""
-    some = [cell.counts for (_, name), cell in one.cells.items() if name == configuration]
-    asked: Flags = np.logical_or.reduce(some) if some else np.ones(one.count, np.bool_)
-    return asked
+def _asked(part: ComparedCells, configuration: str) -> Flags:
+    """The items that some model was asked in a configuration, (items,); all of which no model has."""
+    if any(part.has(model, configuration) for model in part.models):
+        return part.counts(configuration)
+    return _asked_somewhere(part)
 
 
-def _asked_somewhere(one: RecordedBenchmark) -> Flags:
+def _asked_somewhere(part: ComparedCells) -> Flags:
     """The items that count in some configuration, (items,)."""
-    asked: Flags = np.logical_or.reduce([_asked(one, name) for name in one.configurations])
+    names = {name for place in part.benchmark.cells for name in place[1:] if part.has(*place)}
+    asked: Flags = np.logical_or.reduce([part.counts(name) for name in sorted(names)])
     return asked
 
 
-def _items(one: RecordedBenchmark, configurations: Sequence[str]) -> RecordedItems:
-    asked = [_asked(one, configuration) for configuration in configurations]
-    names, somewhere = _names(one), _asked_somewhere(one)
+def _items(part: ComparedCells, configurations: Sequence[str]) -> RecordedItems:
+    one = part.benchmark
+    asked = [_asked(part, configuration) for configuration in configurations]
+    names, somewhere = _names(one), _asked_somewhere(part)
     units = [*one.items.units, *names[len(one.items.units) :]]
     counted = list(compress(zip(names, units, strict=True), somewhere.tolist()))
     alone = len({unit for _, unit in counted}) == len(counted)
@@ -249,11 +265,12 @@ def _names(one: RecordedBenchmark) -> list[str]:
 
 def _samples(study: LogStudy, plan: Plan) -> Iterator[RecordedSample]:
     settings = {cell.key: cell.setting for cell in plan.cells()}
-    for one in study.benchmarks:
-        names = _names(one)
-        for place, cell in one.cells.items():
-            key = study.keys[one.name, *place]
-            yield from _samples_of(cell, key, settings[key], names, _asked(one, cell.configuration))
+    for part in study.parts:
+        names = _names(part.benchmark)
+        for (model, configuration), cell in part.benchmark.cells.items():
+            if part.has(model, configuration):
+                key = study.keys[part.benchmark.name, model, configuration]
+                yield from _samples_of(cell, key, settings[key], names, _asked(part, configuration))
 
 
 def _samples_of(

@@ -25,7 +25,7 @@ from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
 from gridc.schema.comparison import Aspect, StateCounts
 from gridc.schema.recorded import LogFileRow, RecordedRuns
-from gridc.statistics.arrays import Floats
+from gridc.statistics.arrays import Floats, Whole
 
 OF_MODEL = frozenset([
     "adapter", "adapter_name_or_path", "base_url", "code_revision", "delta", "deployment", "gguf_file",
@@ -80,9 +80,11 @@ def _without_name(value: Any, model: str) -> object:
     return value
 
 
-def recorded_runs(logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = ()) -> RecordedRuns:
-    """What was read, what was seen of these benchmarks, and what it does not say."""
-    seen = [*logs.notes]
+def recorded_runs(
+    logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = (), left_out: Iterable[str] = ()
+) -> RecordedRuns:
+    """What was read, what was seen of these benchmarks, what is left out, and what the logs do not say."""
+    seen = [*logs.notes, *(f"not in these reports: {what}" for what in left_out)]
     for one in benchmarks:
         differs = f"models also differ in: {', '.join(one.between)}"
         readings = list(dict.fromkeys(run.reading for cell in one.cells.values() for run in cell.runs))
@@ -158,6 +160,10 @@ class RecordedCell:
     @cached_property
     def outcomes(self) -> CellOutcomes:
         """Of every item of the benchmark, the repetitions in their order."""
+        return self.to_decimals(None)
+
+    def to_decimals(self, decimals: int | None) -> CellOutcomes:
+        """The same of scores that are rounded one by one."""
         columns = [run.column for run in self.runs if run.column is not None]
         orders = [np.argsort(column.epoch, kind="stable") for column in columns]
         item, score, state = (
@@ -167,6 +173,7 @@ class RecordedCell:
             )
             for name, kind in (("item", np.int64), ("score", np.float64), ("state", np.int64))
         )
+        score = score if decimals is None else np.round(score, decimals)
         every = replace(
             AnswerTable(item, score, state).outcomes(("",) * self.count), states=None, prompts=None
         )
@@ -275,7 +282,8 @@ class RecordedCell:
 
 @dataclass(frozen=True, eq=False)
 class RecordedBenchmark:
-    """One benchmark in all logs, its cells by (model, configuration)."""
+    """One benchmark in all logs, its cells by (model, configuration). `lists` numbers what each model with
+    items was asked from: models of one list share an item, or one after the other do."""
 
     name: str
     items: LogItems
@@ -283,6 +291,7 @@ class RecordedBenchmark:
     cells: Mapping[tuple[str, str], RecordedCell]
     between: tuple[str, ...]
     warnings: tuple[str, ...]
+    lists: Mapping[str, int]
     unnamed: int = 0
 
     @property
@@ -294,6 +303,12 @@ class RecordedBenchmark:
     def units(self) -> list[str]:
         """The unit of each."""
         return [*self.items.units, *(f"\0unnamed {number}" for number in range(self.unnamed))]
+
+    @property
+    def unit_numbers(self) -> Whole:
+        """The same, numbered in the order in which they appear, (items,)."""
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(self.units))}
+        return np.array([numbers[unit] for unit in self.units], np.int64)
 
     @property
     def left_out(self) -> int:
@@ -380,12 +395,16 @@ def _benchmark(
         )
         for (model, configuration), some in sorted(groups.items())
     }
-    cells = _counted(cells, count, unnamed, common_only, total is not None)
+    held = {place: cell.held for place, cell in cells.items() if cell.itemised}
+    lists = _lists(held) if total is None else dict.fromkeys((model for model, _ in held), 0)
+    cells = _counted(cells, held, lists, count - unnamed, common_only)
     warnings = (
         *_of_items(items, runs), *_of_wording(items), *_of_lists(runs, stated), *_of_runs(runs),
         *_of_cells(cells.values()),
     )  # fmt: skip
-    return RecordedBenchmark(name, items, lower, cells, tuple(_differing(runs, between)), warnings, unnamed)
+    return RecordedBenchmark(
+        name, items, lower, cells, tuple(_differing(runs, between)), warnings, lists, unnamed
+    )
 
 
 def _differing(runs: Sequence[GatheredRun], axes: Sequence[str]) -> Iterator[str]:
@@ -401,20 +420,22 @@ def _differing(runs: Sequence[GatheredRun], axes: Sequence[str]) -> Iterator[str
 
 
 def _counted(
-    cells: Mapping[tuple[str, str], RecordedCell], count: int, unnamed: int, common_only: bool, one_list: bool
+    cells: Mapping[tuple[str, str], RecordedCell],
+    held: Mapping[tuple[str, str], CountedItems],
+    lists: Mapping[str, int],
+    named: int,
+    common_only: bool,
 ) -> dict[tuple[str, str], RecordedCell]:
     """The cells with the items that count: of each configuration those that some model has there, with those
-    that no log names, or those that all have. Models of which nothing shows that they were asked from one
-    list, because they share no item, lack nothing of each other's."""
+    behind the `named` ones, which no log names, or those that all have. Models of two lists lack nothing of
+    each other's."""
     by_list: defaultdict[tuple[int, str], list[CountedItems]] = defaultdict(list)
-    held = {place: cell.held for place, cell in cells.items() if cell.itemised}
-    lists = dict.fromkeys((model for model, _ in held), 0) if one_list else _lists(held)
     for (model, configuration), items in held.items():
         by_list[lists[model], configuration].append(items)
     either = np.logical_and if common_only else np.logical_or
     there = {place: either.reduce(some) for place, some in by_list.items()}
     for some in there.values():
-        some[count - unnamed :] = True
+        some[named:] = True
     return {
         (model, configuration): replace(cell, counted=there.get((lists.get(model, 0), configuration)))
         for (model, configuration), cell in cells.items()
@@ -591,45 +612,3 @@ def _repeats_alike(column: LogColumn, count: int) -> bool:
     np.maximum.at(most, column.item, column.score)
     several = asked > 1
     return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1
-
-
-MOST_PAIRS = 200
-"""Pairs of models that the reports of a study tell one by one."""
-
-
-def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
-    """What keeps logs from being a grid: a reason for each benchmark that has one."""
-    times: dict[str, int] = {}
-    reasons = {one.name: reason for one in benchmarks if (reason := _why_not(one)) is not None}
-    for one in benchmarks:
-        if one.models != benchmarks[0].models:
-            reasons.setdefault(one.name, "it has other models than the benchmarks before it")
-        for cell in one.cells.values():
-            if times.setdefault(cell.configuration, cell.repetitions) != cell.repetitions:
-                reasons.setdefault(one.name, "models were not asked equally often under one configuration")
-    return tuple(f"{name}: {reason}" for name, reason in reasons.items())
-
-
-def _why_not(one: RecordedBenchmark) -> str | None:
-    cells, models = list(one.cells.values()), len(one.models)
-    if (pairs := models * (models - 1) // 2) > MOST_PAIRS:
-        return f"{models:,} models are {pairs:,} pairs, each of which such a report tells"
-    if not all(cell.itemised for cell in cells):
-        return "a run has a score and no items"
-    if not all(cell.bounded for cell in cells):
-        return "scores lie outside of 0 to 1, or there is none"
-    if len(cells) < len(one.models) * len(one.configurations):
-        return "not every model has every configuration"
-    if not all(cell.counts.any() for cell in cells):
-        return "no item counts in some configuration"
-    firsts = {name: one.cells[one.models[0], name].counts for name in one.configurations}
-    if any(not np.array_equal(cell.counts, firsts[cell.configuration]) for cell in cells):
-        return "some models share no item"
-    if any(_is_uneven(cell) for cell in cells):
-        return "some items were asked more often than others"
-    return None
-
-
-def _is_uneven(cell: RecordedCell) -> bool:
-    """Whether some items were asked more often than others, and nothing says that the rest is missing."""
-    return len(np.unique(cell.outcomes.trials[cell.held])) > 1

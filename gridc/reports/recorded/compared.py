@@ -1,0 +1,201 @@
+"""The cells of a benchmark in logs that are compared, as the outcomes that the tests of a study take."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from gridc.outcomes import CellOutcomes
+from gridc.reports.findings.scores import Outcomes, units_of
+from gridc.reports.findings.standings import most_shared
+from gridc.reports.recorded.cells import RecordedBenchmark
+from gridc.statistics.arrays import Flags, Whole
+
+DECIMALS = 6
+"""Of a score, so that sums are exact whatever their order."""
+MOST_REPETITIONS = 5_040
+"""Repetitions are kept apart where their numbers have a common multiple of at most this; else each of them
+counts as a whole number of parts of so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedCells:
+    """The models and configurations of a benchmark that are compared. Of the models that were asked from one
+    list they are those that have the configurations that most of them have; `reasons` says of every other
+    model why it is not compared."""
+
+    benchmark: RecordedBenchmark
+    models: tuple[str, ...]
+    configurations: tuple[str, ...]
+    reasons: Mapping[str, str]
+
+    @classmethod
+    def of(cls, benchmark: RecordedBenchmark) -> "ComparedCells":
+        reasons: dict[str, str] = {}
+        lists: dict[int, list[str]] = {}
+        for model in benchmark.models:
+            if (reason := _why_not(benchmark, model)) is not None:
+                reasons[model] = reason
+            else:
+                lists.setdefault(benchmark.lists[model], []).append(model)
+        together = max(lists.values(), key=len, default=[])
+        held = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in together]
+        over, places = most_shared(np.array(held, np.bool_).reshape(len(together), -1))
+        models = [together[place] for place in places]
+        for model in benchmark.models:
+            if model in together and model not in models:
+                reasons[model] = "it lacks a configuration of the others; two that differ are non-equivalent"
+            elif model not in models:
+                reasons.setdefault(model, "it shares no item with the models that are compared")
+        configurations = tuple(benchmark.configurations[place] for place in over)
+        return cls(benchmark, tuple(models), configurations, reasons)
+
+    @cached_property
+    def asked(self) -> Flags:
+        """The items that count in each configuration, (configurations, items)."""
+        asked: Flags = np.array([self.counts(name) for name in self.configurations], np.bool_)
+        return asked
+
+    def has(self, model: str, configuration: str) -> bool:
+        """Whether a model that is compared has scores in a configuration, compared or not."""
+        return model in self.models and _is_able(self.benchmark, model, configuration)
+
+    def counts(self, configuration: str) -> Flags:
+        """The items that count in a configuration, (items,)."""
+        model = next(model for model in self.models if self.has(model, configuration))
+        return self.benchmark.cells[model, configuration].counts
+
+    def mean(self, model: str, configuration: str) -> Fraction:
+        """A score, what is missing being wrong."""
+        outcomes = self.outcomes
+        at, place = self.models.index(model), self.configurations.index(configuration)
+        most = int(outcomes.replicates[place]) * outcomes.scale * int(self.asked[place].sum())
+        return Fraction(int(outcomes.correct[at, place].sum()), most)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """As of a study. Where items were asked differently often, each counts as much as another."""
+        cells = self.benchmark.cells
+        asked, some = self.asked, self.asked.any(axis=0)
+        runs = {
+            (model, name): cells[model, name].to_decimals(DECIMALS)
+            for model in self.models
+            for name in self.configurations
+        }
+        times = [
+            _repetitions(runs[model, name].trials[asked[at]] for model in self.models)
+            for at, name in enumerate(self.configurations)
+        ]
+        scale = 1 if all(map(_is_binary, runs.values())) else 10**DECIMALS
+        credit = scale if self.benchmark.lower else 0
+        rows = {
+            (model, name): _points(runs[model, name], asked[at], times[at], scale, credit)
+            for model in self.models
+            for at, name in enumerate(self.configurations)
+        }
+
+        def every(column: int) -> Whole:
+            table = [[rows[model, name][column] for name in self.configurations] for model in self.models]
+            values: Whole = np.array(table, np.int64)[..., some]
+            return values
+
+        correct, first, lost = map(every, range(3))
+        names = tuple(f"{number:09}" for number in np.flatnonzero(some))
+        units = np.array(self.benchmark.units, np.object_)[some].tolist()
+        return Outcomes(
+            models=self.models,
+            configurations=self.configurations,
+            levels=({},) * len(self.configurations),
+            sampled=np.ones(len(self.configurations), np.bool_),
+            items=names,
+            units=units_of(names, dict(zip(names, units, strict=True))),
+            replicates=np.array(times, np.int64),
+            correct=correct,
+            first=first,
+            measured=np.ones(correct.shape[:2], np.bool_),
+            asked=asked[:, some],
+            scale=scale,
+            nothing_read=frozenset(place for place, row in rows.items() if row.unread),
+            credited=lost if lost.any() else None,
+            credit=credit,
+        )
+
+
+class _Points(NamedTuple):
+    """What the items of a cell earned over their repetitions, the first one alone, and how many repetitions
+    have no score and earned `credit`, (items,) each; `unread` says that no answer was read."""
+
+    correct: Whole
+    first: Whole
+    lost: Whole
+    unread: bool
+
+
+def _points(run: CellOutcomes, asked: Flags, times: int, scale: int, credit: int) -> _Points:
+    """Of `times` repetitions of each item, in units of 1 / `scale`."""
+    known = np.maximum(run.trials, 1)
+    missing = np.where(run.trials > 0, (run.trials - run.scored) / known, 1.0)
+    lost = np.where(asked, np.round(missing * times), 0).astype(np.int64)
+    earned = np.round(run.correct / known * (times * scale)).astype(np.int64) + credit * lost
+    correct = np.where(asked, earned, 0)
+    begun = np.where(np.isnan(run.first), credit, np.round(np.nan_to_num(run.first) * scale))
+    first = np.where(asked, begun, 0).astype(np.int64)
+    # What earned something was read, whatever its log says of the answer's end.
+    read = lost.any() or run.parsed[asked].any() or (correct != credit * times)[asked].any()
+    return _Points(correct, first, lost, not read)
+
+
+def _repetitions(trials: Iterable[Whole]) -> int:
+    """A number that every item's number of repetitions divides, as far as there is one in reach."""
+    numbers = {number for column in trials for number in np.unique(column).tolist() if number}
+    return min(lcm(*numbers), MOST_REPETITIONS)
+
+
+def _is_binary(run: CellOutcomes) -> bool:
+    """Whether each answer earned a point or none, as far as sums tell."""
+    first = run.first[~np.isnan(run.first)]
+    return bool(np.isin(first, (0.0, 1.0)).all()) and bool((run.correct % 1 == 0).all())
+
+
+def _is_able(benchmark: RecordedBenchmark, model: str, configuration: str) -> bool:
+    """Whether a model has items in a configuration, with scores from 0 to 1."""
+    cell = benchmark.cells.get((model, configuration))
+    return cell is not None and cell.bounded and bool(cell.counts.any())
+
+
+def _why_not(benchmark: RecordedBenchmark, model: str) -> str | None:
+    """What keeps a model from being compared with any other."""
+    cells = [cell for (name, _), cell in benchmark.cells.items() if name == model]
+    if any(_is_able(benchmark, model, cell.configuration) for cell in cells):
+        return None
+    if not any(cell.itemised for cell in cells):
+        return "no items, so that its score is described and not tested"
+    if all(np.isnan(cell.scores).all() for cell in cells):
+        return "the log has no score of an item"
+    if not any(cell.bounded for cell in cells):
+        return "scores outside of 0 to 1 are described and not tested"
+    return "no item of it is common to all models"
+
+
+def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tuple[str, ...]]:
+    """The benchmarks that a study can have, and of the others why not: under one configuration it asks every
+    item equally often."""
+    times: dict[str, int] = {}
+    kept, reasons = [], []
+    for part in parts:
+        name = part.benchmark.name
+        cells = [cell for place, cell in part.benchmark.cells.items() if part.has(*place)]
+        often = [times.setdefault(cell.configuration, cell.repetitions) for cell in cells]
+        if not part.models:
+            reasons += [f"{name}: {why}" for why in [*part.reasons.values()][:1]]
+        elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):
+            reasons.append(f"{name}: some items were asked more often than others")
+        elif often != [cell.repetitions for cell in cells]:
+            reasons.append(f"{name}: items were not asked equally often under one configuration")
+        else:
+            kept.append(part)
+    return kept, tuple(reasons)

@@ -98,7 +98,10 @@ def test_what_is_certain_is_said_of_each_pair_as_of_all(seed: int) -> None:
     findings = drawn(seed, 1)
     shown = [beyond(pair.evidence) for pair in findings.benchmarks[0].full.pairs]
     text = asked(answer(findings), "certain")
-    assert ("Nothing is established for new items of the same kind" in text) == (not any(shown))
+    assert ("this is a plain count" in text) == (not any(shown))
+    assert ("For new items of the same kind this is established: on" in text) == ("certified" in shown)
+    assert ("Nothing is established for new items of the same kind" in text) == ("certified" not in shown)
+    assert ("This is likely, by an approximation: on" in text) == bool({"supported", "levels"} & {*shown})
     rest = shown.count(None)
     assert (f"For the other {rest} pair" in text) == (any(shown) and rest > 0)
 

@@ -243,7 +243,7 @@ def test_a_descriptive_ranking_says_on_what_and_of_how_much(last: int | None, he
         spec, lambda cell: last if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
     ).hypotheses
     counts = "4 of 8 configurations agree, 0 contradict it"
-    expected = f"R (ant > bee) is open {here}, by descriptive evidence: {counts}, {rest}."
+    expected = f"R (ant > bee) is open {here}, by counts alone: {counts}, {rest}."
     assert sentence(row, complete=last is not None) == expected
 
 

@@ -24,7 +24,7 @@ def provenance(document: LogCertificate) -> Iterator[str]:
         yield "only items that all models have count, because the author asked for common items alone"
     if any(row.order for row in document.benchmarks):
         yield (
-            "every p, and what is certified, assumes that units are independent draws and that no run was "
+            "every p, and what is established, assumes that units are independent draws and that no run was "
             "left out by its result"
         )
 
@@ -94,7 +94,7 @@ NEIGHBOURS = (
     "units -/+",
     "p",
     "p (Holm)",
-    "apart?",
+    "told apart?",
 )
 
 
@@ -135,14 +135,14 @@ def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
     )
     if row.tie_groups:
         groups = ["{" + ", ".join(short(group)) + "}" for group in row.tie_groups]
-        yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
+        yield f"tie groups (no two told apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
     tied = [(test.a, test.b) for test in row.neighbours if test.apart and _are_tied(row, test.a, test.b)]
     if tied:
         named = "; ".join(f"{a} and {b}" for a, b in tied[:SHOWN])
         tests = len(row.order) * (len(row.order) - 1) // 2
         yield (
-            f"apart as neighbours and yet in one tie group: {named} (all {tests:,} pairs together ask more "
-            f"than {count:,} neighbours do)"
+            f"told apart as neighbours and yet in one tie group: {named} (all {tests:,} pairs together ask "
+            f"more than {count:,} neighbours do)"
         )
 
 
@@ -171,7 +171,7 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.a} is better in {pair.a_better:,}, {pair.b} in {pair.b_better:,}, equal in {pair.equal:,} of "
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
-    certified = "certified beyond these items: " if pair.certified else "beyond these items "
+    certified = "established beyond these items: " if pair.certified else "beyond these items "
     return f"{signs}; {certified}{beyond_words(pair)}"
 
 
@@ -184,7 +184,7 @@ def beyond_words(pair: LogPairRow) -> str:
             f"each is better somewhere ({p_in_text(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
         )
     ps = f"order {p_in_text(pair.order_p)}, reversal {p_in_text(pair.reversal_p)}; Holm"
-    return f"nothing is certified ({ps})"
+    return f"nothing is established ({ps})"
 
 
 def markdown(document: LogCertificate) -> str:
@@ -286,7 +286,8 @@ def _against(pair: LogPairRow, model: str) -> str:
     other = pair.b if first else pair.a
     return (
         f"against {other} better in {better:,}, worse in {worse:,}, equal in {pair.equal:,} of "
-        f"{pair.configurations:,} configurations, beyond these items {beyond_words(pair)}"
+        f"{pair.configurations:,} configurations; {'established ' if pair.certified else ''}beyond these "
+        f"items: {beyond_words(pair)}"
     )
 
 

@@ -347,7 +347,8 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
             said.append(f"This is {LIKELY}: {_first(likely)}.")
         if rest := len(pairs) - len(established) - len(likely):
             too = " or likely" if likely else ""
-            said.append(f"For the other {counted(rest, 'pair')} nothing is established{too}.")
+            others = "pair" if rest == 1 else f"{rest:,} pairs"
+            said.append(f"For the other {others} nothing is established{too}.")
         return " ".join(said)
     several = len(boards) > 1
     told = [
@@ -408,7 +409,8 @@ def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     evidence, counts = pair.evidence, pair.counts
     strength = evidence.certified if beyond(evidence) == "certified" else evidence.supported
     if strength.claim is None:
-        return f"on {benchmark.benchmark}, averaged over a level, {named_levels(pair)}"
+        both = f"of {counts.a} and {counts.b}"
+        return f"on {benchmark.benchmark}, {both}, averaged over a level, {named_levels(pair)}"
     row = strength.reversal if strength.claim == "reversal" else strength.order
     other = counts.b if strength.first == counts.a else counts.a
     what = (

@@ -59,6 +59,15 @@ RETIRED = {
     r"\bits place does\b": "the effect of its position",
     r"\bsees? (it|them|`verify`) (refuse|fail|found out)\b": "checks that it refuses",
     r"^Of (logs|tables):": "with --from, in logs, in tables",
+    r"\bsupported by level\b": "likely at some levels: supported is a verdict, and a value in the JSON",
+    r"\b[Cc]ertified or supported\b": "established, or likely by an approximation",
+    r"\b[Nn]either certified\b": "not established",
+    r"\b[Nn]othing is (certified|supported)\b": "nothing is established, or likely",
+    r"\bcertified beyond these items\b": "established: certified is a value in the JSON",
+    r"\b(Certified|Supported) at level \S*:|\b(Certified|Supported) \(p": "established; likely",
+    r"\(likely, by an approximation": "what is likely has a sentence of its own",
+    r"\bis called supported\b": "is called likely",
+    r", by descriptive evidence": "by counts alone",
 }
 """By pattern: what is wrong with it, or what to write instead."""
 

@@ -31,6 +31,7 @@ from gridc.reports.statements import choose
 from gridc.reports.words import (
     ASSUMED,
     FAULTS,
+    LIKELY,
     LIMITS,
     as_written,
     conduct_words,
@@ -57,6 +58,7 @@ from gridc.schema.card import (
     Waiver,
 )
 from gridc.schema.models import Model, engine_kind
+from gridc.schema.rows import Claimed
 from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.paired_runs import pair_levels
 
@@ -330,28 +332,30 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     """What is claimed for other items, by strength; that nothing is, where nothing is."""
     if not pairs or not deck.complete:
         return
-    claimed = []
+    established = _claims([(pair.where, pair.row.certified) for pair in pairs])
+    likely = _claims([(pair.where, None if pair.row.certified else pair.row.supported) for pair in pairs])
+    begin = "For new items of the same kind"
+    if not established and not likely:
+        yield f"{begin} nothing is established: all comparisons are counts on these items."
+        return
+    said = [
+        f"{begin} this is established: {established}." if established else f"{begin} nothing is established."
+    ]
+    if likely:
+        said.append(f"This is {LIKELY}: {likely}.")
+    if _any_descriptive(pairs):
+        said.append("The other comparisons are counts on these items.")
+    yield " ".join(said)
+
+
+def _claims(claims: Sequence[tuple[str, Claimed | None]]) -> str:
+    """`a reversal of ant and bee on facts, and one order throughout of ant and cat on facts`."""
+    told = []
     for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
-        certified = [pair.where for pair in pairs if pair.row.certified == claim]
-        supported = [
-            pair.where for pair in pairs if pair.row.supported == claim and pair.row.certified != claim
-        ]
-        strengths = [
-            f"{word} for {'; '.join(names)}"
-            for word, names in (("certified", certified), ("supported", supported))
-            if names
-        ]
-        if strengths:
-            claimed.append(f"{words} is {' and '.join(strengths)}")
-    if claimed:
-        text = "; ".join(claimed)
-        rest = " The other comparisons are counts on these items." if _any_descriptive(pairs) else ""
-        yield f"For other items of the same kind, {text}.{rest}"
-    else:
-        yield (
-            "No comparison is shown to come out the same for other items of the same kind: all are counts on "
-            "these items."
-        )
+        names = [where for where, own in claims if own == claim]
+        if names:
+            told.append(f"{words} of {'; '.join(names)}")
+    return ", and ".join(told)
 
 
 def _any_descriptive(pairs: Sequence[CardPair]) -> bool:

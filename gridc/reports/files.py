@@ -134,7 +134,7 @@ def paper_tex(certificate: Certificate, deck: CardDeck, card: Scorecard) -> str:
 
 
 def _pair_tables(certificate: Certificate) -> Iterator[TextTable]:
-    columns = ("a", "b", "N+", "N-", "N0", "|C|", "rho_flip", "certified", "supported", "on these items")
+    columns = ("a", "b", "N+", "N-", "N0", "|C|", "rho_flip", "established", "likely", "on these items")
     for row in certificate.benchmarks:
         rows = tuple(
             (
@@ -146,13 +146,18 @@ def _pair_tables(certificate: Certificate) -> Iterator[TextTable]:
                 f"{pair.size}",
                 f"{'≥ ' if pair.measured < pair.size else ''}{number(pair.rho_flip)}",
                 pair.evidence.certified.claim or "nothing",
-                pair.evidence.supported.claim or "nothing",
+                (not pair.evidence.certified.claim and pair.evidence.supported.claim) or "nothing",
                 pair.words,
             )
             for pair in row.scopes[0].pairs
         )
         yield TextTable(
-            f"pairs-{row.benchmark}", f"Pairs on {row.benchmark}", columns, rows, frozenset(columns[2:7])
+            f"pairs-{row.benchmark}",
+            f"Pairs on {row.benchmark}",
+            columns,
+            rows,
+            frozenset(columns[2:7]),
+            "Established, likely: for new items of the same kind; likely by an approximation.",
         )
 
 

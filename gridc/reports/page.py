@@ -29,7 +29,7 @@ from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.words import ASSUMED, effects, selected, term_name, units_words
+from gridc.reports.words import ASSUMED, BY_APPROXIMATION, effects, selected, term_name, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
@@ -249,9 +249,9 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
                 f"{name}: rho_flip, ceiling", f"{number(pair.rho_flip)}, {number(pair.ceiling)}", pair.rows
             )
             evidence = pair.evidence
-            for word, strength in (("certified", evidence.certified), ("supported", evidence.supported)):
+            for by, strength in (("", evidence.certified), (BY_APPROXIMATION, evidence.supported)):
                 p = f"{p_value(strength.reversal.adjusted)}, {p_value(strength.order.adjusted)}"
-                yield Number(f"{name}: {word} p of reversal, of order (Holm)", p, pair.rows)
+                yield Number(f"{name}: p of reversal, of order{by} (Holm)", p, pair.rows)
             same = f"{number(evidence.identical.mean)}, {number(evidence.identical.upper)}"
             yield Number(f"{name}: models that agree on average, mean and 95 %", same, pair.rows)
         seen, rows = scope.orderings, digest([pair.rows for pair in scope.pairs])

@@ -15,7 +15,7 @@ import gridc
 from gridc.compiler.instrument.refusals import ERROR_ON_WRITTEN, ERRORS
 from gridc.numbers import FEW_UNITS, FORMS, figures, percent
 from gridc.reports import quantities
-from gridc.reports.words import better_score_words, model_at
+from gridc.reports.words import STRENGTHS, better_score_words, model_at
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.certificate import Certificate, Floor, PairedRow
 
@@ -134,6 +134,7 @@ def _environment() -> Environment:
         "unbroken": unbroken,
         "needed": quantities.needed_cell,
         "in_configurations": in_configurations,
+        "strength": STRENGTHS.__getitem__,
     }
     return environment
 

@@ -12,6 +12,7 @@ from gridc.schema.base import Not, Selector
 from gridc.schema.inference import RATES
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
+from gridc.schema.rows import Tier
 from gridc.schema.spec import Level
 
 LIMITS = (
@@ -24,6 +25,16 @@ KINDS = "ten or more of each kind"
 """Units that tests and intervals of means assume: of a kind that is rarer none may have been drawn."""
 ASSUMED = f"many units, {KINDS}, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
+STRENGTHS: Mapping[Tier, str] = {
+    "certified": "established",
+    "supported": "likely",
+    "descriptive": "not established",
+}
+"""How strongly something is shown for new items, as people read it. A label says `likely` where the text
+beside it says that this is by an approximation; a sentence says so itself (`LIKELY`)."""
+LIKELY = "likely, by an approximation"
+BY_APPROXIMATION = ", by an approximation"
+"""Behind the verdict on a hypothesis, where its test is one."""
 
 PLURAL: Mapping[UnitLevel, str] = {
     "item": "items",

@@ -184,9 +184,10 @@ def sentence(verdict: RacedPair) -> str:
     where = f"On {verdict.benchmark}, {verdict.a} and {verdict.b}"
     if verdict.outcome == "reversal certified":
         return (
-            f"{where} reverse beyond these items, certified after {verdict.items} of {verdict.of_items} "
+            f"{where} reverse beyond these items, established after {verdict.items} of {verdict.of_items} "
             f"items or units of items: {verdict.a} scores higher under {verdict.plus}, {verdict.b} under "
-            f"{verdict.minus} (the configurations with the most evidence; only their existence is certified)."
+            f"{verdict.minus} (the configurations with the most evidence; only their existence is "
+            "established)."
         )
     return (
         f"{where} are undecided after {verdict.items} of {verdict.of_items} items or units of items "

@@ -34,7 +34,7 @@ def test_attach_check_and_export(study: Path) -> None:
     assert checked.returncode == 0, checked.stderr
     assert command("card", "check", "README.md", "--from", "bundle", cwd=study).returncode == 0
 
-    readme.write_text(text.replace("descriptive", "certified"))
+    readme.write_text(text.replace("not established", "order established"))
     wrong = command("card", "check", "README.md", "--from", "bundle", cwd=study)
     assert wrong.returncode == 7
     assert "GC707" in wrong.stderr

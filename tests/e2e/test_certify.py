@@ -45,7 +45,7 @@ def test_certify_alone_says_what_the_store_certifies(folder: Path) -> None:
     done = command("certify", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "qwen2" in done.stdout
-    assert "ertified" in done.stdout
+    assert "stablished" in done.stdout
 
 
 def test_a_store_that_lacks_the_answer_cannot_replay(folder: Path) -> None:

@@ -10,11 +10,13 @@ import pytest
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.rates import RateFinding, RateGap, RateValue
 from gridc.reports.statements.answer import StudyAnswer, answer, beside
 from gridc.reports.statements.pairs import beyond
 from gridc.schema.hypotheses import EffectRow
+from gridc.schema.hypotheses import TestRow as Deciding
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 TWO = {"ant": None, "bee": None}
@@ -98,9 +100,13 @@ def test_what_is_certain_is_said_of_each_pair_as_of_all(seed: int) -> None:
     findings = drawn(seed, 1)
     shown = [beyond(pair.evidence) for pair in findings.benchmarks[0].full.pairs]
     text = asked(answer(findings), "certain")
-    assert ("Nothing is established for new items of the same kind" in text) == (not any(shown))
+    assert ("this is a plain count" in text) == (not any(shown))
+    assert ("For new items of the same kind this is established: on" in text) == ("certified" in shown)
+    assert ("Nothing is established for new items of the same kind" in text) == ("certified" not in shown)
+    assert ("This is likely, by an approximation: on" in text) == bool({"supported", "levels"} & {*shown})
     rest = shown.count(None)
-    assert (f"For the other {rest} pair" in text) == (any(shown) and rest > 0)
+    others = "For the other pair nothing" if rest == 1 else f"For the other {rest} pairs nothing"
+    assert (others in text) == (any(shown) and rest > 0)
 
 
 @pytest.mark.parametrize(("support", "verdict"), [(0.001, "supported"), (0.5, "open")])
@@ -121,6 +127,42 @@ def test_a_verdict_on_an_effect_is_no_plain_count(support: float, verdict: str) 
     assert f"kept is {verdict}." in said.result
     begins = "Apart from the verdict on kept, nothing" if verdict == "supported" else "Nothing"
     assert f"{begins} is established for new items of the same kind: neither" in asked(said, "certain")
+
+
+@pytest.mark.parametrize(
+    ("kind", "side", "margin", "support", "refute", "approximate"),
+    [
+        ("difference", "greater", None, 0.001, 1.0, True),
+        ("difference", "greater", None, 1.0, 0.001, True),
+        ("difference", "two-sided", {"pp": 10}, 0.001, 1.0, True),
+        ("difference", "two-sided", {"pp": 10}, 1.0, 0.001, False),
+        ("difference", "greater", {"pp": 10}, 1.0, 0.001, True),
+        ("null_control", "two-sided", {"pp": 10}, 1.0, 0.001, True),
+        ("null_control", "two-sided", {"pp": 10}, 0.001, 1.0, False),
+        ("equivalence", "two-sided", {"pp": 10}, 0.001, 1.0, False),
+        ("noninferiority", "greater", {"pp": 10}, 1.0, 0.001, False),
+    ],
+)
+def test_a_verdict_by_an_approximation_says_so_and_is_not_established(
+    kind: str, side: str, margin: object, support: float, refute: float, approximate: bool
+) -> None:
+    """A logit decides what is found, and a test at the margin what lies within it or beyond."""
+    stated = {"id": "told", "kind": kind, "axis": "model", "level": "bee", "reference": "ant", "side": side}
+    spec = spec_of(TWO, hypothesis=[stated if margin is None else {**stated, "margin": margin}])
+    effect = EffectRow(
+        outcome="score", reading="itt", estimator="cluster_logit", adjusted_for=(), samples=40, units=20,
+        left_out=0, contrasts=(), test=Deciding(name="wald_z", statistic=3.3, df=1, p=0.001, spread=None),
+        trend=None, failure=None, rows="0" * 64,
+    )  # fmt: skip
+    found = HypothesisFinding(spec.hypothesis[0], None, "none", 0.05, 1, support, refute, effect=effect)
+    tied = findings_of(spec_of(TWO, hypothesis=[]), lambda cell: ITEMS // 2)
+    said, by = answer(replace(tied, hypotheses=(found,))), f"{found.verdict}, by an approximation"
+    assert found.verdict == ("supported" if support < refute else "refuted")
+    assert (f"told is {by}." in said.result) is approximate
+    assert (f"is {by} (p of support" in sentence(found, True)) is approximate
+    certain = asked(said, "certain")
+    assert ("Apart from the verdict on told, nothing is established" in certain) is not approximate
+    assert ("The verdict on told is likely, by an approximation." in certain) is approximate
 
 
 def test_nothing_is_a_result_before_the_run_is_complete() -> None:

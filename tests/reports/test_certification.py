@@ -215,9 +215,11 @@ def test_a_ranking_is_decided_by_the_evidence_that_the_spec_asks_for(
         analysis={} if evidence is None else {"evidence": evidence},
         hypothesis=[{"id": "H1", "kind": "ranking", "order": order}],
     )
-    (row,) = certify(findings_of(spec, lambda cell: 4 + gap * (cell.model == "ant"))).hypotheses
+    findings = findings_of(spec, lambda cell: 4 + gap * (cell.model == "ant"))
+    (row,) = certify(findings).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed) == (verdict, observed)
+    assert ("by an approximation" in sentence(findings.hypotheses[0], True)) is (evidence == "supported")
     assert (row.ranking.strength, row.members) == (evidence or "certified", 2)
     assert (row.support is None) == (evidence == "descriptive")
 
@@ -243,7 +245,7 @@ def test_a_descriptive_ranking_says_on_what_and_of_how_much(last: int | None, he
         spec, lambda cell: last if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
     ).hypotheses
     counts = "4 of 8 configurations agree, 0 contradict it"
-    expected = f"R (ant > bee) is open {here}, by descriptive evidence: {counts}, {rest}."
+    expected = f"R (ant > bee) is open {here}, by counts alone: {counts}, {rest}."
     assert sentence(row, complete=last is not None) == expected
 
 

@@ -50,14 +50,14 @@ def partly(cell: Cell) -> int | None:
     return None if cell.levels["frame"] == "exam" else 10
 
 
-@pytest.mark.parametrize("counts", [apart, partly, lambda cell: 10], ids=["certified", "partly", "tied"])
+@pytest.mark.parametrize("counts", [apart, partly, lambda cell: 10], ids=["apart", "partly", "tied"])
 def test_every_state_of_a_study_can_be_shown(counts: object) -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}), counts)  # type: ignore[arg-type]
     for html in all_of(findings):
         WellFormed(html)
         assert findings.plan.study_digest[:12] in html
     shown = " ".join(all_of(findings)[1].split())
-    assert ("reversal certified" in shown) == (counts is apart)
+    assert ("reversal established" in shown) == (counts is apart)
     assert ("Incomplete: an interim look." in shown) == (counts is partly)
 
 

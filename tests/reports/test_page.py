@@ -370,8 +370,8 @@ def test_a_selector_and_a_level_read_as_text(findings: Findings) -> None:
     assert effects(axis.level[1]) == "shots = 5"
 
 
-def test_certified_and_descriptive_are_told_apart() -> None:
-    """Models that differ by one item reverse in half of the configurations; nothing is certified."""
+def test_what_is_established_and_what_is_not_are_told_apart() -> None:
+    """Models that differ by one item reverse in half of the configurations; nothing is established."""
 
     def close(cell: Cell) -> int:
         return 10 + ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
@@ -381,8 +381,8 @@ def test_certified_and_descriptive_are_told_apart() -> None:
     pairs = [pair for each in certificate.benchmarks for scope in each.scopes for pair in scope.pairs]
     tiers = {pair.evidence.tier for pair in pairs}
     assert tiers == {"descriptive"}
-    assert 'class="tier certified">certified</span> at 0.05' not in page
-    assert page.count('<span class="tier descriptive">descriptive</span>') >= len(pairs)
+    assert 'class="tier certified">established</span> at 0.05' not in page
+    assert page.count('<span class="tier descriptive">not established</span>') >= len(pairs)
     assert (
         "models that agree on average and differ on as many units as these would show a rho_flip of"
         in " ".join(certificate.statements)
@@ -395,21 +395,19 @@ def test_certified_and_descriptive_are_told_apart() -> None:
     (pair,) = certify(certain).benchmarks[0].scopes[0].pairs
     assert (pair.evidence.tier, pair.evidence.certified.claim) == ("certified", "reversal")
     assert (
-        "Certified at level 0.05: beyond these items each of them scores higher somewhere"
+        "Established at level 0.05: beyond these items each of them scores higher somewhere"
         in (certify(certain).statements[0])
     )
-    assert 'class="tier certified">certified</span> at 0.05' in page_of(certain)
+    assert 'class="tier certified">established</span> at 0.05' in page_of(certain)
 
 
-def test_an_interim_look_says_that_nothing_is_certified() -> None:
+def test_an_interim_look_says_that_nothing_is_established() -> None:
     def partly(cell: Cell) -> int | None:
         apart = ITEMS if (cell.model == "ant") == (cell.levels["frame"] == "exam") else 0
         return None if cell.levels["shots"] == "5" else apart
 
     found = certify(findings_of(spec_of({"ant": None, "bee": None}), partly))
-    assert any(
-        "Nothing is certified or supported while the run is incomplete" in each for each in found.statements
-    )
+    assert any("Nothing is established while the run is incomplete" in each for each in found.statements)
     (pair,) = found.benchmarks[0].scopes[0].pairs
     assert pair.evidence.tier == "descriptive"
 

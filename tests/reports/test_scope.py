@@ -84,24 +84,32 @@ def test_the_verdict_counts_each_pair_once() -> None:
         (["ant"], lambda cell: 5, "No score moves"),
         (["ant"], lambda cell: None, "Nothing is measured yet"),
         (["ant", "bee"], lambda cell: 5, "ant and bee change places in no configuration"),
-        (["ant", "bee"], lambda cell: 19 if cell.model == "ant" else 1, "one order throughout is certified"),
+        (
+            ["ant", "bee"],
+            lambda cell: 19 if cell.model == "ant" else 1,
+            "this is established: one order throughout",
+        ),
         (["ant", "bee"], lambda cell: None, "interim look"),
-        (["ant", "bee"], lambda cell: 10 + (cell.levels["shots"] == "5"), "No comparison is shown"),
+        (
+            ["ant", "bee"],
+            lambda cell: 10 + (cell.levels["shots"] == "5"),
+            "nothing is established: all comparisons are counts",
+        ),
     ],
 )
 def test_the_verdict_is_true_in_its_corners(models: list[str], counts: Any, words: str) -> None:
     told = " ".join(verdict(deck_of(findings_of(spec_of(dict.fromkeys(models)), counts))))
     assert words in told
-    assert ("certified" in told) == ("certified" in words)
+    assert ("this is established" in told) == ("this is established" in words)
 
 
 @pytest.mark.parametrize("some", [False, True])
 def test_that_other_comparisons_are_counts_is_said_where_there_are_some(some: bool) -> None:
-    """With `some`, cat comes out as bee does, and only their comparison is not certified."""
+    """With `some`, cat comes out as bee does, and nothing is established of their comparison."""
     scores = {"ant": 19, "bee": 1, "cat": 1}
     models = dict.fromkeys(scores if some else ["ant", "bee"])
     told = verdict(deck_of(findings_of(spec_of(models), lambda cell: scores[cell.model])))
-    (claim,) = (sentence for sentence in told if sentence.startswith("For other items of the same kind, "))
+    (claim,) = (sentence for sentence in told if sentence.startswith("For new items of the same kind "))
     assert claim.endswith(". The other comparisons are counts on these items.") is some
 
 

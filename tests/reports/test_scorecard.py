@@ -315,7 +315,7 @@ def test_what_is_open_reaches_nothing_and_one_model_has_no_order() -> None:
     both = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 10)
     rows = {row.id: row for row in make_scorecard(both).claims}
     assert rows["H1"].answer == "open" and rows["H1"].reach == "Nothing: it is open."
-    assert rows["pairs/facts"].answer == "0 of 1 pair certified"
+    assert rows["pairs/facts"].answer == "established for 0 of 1 pair"
 
 
 def test_answers_that_nobody_could_read_are_not_answers_that_are_not_read() -> None:

@@ -238,7 +238,7 @@ def order_counts(
     bottom = max(len(orders), 1) * BAR_ROW
     ticks = sorted({0, size // 2, size})
     axis(
-        canvas, across, [(t, str(t)) for t in ticks], 0, bottom, "configurations; ◆ certified to be reachable"
+        canvas, across, [(t, str(t)) for t in ticks], 0, bottom, "configurations; ◆ established for new items"
     )
     words, widest = [], 10
     for row, (order, count) in enumerate(orders):
@@ -250,7 +250,7 @@ def order_counts(
             canvas.diamond(across(count) + 26, y + 5.5, 4, HIGHER[1])
         canvas.text(-6, y + 5.5, name, fill=INK, anchor="end")
         widest = max(widest, len(name))
-        words.append(f"{name}: {count} of {size}{', certified' if name in certified else ''}")
+        words.append(f"{name}: {count} of {size}{', established' if name in certified else ''}")
     return figure(
         f"{benchmark}-orders",
         canvas,

@@ -25,7 +25,7 @@ def provenance(document: LogCertificate) -> Iterator[str]:
         yield "only items that all models have count, because the author asked for common items alone"
     if any(row.standings is not None for row in document.benchmarks):
         yield (
-            "every p, and what is certified, assumes that units are independent draws and that no run was "
+            "every p, and what is established, assumes that units are independent draws and that no run was "
             "left out by its result"
         )
 
@@ -110,7 +110,7 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.a} is better in {pair.a_better:,}, {pair.b} in {pair.b_better:,}, equal in {pair.equal:,} of "
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
-    certified = "certified beyond these items: " if pair.certified else "beyond these items "
+    certified = "established beyond these items: " if pair.certified else "beyond these items "
     return f"{signs}; {certified}{beyond_words(pair)}"
 
 
@@ -123,7 +123,7 @@ def beyond_words(pair: LogPairRow) -> str:
             f"each is better somewhere ({p_in_text(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
         )
     ps = f"order {p_in_text(pair.order_p)}, reversal {p_in_text(pair.reversal_p)}; Holm"
-    return f"nothing is certified ({ps})"
+    return f"nothing is established ({ps})"
 
 
 def markdown(document: LogCertificate) -> str:

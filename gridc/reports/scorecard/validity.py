@@ -282,14 +282,14 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
                 id=f"pairs/{row.benchmark}",
                 claim=f"orders and reversals of models on {row.benchmark}",
                 stated="always",
-                answer=f"{certified} of {counted(len(row.full.pairs), 'pair')} certified",
+                answer=f"established for {certified} of {counted(len(row.full.pairs), 'pair')}",
                 cases=row.items,
                 models=len(row.models),
                 configurations=len(row.full.scope.configurations),
-                reach=f"The {certified} certified: other items of the same kind, with error at most {alpha} "
-                f"over all pairs, if {PLURAL[row.unit]} are independent; these configurations and models."
+                reach=f"Of the {certified}: new items of the same kind, with error at most {alpha} over all "
+                f"pairs, if {PLURAL[row.unit]} are independent; these configurations and models."
                 if certified
-                else "These items, configurations and models only: nothing is certified beyond them.",
+                else "These items, configurations and models only: nothing is established beyond them.",
             )
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc" and scope.scope.kind != "full":
@@ -349,6 +349,6 @@ def _after_the_data(findings: Findings, row: BenchmarkFinding, scope: Scope) -> 
         cases=len(findings.plan.asked(row.benchmark).of(inside)),
         models=len(row.models),
         configurations=len(scope.configurations),
-        reach="Descriptive, but for what is certified in every one of its configurations over the whole "
-        "envelope.",
+        reach="These items only, except for what is established in every one of its configurations over the "
+        "whole envelope.",
     )

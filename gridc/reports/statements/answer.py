@@ -21,7 +21,7 @@ from gridc.numbers import (
     points,
 )
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
-from gridc.reports.findings.hypotheses import verdict_lines
+from gridc.reports.findings.hypotheses import approximate, verdict_lines
 from gridc.reports.findings.labels import AUDITS, JUDGING
 from gridc.reports.findings.rates import RateFinding, RateGap, hits_of
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
@@ -29,7 +29,15 @@ from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import FAULTS, FaultCounts, best_first, conduct_words, listed
+from gridc.reports.words import (
+    BY_APPROXIMATION,
+    FAULTS,
+    LIKELY,
+    FaultCounts,
+    best_first,
+    conduct_words,
+    listed,
+)
 from gridc.schema.certificate import GapRow
 from gridc.statistics.clustered_logit import enough_cases
 from gridc.statistics.unit_intervals import Ends
@@ -114,7 +122,8 @@ def _predicted(findings: Findings) -> Iterator[str]:
     for finding in () if many else findings.hypotheses:
         order = "" if finding.ranking is None else " > ".join(finding.ranking.order)
         stated = (finding.claim or order).rstrip(".")
-        yield f"{finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}."
+        by = BY_APPROXIMATION if approximate(finding) else ""
+        yield f"{finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}{by}."
     if findings.hypotheses and findings.plan.study.spec.study.purpose == "exploratory":
         yield "The study is exploratory, so that confirms nothing."
 
@@ -319,16 +328,28 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     pairs = compared(findings)
     if not pairs:
         return ""
-    shown = [(where, pair) for where, pair in pairs if beyond(pair.evidence) is not None]
     level = percent(findings.alpha, 0)
-    if shown:
-        said = "; ".join(_claim(at, pair) for at, pair in shown[:FEW])
-        more = (
-            f"; and of {counted(len(shown) - FEW, 'further pair')} the same kind" if len(shown) > FEW else ""
-        )
-        rest = len(pairs) - len(shown)
-        left = f" For the other {counted(rest, 'pair')} nothing is established." if rest else ""
-        return f"For new items of the same kind this is established: {said}{more}.{left}"
+    decided = [
+        each
+        for each in findings.hypotheses
+        if each.verdict != "open" and (each.ranking is None or each.ranking.strength != "descriptive")
+    ]
+    exact = [each.id for each in decided if not approximate(each)]
+    apart = f"Apart from the verdict on {listed(exact)}, n" if exact else "N"
+    nothing = f"{apart}othing is established for new items of the same kind"
+    established = [_claim(at, pair) for at, pair in pairs if beyond(pair.evidence) == "certified"]
+    likely = [_claim(at, pair) for at, pair in pairs if beyond(pair.evidence) in ("supported", "levels")]
+    if established or likely:
+        said = [f"{nothing}."]
+        if established:
+            said = [f"For new items of the same kind this is established: {_first(established)}."]
+        if likely:
+            said.append(f"This is {LIKELY}: {_first(likely)}.")
+        if rest := len(pairs) - len(established) - len(likely):
+            too = " or likely" if likely else ""
+            others = "pair" if rest == 1 else f"{rest:,} pairs"
+            said.append(f"For the other {others} nothing is established{too}.")
+        return " ".join(said)
     several = len(boards) > 1
     told = [
         words
@@ -343,13 +364,20 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         if finding.grouped and not enough_cases(finding.effective)
     ]
     why = f" Too few groups of items of one origin for that: {listed(few)}." if few else ""
-    decided = [each.id for each in findings.hypotheses if each.effect is not None and each.verdict != "open"]
-    apart = f"Apart from the verdict on {listed(decided)}, n" if decided else "N"
+    rough = [each.id for each in decided if approximate(each)]
+    likely_too = f" The verdict on {listed(rough)} is {LIKELY}." if rough else ""
     return (
-        f"On the items asked this is a plain count. {apart}othing is established for new items of the same "
-        "kind: neither that one model stays ahead of another, nor that two change places (tests over all "
-        f"configurations and pairs, at the {level} level).{why}"
+        f"On the items asked this is a plain count. {nothing}: neither that one model stays ahead of "
+        "another, nor that two change places (tests over all configurations and pairs, at the "
+        f"{level} level).{why}{likely_too}"
     )
+
+
+def _first(claims: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    further = len(claims) - FEW
+    more = f"; and of {counted(further, 'further pair')} the same kind" if further > 0 else ""
+    return f"{'; '.join(claims[:FEW])}{more}"
 
 
 def _read(findings: Findings) -> Iterator[str]:
@@ -377,13 +405,12 @@ def _read(findings: Findings) -> Iterator[str]:
 
 
 def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
-    """What is shown of a pair beyond the items that were asked, and how strongly."""
+    """What is shown of a pair beyond the items that were asked."""
     evidence, counts = pair.evidence, pair.counts
-    exact = beyond(evidence) == "certified"
-    strength = evidence.certified if exact else evidence.supported
-    how = "certified" if exact else "likely, by an approximation"
+    strength = evidence.certified if beyond(evidence) == "certified" else evidence.supported
     if strength.claim is None:
-        return f"on {benchmark.benchmark}, averaged over a level, {named_levels(pair)} ({how})"
+        both = f"of {counts.a} and {counts.b}"
+        return f"on {benchmark.benchmark}, {both}, averaged over a level, {named_levels(pair)}"
     row = strength.reversal if strength.claim == "reversal" else strength.order
     other = counts.b if strength.first == counts.a else counts.a
     what = (
@@ -391,7 +418,7 @@ def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
         if strength.claim == "reversal"
         else f"{strength.first} scores higher than {other} in every configuration"
     )
-    return f"on {benchmark.benchmark}, {what} ({how}, {p_in_text(row.adjusted)})"
+    return f"on {benchmark.benchmark}, {what} ({p_in_text(row.adjusted)})"
 
 
 def _bounds(board: Scoreboard, where: str) -> str:

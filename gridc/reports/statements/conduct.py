@@ -58,7 +58,7 @@ def recorded(findings: Findings) -> Iterator[Statement]:
         files = counted(len(findings.recorded.files), "log")
         yield Statement(
             f"Recorded runs, from {files}: gridc asked nothing and stamped nothing. Every p, and what is "
-            "certified, also assumes that no run and no item was left out because of its result.",
+            "established, also assumes that no run and no item was left out because of its result.",
             "limit",
         )
 
@@ -140,8 +140,8 @@ def _without_score(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[
     if listed:
         yield Statement(
             f"On {benchmark.benchmark}, answers have no score in the logs: {listed}. Scores and "
-            "intervals count them as wrong; a test counts them against whichever model its claim favours. No "
-            "claim about a pair with such an answer is called supported.",
+            "intervals count them as wrong; a test counts them against whichever model its claim favours. Of "
+            "a pair with such an answer nothing is called likely.",
             "limit",
             (benchmark.benchmark,),
         )

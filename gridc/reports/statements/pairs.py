@@ -1,10 +1,10 @@
 """Sentences about pairs, orders and hypotheses, each with its strength, and about the units behind it.
 
-Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
-in other words, so that nobody can take one for the other.
+Counts are facts about the items that were asked. Only what is established, or likely by an approximation,
+says more, and says so in these words, so that nobody can take one for the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -14,7 +14,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import Backing, Statement, of_benchmark, of_study
-from gridc.reports.words import ASSUMED, LIMITS, PLURAL, units_words
+from gridc.reports.words import ASSUMED, LIKELY, LIMITS, PLURAL, STRENGTHS, units_words
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.rows import EvidenceRow, StrengthRow
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
@@ -23,6 +23,7 @@ from gridc.statistics.envelope import Direction, Orderings, PairCounts
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
 NONE = "none"
+BEGINS: Mapping[Strong, str] = {"certified": "Established", "supported": f"{LIKELY.capitalize()},"}
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -106,8 +107,8 @@ def claims(findings: Findings) -> Iterator[Statement]:
         return
     if not findings.complete:
         yield Statement(
-            "Nothing is certified or supported while the run is incomplete: every number here is "
-            "descriptive, a fact about the items and configurations that were measured so far."
+            "Nothing is established while the run is incomplete: every number here is a fact about the items "
+            "and configurations that were measured so far."
         )
         return
     comparisons = counted(len(pairs), "comparison")
@@ -126,8 +127,8 @@ def claims(findings: Findings) -> Iterator[Statement]:
         yield _claimed(pairs, "certified", among, drawn, alpha)
         yield _claimed(pairs, "supported", f"the same {comparisons}", also, alpha)
     yield Statement(
-        "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
-        "average also reverse on a finite sample.",
+        "Every other count is a fact about the items that were asked: models that agree on average also "
+        "reverse on a finite sample.",
         short="Other counts are facts about the items that were asked: even models that are equal on average "
         "change places on some.",
     )
@@ -143,32 +144,35 @@ def _claimed(
     """Which pairs have a strength."""
     reverse, keep = _listed(pairs, strength)
     if (reverse, keep) == (NONE, NONE):
-        what = f"Neither a reversal nor one order throughout is {strength}"
+        what = {
+            "certified": "Neither a reversal nor one order throughout is established",
+            "supported": "By an approximation, no further reversal or order is likely",
+        }[strength]
         return Statement(
             f"{what} at level {alpha} over {among}, assuming {assumed}.", "limit", short=f"{what}."
         )
     return Statement(
-        f"{strength.capitalize()} at level {alpha} over {among}, assuming {assumed}: {reverse} reverse and "
+        f"{BEGINS[strength]} at level {alpha} over {among}, assuming {assumed}: {reverse} reverse and "
         f"{keep} keep one order beyond these items.",
         strength,
-        short=f"{strength.capitalize()} beyond these items: pairs that keep one order, {keep}; pairs that "
-        f"change places, {reverse}.",
+        short=f"{BEGINS[strength]} for new items: pairs that keep one order, {keep}; pairs that change "
+        f"places, {reverse}.",
     )
 
 
 def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one. `by_level` are the pairs of
-    which a direction is supported on average over a level of an axis."""
-    found = short = ""
+    which a direction is likely on average over a level of an axis."""
+    found = ""
     if by_level:
-        found = f" What is supported is averaged over a level of an axis, of {'; '.join(by_level)}."
-        short = f" Averaged over a level of an axis, a direction is supported of {'; '.join(by_level)}."
+        found = f" Averaged over a level of an axis, a direction is {LIKELY}, of {'; '.join(by_level)}."
     return Statement(
-        f"Neither a reversal nor one order throughout is certified or supported at level {alpha} over "
-        f"{among}: assuming {assumed}, these items show neither for any pair, beyond themselves.{found}",
+        "Neither a reversal nor one order throughout is established, or likely by an approximation, at level "
+        f"{alpha} over {among}: assuming {assumed}, these items show neither for any pair, beyond "
+        f"themselves.{found}",
         "limit",
         short=f"At {percent(float(alpha), 0)} these items do not show, for any pair, that it would keep its "
-        f"order on new items, or that it would change places.{short}",
+        f"order on new items, or that it would change places.{found}",
     )
 
 
@@ -193,12 +197,14 @@ def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
 
 
 def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Strong) -> Iterator[str]:
-    """Which pairs reverse, and which keep one order, at this strength."""
+    """Which pairs reverse, and which keep one order, at this strength; of what is likely, only what is not
+    established."""
     for claim in ("reversal", "order"):
         names = [
             f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
             for benchmark, pair in full
             if getattr(pair.evidence, strength).claim == claim
+            and (strength == "certified" or pair.evidence.certified.claim != claim)
         ]
         yield f"{len(names)} ({'; '.join(names)})" if names else NONE
 
@@ -259,15 +265,15 @@ def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     if strength.claim is None:
         levels = named_levels(pair)
         if levels:
-            return f"Beyond these items, on average over a level: {levels} (likely, by an approximation)."
-        return "A count on these items: for new ones nothing is shown."
+            return f"For new items, on average over a level, this is {LIKELY}: {levels}."
+        return "A count on these items: for new ones nothing is established."
     row = strength.reversal if strength.claim == "reversal" else strength.order
     exact = pair.evidence.certified.claim is not None
     what = "each leads somewhere" if strength.claim == "reversal" else f"{strength.first} leads throughout"
     groups = "items" if benchmark.unit == "item" else "groups of items"
     size = f"{pair.evidence.units:,} {groups}"
-    how = "certified" if exact else "likely, by an approximation"
-    return f"Beyond these items too {what}: {how} ({p_in_text(row.adjusted)}, {size})."
+    how = STRENGTHS["certified"] if exact else f"{LIKELY},"
+    return f"For new items it is {how} that {what} ({p_in_text(row.adjusted)}, {size})."
 
 
 def _better(direction: Direction) -> str:
@@ -276,7 +282,7 @@ def _better(direction: Direction) -> str:
         return f" {LOWER}" if direction.lower else ""
     return (
         f" There the score nearest to {stated(direction.target)} is best: who scores higher can be "
-        "nearer to it or farther from it, which neither these counts nor what is certified or supported say."
+        "nearer to it or farther from it, and no count and no test here is about that."
     )
 
 
@@ -301,19 +307,21 @@ def _unread_words(pair: PairFinding) -> str:
 def _strength_words(unit: UnitLevel, pair: PairFinding) -> str:
     evidence, counts = pair.evidence, pair.counts
     exact, flips = evidence.certified, evidence.supported
-    parts = list(_claim_words(unit, pair, exact, "Certified"))
+    parts = list(_claim_words(unit, pair, exact, BEGINS["certified"]))
     if flips.claim != exact.claim:
-        parts += _claim_words(unit, pair, flips, "Supported")
+        parts += _claim_words(unit, pair, flips, BEGINS["supported"])
     parts += _level_words(pair)
     if parts or not counts.complete:
-        return " ".join(parts) or "Descriptive."
+        return " ".join(parts) or "Not established."
     if not (counts.plus and counts.minus):
         return (
-            "Descriptive, only for these items: for new ones no order is certified "
-            f"({p_in_text(exact.order.adjusted)}) or supported ({p_in_text(flips.order.adjusted)})."
+            "Only for these items: for new ones no order is established "
+            f"({p_in_text(exact.order.adjusted)}), and by an approximation none is likely "
+            f"({p_in_text(flips.order.adjusted)})."
         )
     return (
-        f"Descriptive, neither certified ({p_in_text(exact.reversal.adjusted)}) nor supported "
+        "Only for these items: for new ones no reversal is established "
+        f"({p_in_text(exact.reversal.adjusted)}), and by an approximation none is likely "
         f"({p_in_text(flips.reversal.adjusted)}): {reference_words(evidence)}"
     )
 
@@ -370,8 +378,8 @@ def _level_words(pair: PairFinding) -> Iterator[str]:
     levels = named_levels(pair)
     if levels:
         yield (
-            f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
-            f"axis: {levels} (assuming {ASSUMED})."
+            f"{BEGINS['supported']} at level {pair.evidence.alpha:g}, averaged over the configurations at a "
+            f"level of an axis: {levels} (assuming {ASSUMED})."
         )
 
 
@@ -506,12 +514,12 @@ def few_units(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         yield Statement(
             f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
             f"{number(benchmark.effective, 1)} of one size, and joint sign flips need {FLOOR:g}: no order "
-            "of models is supported there, whatever the scores.",
+            "of models is likely there by this approximation, whatever the scores.",
             "limit",
             (benchmark.benchmark,),
-            short=f"On {benchmark.benchmark} no order of models can be supported: its {benchmark.items:,} "
-            f"items come in {benchmark.units:,} groups, worth {number(benchmark.effective, 1)} of one size, "
-            f"and {FLOOR:g} are needed.",
+            short=f"On {benchmark.benchmark} no order of models can be likely by an approximation: its "
+            f"{benchmark.items:,} items come in {benchmark.units:,} groups, worth "
+            f"{number(benchmark.effective, 1)} of one size, and {FLOOR:g} are needed.",
         )
 
 
@@ -538,7 +546,7 @@ def passed_over(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]
     elif benchmark.coarser:
         yield Statement(
             f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "
-            f"document a coarser level ({', '.join(benchmark.coarser)}): what is certified and every "
+            f"document a coarser level ({', '.join(benchmark.coarser)}): what is established and every "
             f"interval there assumes that the {PLURAL[benchmark.unit]} of one {benchmark.coarser[-1]} are "
             "independent.",
             "limit",

@@ -12,7 +12,17 @@ SHOWN = 40
 """How many tie groups are listed; the JSON has all."""
 LISTED = 8
 """The largest tie group of which every model is named."""
-COLUMNS = ("place", "model", "score [95 %]", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
+COLUMNS = (
+    "place",
+    "model",
+    "score [95 %]",
+    "can be",
+    "to the next",
+    "units -/+",
+    "p",
+    "p (Holm)",
+    "told apart?",
+)
 
 
 @of_benchmark("standings", "leading", 75)
@@ -40,13 +50,13 @@ def sentences(row: StandingsRow) -> Iterator[str]:
     if row.tie_groups:
         groups = ["{" + ", ".join(_abridged(group)) + "}" for group in row.tie_groups]
         more = f"; and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
-        yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}{more}"
+        yield f"tie groups (no two told apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}{more}"
     tied = {pair for group in row.tie_groups for pair in combinations(group, 2)}
     both = [f"{a} and {b}" for a, b in apart if (a, b) in tied]
     if both:
         pairs = len(row.order) * (len(row.order) - 1) // 2
         yield (
-            f"apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} pairs "
+            f"told apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} pairs "
             f"together ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
         )
 

@@ -264,7 +264,7 @@ ORDER = "which repetition is the first one no file name decides (`cells._in_orde
 
 
 @exhibit(
-    "two runs differ, and what is certified follows from which file's name sorts first",
+    "two runs differ, and what is established follows from which file's name sorts first",
     f"{EARLIER}: `gridc certify --from`",
     ORDER,
     without(cells, "_in_order", lambda runs, items: tuple(runs)),

@@ -115,6 +115,11 @@ def sentence(finding: HypothesisFinding, complete: bool) -> str:
     return DECISIONS[finding.kind].sentence(finding, complete)
 
 
+def approximate(finding: HypothesisFinding) -> bool:
+    """Whether its verdict rests on a test that is an approximation."""
+    return DECISIONS[finding.kind].approximate(finding)
+
+
 def reach(finding: HypothesisFinding) -> str:
     """How far a verdict goes."""
     return DECISIONS[finding.kind].reach(finding)
@@ -131,7 +136,9 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         so_far = (
             "" if complete else " so far, and beyond these items none is decided before the run is complete"
         )
-        yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(counts)}{so_far}."
+        rough = [finding.id for finding in hypotheses if approximate(finding)]
+        by = f"; by an approximation: {', '.join(rough)}" if rough else ""
+        yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(counts)}{so_far}{by}."
     parted = [f"{finding.id}: {readings(finding)}" for finding in hypotheses if finding.depends]
     if parted:
         about = "; ".join(parted)

@@ -97,7 +97,7 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
         ):
             return super().reach(finding)
         return (
-            f"Other items of these units, at level {finding.alpha:g}, if items are independent given their "
+            f"New items of these units, at level {finding.alpha:g}, if items are independent given their "
             "unit; it says nothing of other units. These models and configurations only."
         )
 

@@ -24,6 +24,7 @@ from gridc.reports.findings.hypotheses.finding import (
     readings,
 )
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
+from gridc.reports.words import BY_APPROXIMATION
 from gridc.schema.hypotheses import EffectRow, RankingRow
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
@@ -51,17 +52,23 @@ class Decision(Protocol[H]):
         """The verdict in a few words among others; None where counting it says as much."""
 
     @abstractmethod
+    def approximate(self, finding: HypothesisFinding) -> bool:
+        """Whether the verdict rests on a test that is an approximation, and holds its level only with many
+        units."""
+
+    @abstractmethod
     def reach(self, finding: HypothesisFinding) -> str:
         """How far the verdict goes, as the scorecard says it."""
 
 
-def beyond_words(finding: HypothesisFinding, needs: str) -> str:
-    """The reach of a verdict on other items."""
+def beyond_words(finding: HypothesisFinding, approximate: bool) -> str:
+    """The reach of a verdict on new items; an approximation needs many units."""
     if finding.verdict == "open":
         return "Nothing: it is open."
+    by, many = (BY_APPROXIMATION, ", many of them") if approximate else ("", "")
     return (
-        f"Other items of the same kind, at level {finding.alpha:g}, if there are {needs}; these models and "
-        "configurations only."
+        f"New items of the same kind{by}, at level {finding.alpha:g}, if there are independent units{many}; "
+        "these models and configurations only."
     )
 
 
@@ -135,11 +142,18 @@ class EffectDecision(Decision[T]):
         side, p = ("refutation ", finding.refute) if finding.verdict == "refuted" else ("", finding.support)
         return f"{words}, {side}{p_in_text(p)} ({correction_words(finding)})"
 
+    def approximate(self, finding: HypothesisFinding) -> bool:
+        """Where the estimator's test decides. Where a margin is stated and no side, the other verdict is that
+        of a test at the margin, which holds with any number of units."""
+        test = _effect_of(finding).test
+        if finding.verdict == "open" or self.kind.at_margin or test is None or not test.decides:
+            return False
+        stated: Any = finding.hypothesis  # one of this kind
+        rule = self.kind.rule(stated, finding.alpha)
+        return finding.verdict == self.kind.first or rule.margin is None or rule.side != "two-sided"
+
     def reach(self, finding: HypothesisFinding) -> str:
-        """One on an effect takes independent units, many of them; one at a margin alone any number."""
-        if self.kind.at_margin:
-            return beyond_words(finding, "independent units")
-        return beyond_words(finding, "independent units, many of them")
+        return beyond_words(finding, self.approximate(finding))
 
     def _claimed(self, finding: HypothesisFinding) -> str:
         stated: Any = finding.hypothesis  # one of this kind
@@ -150,10 +164,11 @@ class EffectDecision(Decision[T]):
         if not complete or finding.support is None or finding.refute is None:
             return f"{name} is open while the run is incomplete."
         failure = effect.failure
+        by = BY_APPROXIMATION if self.approximate(finding) else ""
         if failure is not None and not effect.tested:
             return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
         return (
-            f"{self._unsupportable(finding, effect)}{name} is {finding.verdict} "
+            f"{self._unsupportable(finding, effect)}{name} is {finding.verdict}{by} "
             f"(p of support {p_value(finding.support)}, p of refutation {p_value(finding.refute)}, "
             f"{correction_words(finding)} at level {finding.alpha:g}; {self._basis(finding, effect)})."
         )

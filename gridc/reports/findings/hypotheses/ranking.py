@@ -101,13 +101,13 @@ class RankingDecision(Decision[RankingHypothesis]):
         name = f"{finding.hypothesis.id} ({order})"
         if ranking.strength == "descriptive":
             here = "on these items" if complete else "on these items so far"
-            return f"{name} is {finding.verdict} {here}, by descriptive evidence: {counts}."
+            return f"{name} is {finding.verdict} {here}, by counts alone: {counts}."
         here = "On these items" if complete else "On these items so far"
         if finding.support is None or finding.refute is None:
             return f"{name} is open while the run is incomplete. {here} {counts}."
         needed = {
-            "certified": "certified evidence, which assumes only independent units",
-            "supported": f"evidence that assumes independent units and {ASSUMED}",
+            "certified": "tests that assume only independent units",
+            "supported": f"an approximation that assumes independent units and {ASSUMED}",
         }[ranking.strength]
         return (
             f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
@@ -118,12 +118,15 @@ class RankingDecision(Decision[RankingHypothesis]):
     def line(self, finding: HypothesisFinding, complete: bool) -> None:
         return None
 
+    def approximate(self, finding: HypothesisFinding) -> bool:
+        ranking = finding.ranking
+        return finding.verdict != "open" and ranking is not None and ranking.strength == "supported"
+
     def reach(self, finding: HypothesisFinding) -> str:
         strength = None if finding.ranking is None else finding.ranking.strength
         if strength == "descriptive":
             return "These items, models and configurations only."
-        many = "" if strength == "certified" else ", many of them"
-        return beyond_words(finding, f"independent units{many}")
+        return beyond_words(finding, self.approximate(finding))
 
 
 DECISION = RankingDecision()

@@ -86,7 +86,7 @@ class LogPairRow(Part):
     b_better: Count
     equal: Count
     verdict: str
-    items: Annotated[Count, Field(description="The fewest of a configuration.")]
+    items: Annotated[Count, Field(description="That count in a configuration, at the least.")]
     test: Test
     order_p: Annotated[Share, Field(description="Holm's: one of them is better in every configuration.")]
     reversal_p: Annotated[Share, Field(description="Holm's: each is better in some configuration.")]
@@ -97,7 +97,7 @@ class LogPairRow(Part):
 
 
 class LogBenchmarkRow(Part):
-    """One benchmark in all logs. The models that are compared have the configurations that most have."""
+    """One benchmark in all logs. Every model that is compared has all configurations that are."""
 
     benchmark: str
     items: Count

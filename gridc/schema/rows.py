@@ -301,7 +301,7 @@ class StandingsRow(Part):
 
     over: Annotated[
         tuple[str, ...],
-        Field(description="The configurations that are averaged: those that most models have."),
+        Field(description="The configurations that are averaged: all models have them."),
     ]
     test: Annotated[
         Literal["mcnemar", "gaffke"],

@@ -56,11 +56,16 @@ def test_a_unit_is_one_draw_in_every_number(tmp_path: Path, header: str) -> None
     (row,) = gridc.certify(families(tmp_path / "t.csv", header), unit=header).certificate.benchmarks
     (one,) = gridc.certify(collapsed(tmp_path / "c.csv")).certificate.benchmarks
     assert (row.items, row.units, one.items) == (60, 15, 15)
-    (test,), (expected,) = row.neighbours, one.neighbours
+    assert row.standings is not None and one.standings is not None
+    (test,), (expected,) = row.standings.neighbours, one.standings.neighbours
     assert (test.p, test.a_ahead, test.b_ahead) == (expected.p, expected.a_ahead, expected.b_ahead)
     assert test.gap == pytest.approx(expected.gap)
-    assert [place.interval for place in row.order] == [place.interval for place in one.order]
-    alone = gridc.certify(tmp_path / "t.csv", ignore=[header]).certificate.benchmarks[0].neighbours[0]
+    assert [place.interval for place in row.standings.order] == [
+        place.interval for place in one.standings.order
+    ]
+    (apart,) = gridc.certify(tmp_path / "t.csv", ignore=[header]).certificate.benchmarks
+    assert apart.standings is not None
+    alone = apart.standings.neighbours[0]
     assert alone.p < test.p / 10, "60 items taken as independent say far too much"
 
 

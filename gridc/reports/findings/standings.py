@@ -1,14 +1,14 @@
 """The models of a benchmark in the order of their scores, and which places in it hold for new items.
 
-Every two models are tested on the mean of their scores over the configurations that most models have, as one
-family (Holm). A model can stand behind all that are told apart as better, and before all that are told apart
+Every two models are tested on the mean of their scores over the configurations that they share, as one family
+(Holm). A model can stand behind all that are told apart as better, and before all that are told apart
 as worse; neighbours in the order of which no two are told apart are a tie group.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Literal
 
 import numpy as np
@@ -24,15 +24,19 @@ from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.unit_intervals import share_limits
 
 
-def most_shared(held: Flags) -> tuple[list[int], list[int]]:
-    """Of what each model has, (models, configurations): the configurations that most models have, and the
-    models that have all of these."""
-    most = held.sum(axis=0).max(initial=0)
-    if not most:
-        return [], []
-    lead = int(np.flatnonzero(held.sum(axis=0) == most)[0])
-    models = np.flatnonzero(held[:, lead])
-    return np.flatnonzero(held[models].all(axis=0)).tolist(), models.tolist()
+def most_compared(held: Flags) -> tuple[list[int], list[int]]:
+    """Of what each model has, (models, configurations): the configurations that are compared, and the models
+    that have all of these, so that there are as many comparisons of two models as can be."""
+    rows = np.unique(held, axis=0)[::-1]
+    best, most = np.zeros(held.shape[1], np.bool_), (0, 0, 0)
+    for one, other in combinations_with_replacement(rows, 2):
+        shared = one & other
+        models, size = int(held[:, shared].all(axis=1).sum()), int(shared.sum())
+        found = (models * (models - 1) * size, models, size) if size else most
+        if found > most:
+            best, most = shared, found
+    models_with_all = held[:, best].all(axis=1) & best.any()
+    return np.flatnonzero(best).tolist(), np.flatnonzero(models_with_all).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,7 @@ class _MeanScores:
 def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> StandingsRow | None:
     """The order of the models of one benchmark, all of whose answers are there. None where the score nearest
     to a target is the best one, and where fewer than two models have a configuration in common."""
-    over, places = most_shared(outcomes.readable)
+    over, places = most_compared(outcomes.readable)
     if direction.target is not None or len(places) < 2:
         return None
     means = _MeanScores(outcomes, over, direction.lower)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import Outcomes, units_of
-from gridc.reports.findings.standings import most_shared
+from gridc.reports.findings.standings import most_compared
 from gridc.reports.recorded.cells import RecordedBenchmark
 from gridc.statistics.arrays import Flags, Whole
 
@@ -24,9 +24,8 @@ counts as a whole number of parts of so many."""
 
 @dataclass(frozen=True, eq=False)
 class ComparedCells:
-    """The models and configurations of a benchmark that are compared. Of the models that were asked from one
-    list they are those that have the configurations that most of them have; `reasons` says of every other
-    model why it is not compared."""
+    """The models and configurations of a benchmark that are compared: every one of these models has all of
+    these configurations, and was asked from one list. `reasons` says of every other model why it is not."""
 
     benchmark: RecordedBenchmark
     models: tuple[str, ...]
@@ -44,7 +43,9 @@ class ComparedCells:
                 lists.setdefault(benchmark.lists[model], []).append(model)
         together = max(lists.values(), key=len, default=[])
         held = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in together]
-        over, places = most_shared(np.array(held, np.bool_).reshape(len(together), -1))
+        over, places = most_compared(
+            np.array(held, np.bool_).reshape(len(together), len(benchmark.configurations))
+        )
         models = [together[place] for place in places]
         for model in benchmark.models:
             if model in together and model not in models:
@@ -145,7 +146,7 @@ def _points(run: CellOutcomes, asked: Flags, times: int, scale: int, credit: int
     begun = np.where(np.isnan(run.first), credit, np.round(np.nan_to_num(run.first) * scale))
     first = np.where(asked, begun, 0).astype(np.int64)
     # What earned something was read, whatever its log says of the answer's end.
-    read = lost.any() or run.parsed[asked].any() or (correct != credit * times)[asked].any()
+    read = run.parsed[asked].any() or (correct != credit * times)[asked].any()
     return _Points(correct, first, lost, not read)
 
 

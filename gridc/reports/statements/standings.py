@@ -12,17 +12,7 @@ SHOWN = 40
 """How many tie groups are listed; the JSON has all."""
 LISTED = 8
 """The largest tie group of which every model is named."""
-COLUMNS = (
-    "place",
-    "model",
-    "score [95 %]",
-    "can be",
-    "to the next",
-    "units -/+",
-    "p",
-    "p (Holm)",
-    "told apart?",
-)
+COLUMNS = ("place", "model", "score [95 %]", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
 
 
 @of_benchmark("standings", "leading", 75)
@@ -56,8 +46,8 @@ def sentences(row: StandingsRow) -> Iterator[str]:
     if both:
         pairs = len(row.order) * (len(row.order) - 1) // 2
         yield (
-            f"told apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} pairs "
-            f"together ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
+            f"told apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} "
+            f"pairs together ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
         )
 
 

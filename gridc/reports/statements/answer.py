@@ -29,7 +29,7 @@ from gridc.reports.statements import choose
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import FAULTS, FaultCounts, best_first, conduct_words, listed
+from gridc.reports.words import FAULTS, FaultCounts, best_first, conduct_words, listed, not_asked
 from gridc.schema.certificate import GapRow
 from gridc.statistics.clustered_logit import enough_cases
 from gridc.statistics.unit_intervals import Ends
@@ -437,6 +437,8 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
         yield f"Results on {listed(sizes)}{often}; {findings.recorded.provenance}."
     else:
         yield f"Asked: {listed(sizes)}."
+        for envelope in findings.plan.survey.envelopes:
+            yield from not_asked(envelope)
     yield from _configurations(findings)
     if findings.recorded is not None and findings.recorded.unknown:
         yield f"Not recorded: {'; '.join(findings.recorded.unknown)}."

@@ -167,9 +167,8 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
         if some.any():
             stored[cell.key] = outcomes.of_items(some)
     cells = [cell for cell in cells if cell.key in stored]
-    models = [model.id for model in measured.spec.model if any(cell.model == model.id for cell in cells)]
     outcomes_by_benchmark = {
-        name: gather([c for c in cells if c.benchmark == name], stored, held, models)
+        name: gather([c for c in cells if c.benchmark == name], stored, held)
         for name, held in plan.study.items.items()
         if any(cell.benchmark == name for cell in cells)
     }

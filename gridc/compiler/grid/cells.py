@@ -252,7 +252,8 @@ def survey(spec: Spec) -> Survey:
             for number, stated in enumerate(spec.hypothesis if principal else ()):
                 if not named[number].issubset(roster):
                     continue
-                for levels, about in _about(stated.where, compared[number], where, principal):
+                asked = [model for model in principal if model in (named[number] or principal)]
+                for levels, about in _about(stated.where, compared[number], where, asked):
                     hypothesis[number].setdefault(on, Counter())[levels] += about
             if kept < len(roster):
                 continue

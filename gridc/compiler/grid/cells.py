@@ -230,11 +230,11 @@ def survey(spec: Spec) -> Survey:
                 for number in hits:
                     exclude[number] += 1
                 if hits:
-                    why = spec.exclude[hits[0]].why
                     if model in roster:
-                        excluded[why] += 1
+                        excluded[spec.exclude[hits[0]].why] += 1
                     else:
-                        reasons.setdefault(model, {})[why] = None
+                        whys = (spec.exclude[n].why for n in hits if "model" in spec.exclude[n].when.root)
+                        reasons.setdefault(model, {}).update(dict.fromkeys(whys))
                     continue
                 kept += 1
                 if spec.analysis.primary.matches(where):
@@ -263,7 +263,7 @@ def survey(spec: Spec) -> Survey:
                 if part.where.matches(where):
                     slices[number] += 1
                     held[part.id] += 1
-        not_asked = {model: "; ".join(whys) for model, whys in reasons.items()}
+        not_asked = {model: "; ".join(own) for model, own in reasons.items()}
         envelopes.append(
             Envelope(benchmark.id, roster, not_asked, cells, runs, size, tiers, held, dict(excluded))
         )

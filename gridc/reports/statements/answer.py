@@ -181,6 +181,8 @@ def _fault_counts(board: Scoreboard) -> dict[str, FaultCounts]:
 def _who(findings: Findings) -> str:
     if len(findings.plan.study.spec.model) < 2:
         return "What does it score?"
+    if all(len(benchmark.models) < 2 for benchmark in findings.benchmarks):
+        return "What does each score?"
     return (
         "Which model is safer?"
         if any(row.rates for row in findings.benchmarks) and _only_conduct(findings)

@@ -43,7 +43,8 @@ def apart(folder: Path, rng: np.random.Generator, families: int) -> tuple[bool, 
     a, b = scores(rng, families, 0.6), scores(rng, families, 0.6)
     path = write(folder / "both.csv", a=a, b=b)
     reports = gridc.certify(path, unit="family"), gridc.certify(path, ignore=["family"])
-    with_units, without = (report.certificate.benchmarks[0].neighbours[0].apart for report in reports)
+    orders = [report.certificate.benchmarks[0].standings for report in reports]
+    with_units, without = (order is not None and order.neighbours[0].apart for order in orders)
     return with_units, without
 
 

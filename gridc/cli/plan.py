@@ -116,6 +116,8 @@ def _print_plan(manifest: dict[str, Any]) -> None:
             table.add_row(escape(f"  {name}"), *(f"{envelope[kind][name]:,}" for envelope in envelopes))
     console.print(table)
     for each in manifest["envelopes"]:
+        for model, why in each.get("not_asked", {}).items():
+            console.print(escape(f"{model} is not asked {each['benchmark']}: {why}"))
         for why, cells in each["excluded"].items():
             console.print(escape(f"excluded on {each['benchmark']}: {cells:,} cells, {why}"))
     console.print(f"cells {manifest['cells']:,}   runs (cells x replicates) {manifest['runs']:,}")

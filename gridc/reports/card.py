@@ -106,7 +106,7 @@ def _held_fixed(
             yield HeldFixed(what=what, at=at)
 
     yield HeldFixed(
-        what="models and sizes", at=f"{', '.join(declared.id for declared in spec.model)}, and no other"
+        what="models and sizes", at=f"{', '.join(each.model for each in benchmark.models)}, and no other"
     )
     recorded = findings.recorded
     if recorded is not None:
@@ -595,7 +595,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
             )
     standings = benchmark.standings
     return RankingStability(
-        roster=tuple(model.id for model in spec.model),
+        roster=tuple(each.model for each in benchmark.models),
         inclusion=spec.roster.inclusion if spec.roster else None,
         tau_r=benchmark.full.tau,
         tau_r_range=benchmark.analysis.ranges.tau.ends if benchmark.analysis.ranges else None,

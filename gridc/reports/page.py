@@ -11,7 +11,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.frontend.unsupported import criteria_words
-from gridc.compiler.grid.cells import ONLY
+from gridc.compiler.grid.cells import ONLY, Envelope
 from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import FEW_UNITS, hundredths, number, p_value, percent
 from gridc.reports import figures, page_links
@@ -29,7 +29,15 @@ from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.words import ASSUMED, BY_APPROXIMATION, effects, selected, term_name, units_words
+from gridc.reports.words import (
+    ASSUMED,
+    BY_APPROXIMATION,
+    effects,
+    not_asked,
+    selected,
+    term_name,
+    units_words,
+)
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
@@ -63,7 +71,7 @@ class BenchmarkSection:
     orders: tuple[tuple[Order, int], ...]
     cells: Mapping[str, tuple[CellScore | None, ...]]
     missing: int
-    excluded: Mapping[str, int]
+    planned: Envelope
     surfaces: tuple[figures.Figure, ...]
     rates: tuple[figures.Figure, ...]
     ranges: figures.Figure
@@ -154,6 +162,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         pair_scores=pair_scores,
         standings_words=standings,
         units_words=units_words,
+        not_asked=not_asked,
         differing_words=differing_words,
         assumed=ASSUMED,
     )
@@ -305,7 +314,7 @@ def _section(
     surfaces: list[figures.Figure],
 ) -> BenchmarkSection:
     spec = findings.plan.study.spec
-    models = [model.id for model in spec.model]
+    models = [model.model for model in finding.models]
     first = _first(row, spec.tiers[0])
     cells = _cells(finding, models)
     orders, shares = _orders(cells, models, finding.direction), finding.analysis.variance
@@ -319,7 +328,7 @@ def _section(
         orders=orders,
         cells=cells,
         missing=sum(not cell.complete for cell in finding.cells if cell.cell.shared),
-        excluded=findings.plan.envelope(finding.benchmark).excluded,
+        planned=findings.plan.envelope(finding.benchmark),
         surfaces=tuple(surfaces),
         rates=tuple(figures.flip_rates(finding)),
         ranges=figures.score_ranges(finding, "anchor" if findings.recorded is None else "first"),

@@ -109,8 +109,7 @@ def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
     for benchmark, cells in by_benchmark(spec, record.scores).items():
         scores, items = [score for score in cells if score.cell.shared], study.items[benchmark]
         anchors = _anchors(spec, scores)
-        models = [model.id for model in spec.model]
-        outcomes = gather([score.cell for score in anchors], record.samples.stored, items, models)
+        outcomes = gather([score.cell for score in anchors], record.samples.stored, items)
         intervals = unit_intervals(spec, items, outcomes)
         rates = find_rates(record.plan, record.store, anchors, shown)[benchmark]
         boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))

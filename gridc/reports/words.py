@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
+from gridc.compiler.grid.cells import Envelope
 from gridc.numbers import percent, stated
 from gridc.schema.base import Not, Selector
 from gridc.schema.inference import RATES
@@ -68,6 +69,16 @@ def units_words(unit: UnitLevel, units: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def not_asked(envelope: Envelope) -> Iterator[str]:
+    """`m3 was not asked B: no licence.`, for each reason with the models that have it."""
+    by_reason: dict[str, list[str]] = {}
+    for model, why in envelope.not_asked.items():
+        by_reason.setdefault(why, []).append(model)
+    for why, models in by_reason.items():
+        verb = "was" if len(models) == 1 else "were"
+        yield f"{listed(models)} {verb} not asked {envelope.benchmark}: {why.rstrip('.')}."
 
 
 FAULTS = {name: kind.fault for name, kind in RATES.items() if kind.fault is not None}

@@ -8,7 +8,7 @@ with a model behind it, or again from a finished store, and the two agree: that 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
-from math import exp, lcm
+from math import comb, exp, lcm
 from typing import Any, Literal
 
 import numpy as np
@@ -65,8 +65,7 @@ def race_study(
     there.
     """
     spec = plan.study.spec
-    models = [model.id for model in spec.model]
-    claims = len(spec.benchmark) * len(models) * (len(models) - 1) // 2
+    claims = sum(comb(len(envelope.models), 2) for envelope in plan.survey.envelopes)
     watched = []
     for number, benchmark in enumerate(spec.benchmark):
         cells = {
@@ -74,6 +73,7 @@ def race_study(
             for cell in plan.cells()
             if cell.benchmark == benchmark.id and cell.shared
         }
+        models = list(dict.fromkeys(model for model, _ in cells))
         configurations = list(dict.fromkeys(configuration for _, configuration in cells))
         members: dict[str, list[str]] = {}
         for item, unit in plan.study.items[benchmark.id].units.items():

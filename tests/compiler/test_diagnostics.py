@@ -99,8 +99,8 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         "a grid emptied for one model",
         (("[sampling]", f"{NONE_OF_LEFT}[sampling]"),),
         "GC301",
-        "benchmark",
-        "",
+        "model",
+        "leave the model out",
     ),
     (
         "no prompt",

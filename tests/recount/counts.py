@@ -166,7 +166,7 @@ def floors(study: Study) -> tuple[list[Json], dict[Any, Json]]:
 
 def orders(benchmark: Benchmark, scope: Sequence[str]) -> Json:
     """The orders of all models that occur, best first, and how alike the configurations are."""
-    models = benchmark.study.models
+    models = benchmark.models
     rows = {c: {model: benchmark.score(model, c) for model in models} for c in scope}
     rows = {c: row for c, row in rows.items() if None not in row.values()}
     if benchmark.target is not None:  # the greatest stands first: less distance
@@ -251,7 +251,7 @@ def kappa(table: Any) -> float | None:
 def agreements(benchmark: Benchmark) -> Iterator[Json]:
     """Levels of an axis whose samples rest on the very same calls, replicate 0, by model."""
     study = benchmark.study
-    for axis, model in product(study.spec["axis"], study.models):
+    for axis, model in product(study.spec["axis"], benchmark.models):
         for left, right in combinations([level["id"] for level in axis["level"]], 2):
             tables = []
             for one in benchmark.cells:
@@ -338,17 +338,18 @@ def paired(study: Study, benchmarks: Mapping[str, Benchmark], axis: str, left: s
     orders_seen = 0
     for (benchmark, rest), cell in places.items():
         row: dict[str, tuple[Fraction, Fraction]] = cell
-        if len(row) < len(ran) or len(ran) < 2:
+        here = [model for model in ran if any(each[:2] == (model, benchmark) for each in rows)]
+        if len(row) < len(here) or len(here) < 2:
             continue
         orders_seen += 1
         both = []
         for side in (0, 1):
             scored = sorted({each[side] for each in row.values()}, reverse=not benchmarks[benchmark].lower)
-            both.append([sorted(model for model in ran if row[model][side] == value) for value in scored])
+            both.append([sorted(model for model in here if row[model][side] == value) for value in scored])
         if both[0] != both[1]:
             flips = [
                 [a, b]
-                for a, b in combinations(ran, 2)
+                for a, b in combinations(here, 2)
                 if (row[a][0] - row[b][0]) * (row[a][1] - row[b][1]) < 0
             ]
             reordered.append(
@@ -391,6 +392,8 @@ def rankings(
         verdicts: dict[str, list[str]] = defaultdict(list)
         standings: dict[str, list[str]] = defaultdict(list)
         for benchmark in benchmarks.values():
+            if not set(hypothesis["order"]) <= set(benchmark.models):
+                continue
             every_cell = [cell for cell in study.cells if cell["benchmark"] == benchmark.name]
             places = dict.fromkeys(cell["configuration"] for cell in every_cell)
             for configuration in places:

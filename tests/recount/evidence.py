@@ -184,7 +184,7 @@ def best(kinds: Sequence[str], names: Sequence[str], p: Any) -> Json:
 def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict[Any, Json]:
     """Every pair's evidence by benchmark, configurations and models; and the tests of configurations."""
     alpha = study.alpha
-    pairs = {(b.name, x, y): Pair(b, x, y) for b in benchmarks for x, y in combinations(study.models, 2)}
+    pairs = {(b.name, x, y): Pair(b, x, y) for b in benchmarks for x, y in combinations(b.models, 2)}
     regions: dict[str, dict[tuple[str, ...], str]] = {}
     for benchmark in benchmarks:
         own = regions.setdefault(benchmark.name, {})
@@ -304,10 +304,12 @@ def stated_rankings(study: Study) -> list[Json]:
 
 
 def rankings_about(study: Study, benchmarks: Sequence[Benchmark], hypothesis: Json) -> dict[str, list[str]]:
-    """The configurations that a ranking is about, by benchmark."""
+    """The configurations that a ranking is about, by benchmark that all of its models run."""
     where = (hypothesis.get("where") or {}, study.spec["analysis"].get("primary") or {})
     found: dict[str, list[str]] = {}
     for benchmark in benchmarks:
+        if not set(hypothesis["order"]) <= set(benchmark.models):
+            continue
         for cell in benchmark.cells:
             place = {**cell["levels"], **{key: cell[key] for key in ("benchmark", "model", "tier")}}
             if cell["model"] in hypothesis["order"] and all(matches(each, place) for each in where):
@@ -463,9 +465,9 @@ def ordering_claims(
     the best configuration (n min p, or one over the mean e-value); Holm over all orders of all benchmarks."""
     rows: list[tuple[str, tuple[str, ...], float]] = []
     for benchmark in benchmarks:
-        if not 1 < len(study.models) <= 5:
+        if not 1 < len(benchmark.models) <= 5:
             continue
-        for order in permutations(study.models):
+        for order in permutations(benchmark.models):
             steps = []
             for a, b in pairwise(order):
                 forward = (benchmark.name, a, b) in pairs

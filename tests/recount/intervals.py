@@ -67,7 +67,7 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
         return {"value": value, "interval": ends(of_units), "on_units": ends(alone) if finer else None}
 
     gaps = []
-    for a, b in combinations(study.models, 2):
+    for a, b in combinations(benchmark.models, 2):
         both = [c for c in benchmark.configurations if (a, c) in means and (b, c) in means]
         if both:
             own = {c: gap(a, b, [c]) for c in both}

@@ -280,7 +280,7 @@ def gap_ends(name: str, one: Mapping[str, Any], two: Mapping[str, Any], scale: i
 
 def endings(benchmark: Benchmark) -> Iterator[Json]:
     """How each model's samples ended, one sample after another: the last call that a sample names decides."""
-    for model in benchmark.study.models:
+    for model in benchmark.models:
         ended: Counter[str] = Counter()
         failed: Counter[str] = Counter()
         for cell in (each for each in benchmark.study.cells if each["model"] == model):

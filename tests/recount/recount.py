@@ -142,7 +142,7 @@ def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> J
     """Means of means and spreads, of benchmarks that share their configurations. Of the other kinds
     tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
     named = [row["benchmark"]] if row.get("benchmark") else list(benchmarks)
-    models: dict[str, Json] = {model: {} for model in study.models}
+    models: dict[str, Json] = {model: {} for model in benchmarks[named[0]].models}
     for model, configuration in benchmarks[named[0]].at:
         parts = [_scored(benchmarks[name], (model, configuration)) for name in named]
         if row["kind"] == "macro_mean":
@@ -170,7 +170,7 @@ def _scored(benchmark: Benchmark, place: tuple[str, str]) -> list[tuple[str, str
 def benchmark_row(
     benchmark: Benchmark, weighed: Mapping[Any, Json], measured: Mapping[Any, Json], rows: int
 ) -> Json:
-    models = benchmark.study.models
+    models = benchmark.models
     pairs = list(combinations(models, 2))
     spread, ends = intervals(benchmark)
     scopes = []

@@ -32,7 +32,7 @@ def level_gaps(benchmark: Benchmark) -> Iterator[Json]:
         ):
             continue
         for before, after in combinations([level["id"] for level in axis["level"]], 2):
-            for model in benchmark.study.models:
+            for model in benchmark.models:
                 deltas = []
                 for c, levels in zip(benchmark.configurations, benchmark.levels, strict=True):
                     other = ",".join(
@@ -75,7 +75,7 @@ def decomposed(benchmark: Benchmark) -> Iterator[tuple[Json, Any, Mapping[str, S
         inside = [
             (model, place)
             for place, own in enumerate(benchmark.method)
-            for model in study.models
+            for model in benchmark.models
             if own == method
         ]  # fmt: skip
         clean = [key for key in inside if method in RANKS or parse_rate(benchmark, *key) >= mark]
@@ -85,7 +85,7 @@ def decomposed(benchmark: Benchmark) -> Iterator[tuple[Json, Any, Mapping[str, S
                 levels = [benchmark.levels[place][axis["id"]] for _, place in cells]
                 if len(set(levels)) > 1:
                     factors[axis["id"]] = levels
-            if len(factors) < 2 or len(study.models) < 2:
+            if len(factors) < 2 or len(benchmark.models) < 2:
                 continue
             scores = [benchmark.score(model, benchmark.configurations[place]) for model, place in cells]
             values = np.array([float(score or 0) for score in scores])
@@ -231,7 +231,7 @@ def maxima(study: Study, benchmarks: Sequence[Benchmark]) -> Iterator[Json]:
         (number, benchmark, [benchmark.score(model, c) or Fraction(0) for c in benchmark.configurations])
         for number, benchmark in enumerate(benchmarks)
         if all(benchmark.score(*key) is not None for key in benchmark.at)
-        for model in study.models
+        for model in benchmark.models
     ]
     points, drawn = [], []
     for number, _, scores in slices:

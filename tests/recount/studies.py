@@ -416,7 +416,7 @@ def graded(folder: Path) -> Path:
     return folder / "store.sqlite"
 
 
-def corners(folder: Path) -> Path:
+def corners(folder: Path, *exclusions: str) -> Path:
     """A finished study with every corner at once, filled with invented answers; the path of its store."""
     for name in ("pocket_bbq.jsonl", "pocket_truthfulqa.json"):
         shutil.copy(SHIPPED / name, folder / name)
@@ -426,6 +426,7 @@ def corners(folder: Path) -> Path:
     )
     (folder / "gridcard.toml").write_text(
         SPEC.replace("MODELS\n", models).replace("AXES\n", AXES).replace("EFFECTS\n", EFFECTS)
+        + "".join(f'[[exclude]]\nwhen = {{ {when} }}\nwhy = "a test"\n' for when in exclusions)
     )
     store = folder / "store.sqlite"
     fill(compile_spec(folder / "gridcard.toml", None), store)

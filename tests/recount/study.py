@@ -117,6 +117,7 @@ class Benchmark:
         self.target = None if isinstance(self.row["direction"], str) else self.row["direction"]
         self.left_out = len(study.document["inputs"]["benchmarks"][name].get("left_out", ()))
         self.cells = [cell for cell in study.cells if cell["benchmark"] == name and cell["shared"]]
+        self.models = list(dict.fromkeys(cell["model"] for cell in self.cells))
         self.configurations = list(dict.fromkeys(cell["configuration"] for cell in self.cells))
         self.at = {(cell["model"], cell["configuration"]): cell for cell in self.cells}
         every = [cell for cell in study.cells if cell["benchmark"] == name]
@@ -129,7 +130,7 @@ class Benchmark:
         )
         questions = {(text, choices) for item, text, choices in asked if item in self.unit_of}
         self.distinct = len(questions) if 0 < len(questions) < len(self.items) else 0
-        self.first = [self.at[study.models[0], configuration] for configuration in self.configurations]
+        self.first = [self.at[self.models[0], configuration] for configuration in self.configurations]
         self.levels = [cell["levels"] for cell in self.first]
         self.method = [study.effect(cell, "method", "extract") for cell in self.first]
         self.replicates = [
@@ -203,7 +204,7 @@ class Benchmark:
             if method in RANKS
             or all(
                 Fraction(self.tallies[model, each]["parsed"], self.tallies[model, each]["trials"]) >= mark
-                for model in self.study.models
+                for model in self.models
             )
         ]
         found.append(("parse_clean", "parse-clean", False, clean if complete else []))

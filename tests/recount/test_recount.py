@@ -121,6 +121,14 @@ def test_what_is_certified_and_what_is_an_order(study: tuple[Path, Path], tmp_pa
     assert list(differences(document, again(document, sure, folder))) == []
 
 
+def test_a_model_that_does_not_run_a_benchmark(tmp_path: Path) -> None:
+    store = corners(tmp_path, 'model = "mistral", benchmark = "items"')
+    document = certificate(tmp_path, store)
+    families, items = document["benchmarks"]
+    assert [len(row["scopes"][0]["pairs"]) for row in (families, items)] == [3, 1]
+    assert list(differences(document, again(document, store, tmp_path))) == []
+
+
 def test_a_run_that_is_not_finished(study: tuple[Path, Path], tmp_path: Path) -> None:
     folder, store = study
     part = tmp_path / "part.sqlite"

@@ -44,9 +44,7 @@ def found(second: Setting = LINE, missing: int = 0) -> list[AgreementRow]:
         items = tuple(f"i{place:02}" for place in range(12))
         stored[cell.key] = CellOutcomes(items, once, scored, once, first, first)
         scores.append(CellScore(cell, 12, int(scored.sum()), 12, int(first.sum()), None, cell.key))
-    outcomes = gather(
-        [each.cell for each in scores], stored, held(**dict(zip(items, items, strict=True))), ["m"]
-    )
+    outcomes = gather([each.cell for each in scores], stored, held(**dict(zip(items, items, strict=True))))
     return list(agreements(AXES, scores, outcomes))
 
 

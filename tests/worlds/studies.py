@@ -202,8 +202,7 @@ class Bench:
         alpha, cells = self.spec.analysis.alpha or 0.05, list(self.plan.cells())
         outcomes, scores = {}, []
         if self.regions:
-            models = [model.id for model in self.spec.model]
-            outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"], models)}
+            outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"])}
             scores = cell_scores(self.plan, samples.stored)
         weighed = claim_evidence([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
         return MeasuredStudy(self.spec, samples, scores, {}, weighed, True)

@@ -35,7 +35,8 @@ ONLY = "the only one"
 class Cell:
     """Model x benchmark x configuration: one score of the study.
 
-    `shared` says that every model runs the configuration, so that it belongs to the envelope.
+    `shared` says that every model of the benchmark's roster runs the configuration, so that it belongs to the
+    envelope.
     """
 
     model: str
@@ -87,14 +88,32 @@ def exclude(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
             yield cell
 
 
+def rosters(spec: Spec) -> dict[str, tuple[str, ...]]:
+    """By benchmark its roster: the models that run it in at least one configuration."""
+
+    def runs(model: str, benchmark: str) -> bool:
+        places = (
+            grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
+            for configuration in grid.configurations(spec)
+        )
+        return any(grid.excluded_by(spec, place) is None for place in places)
+
+    return {
+        benchmark.id: tuple(model.id for model in spec.model if runs(model.id, benchmark.id))
+        for benchmark in spec.benchmark
+    }
+
+
 def mark_shared(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
-    """A configuration that an exclusion takes from any model is outside the envelope."""
+    """A configuration that an exclusion takes from any model of the roster is outside the envelope."""
     one_by_one = [exclusion for exclusion in spec.exclude if "model" in exclusion.when.root]
     if not one_by_one:
         yield from cells
         return
+    models = rosters(spec)
     for cell in cells:
-        places = [grid.grid_place(cell.levels, cell.tier, cell.benchmark, model.id) for model in spec.model]
+        roster = models[cell.benchmark]
+        places = [grid.grid_place(cell.levels, cell.tier, cell.benchmark, model) for model in roster]
         lost = any(exclusion.when.matches(where) for exclusion in one_by_one for where in places)
         yield replace(cell, shared=not lost)
 
@@ -133,12 +152,15 @@ how many cells each combination of them is."""
 class Envelope:
     """A benchmark's part of the grid.
 
-    `size` counts the configurations that all models share, `tiers` and `slices` those of them in each tier
-    and slice; `cells` counts models x configurations that are run, `runs` those times their replicates;
-    `excluded` counts, by reason, the cells that are not.
+    `models` is its roster, and `not_asked` has every other model with the reason. `size` counts the
+    configurations that all models of the roster share, `tiers` and `slices` those of them in each tier and
+    slice; `cells` counts models x configurations that are run, `runs` those times their replicates;
+    `excluded` counts, by reason, the cells of the roster that are not.
     """
 
     benchmark: str
+    models: tuple[str, ...]
+    not_asked: dict[str, str]
     cells: int
     runs: int
     size: int
@@ -152,7 +174,8 @@ class Survey:
     """The envelopes of all benchmarks, in order, and how often each selector matches.
 
     `exclude` counts places of the whole grid, `slice` configurations that are run, once a benchmark;
-    `hypothesis` has the primary configurations that each hypothesis selects; `primary` counts the cells that
+    `hypothesis` has the primary configurations that each hypothesis selects, where all models that it names
+    run the benchmark; `primary` counts the cells that
     tests are made on. `asked` and `tested` count runs, all and the primary ones, by (benchmark, the subset
     of its items that they ask), and `levels` has the levels of these runs by axis.
     """
@@ -181,17 +204,19 @@ def survey(spec: Spec) -> Survey:
     exclude = [0] * len(spec.exclude)
     hypothesis: list[dict[BenchmarkSample, Counter[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
     compared = [kind_of(declared).axes(declared) for declared in spec.hypothesis]
+    named = [frozenset(kind_of(declared).models(declared) or ()) for declared in spec.hypothesis]
     slices = [0] * len(spec.slice)
     primary = 0
     runs_of_all: Counter[BenchmarkSample] = Counter()
     tested: Counter[BenchmarkSample] = Counter()
     levels_of: dict[BenchmarkSample, dict[str, dict[str, None]]] = {}
     envelopes = []
-    for benchmark in spec.benchmark:
+    for benchmark, roster in zip(spec.benchmark, rosters(spec).values(), strict=True):
         cells = runs = size = 0
         tiers = dict.fromkeys(spec.tiers, 0)
         held = dict.fromkeys((declared.id for declared in spec.slice), 0)
         excluded: Counter[str] = Counter()
+        reasons: dict[str, dict[str, None]] = {}
         for configuration in grid.configurations(spec):
             replicates = grid.replicates(spec, configuration)
             on = (benchmark.id, grid.subset(spec, benchmark, configuration))
@@ -205,7 +230,11 @@ def survey(spec: Spec) -> Survey:
                 for number in hits:
                     exclude[number] += 1
                 if hits:
-                    excluded[spec.exclude[hits[0]].why] += 1
+                    if model in roster:
+                        excluded[spec.exclude[hits[0]].why] += 1
+                    else:
+                        whys = (spec.exclude[n].why for n in hits if "model" in spec.exclude[n].when.root)
+                        reasons.setdefault(model, {}).update(dict.fromkeys(whys))
                     continue
                 kept += 1
                 if spec.analysis.primary.matches(where):
@@ -221,9 +250,12 @@ def survey(spec: Spec) -> Survey:
             primary += len(principal)
             where = grid.grid_place(configuration.levels, configuration.tier, benchmark.id)
             for number, stated in enumerate(spec.hypothesis if principal else ()):
-                for levels, about in _about(stated.where, compared[number], where, principal):
+                if not named[number].issubset(roster):
+                    continue
+                asked = [model for model in principal if model in (named[number] or principal)]
+                for levels, about in _about(stated.where, compared[number], where, asked):
                     hypothesis[number].setdefault(on, Counter())[levels] += about
-            if kept < len(models):
+            if kept < len(roster):
                 continue
             size += 1
             tiers[configuration.tier] += 1
@@ -231,7 +263,10 @@ def survey(spec: Spec) -> Survey:
                 if part.where.matches(where):
                     slices[number] += 1
                     held[part.id] += 1
-        envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
+        not_asked = {model: "; ".join(own) for model, own in reasons.items()}
+        envelopes.append(
+            Envelope(benchmark.id, roster, not_asked, cells, runs, size, tiers, held, dict(excluded))
+        )
     return Survey(
         tuple(envelopes),
         tuple(exclude),

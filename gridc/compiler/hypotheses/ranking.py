@@ -193,7 +193,7 @@ def _untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:
 def _order_tests(hypothesis: RankingHypothesis, design: PlannedTest) -> tuple[int, Sizes]:
     """How many steps in how many configurations are tested, and the units of the smallest benchmark."""
     parts, steps = design.known.values(), len(hypothesis.order) - 1
-    models = len(design.spec.model)
+    models = len(hypothesis.order)
     tests = sum(steps * max(1, sum(part.cells.values()) // models) for part in parts)
     return tests, min(parts, key=lambda part: part.units).sizes
 

@@ -61,9 +61,17 @@ class Manifest:
     unpinned: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """As `gridc plan --json` prints it."""
+        """As `gridc plan --json` prints it: who is not asked a benchmark stands where somebody is not."""
         document = {"format": FORMAT, **asdict(self)}
-        return {**document, "models": list(self.models), "envelopes": list(document["envelopes"])}
+        envelopes = [
+            {
+                key: value
+                for key, value in envelope.items()
+                if key != "models" and (value or key != "not_asked")
+            }
+            for envelope in document["envelopes"]
+        ]
+        return {**document, "models": list(self.models), "envelopes": envelopes}
 
 
 class Plan(Asker):

@@ -114,10 +114,10 @@ def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     drawn = drawn_words(plan.study.spec)
     if drawn is not None:
         yield drawn
-    if len(plan.study.spec.model) < 2:
-        return
     small: dict[tuple[str, int], list[str]] = {}
     for envelope in plan.survey.envelopes:
+        if len(envelope.models) < 2:
+            continue
         parts = {"the envelope": envelope.size, **envelope.slices}
         for name, size in parts.items():
             if 0 < size <= SMALL:

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import why_undecidable
+from gridc.compiler.grid.cells import rosters
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -147,7 +148,8 @@ def _manifest(lock: Lock, spec: Spec, claim: ThresholdClaim, producer: str) -> d
         return f"the stamp has no digest of the items of {', '.join(unpinned)}"
     if spec.sampling.seed > MOST_SEED:
         return f"PRML has no seed above {MOST_SEED}"
-    models = claim.about("model", (model.id for model in spec.model))
+    run = set().union(*(rosters(spec)[name] for name in benchmarks))
+    models = claim.about("model", (model.id for model in spec.model if model.id in run))
     created = datetime.fromisoformat(lock.created).astimezone(UTC)
     stated = claim.stated.model_dump(mode="json", by_alias=True, exclude_none=True)
     fields: dict[str, Any] = {

@@ -61,7 +61,11 @@ _CELL = (
 COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
     "scores": (
         *_CELL,
-        Column("shared", "bool", "Whether every model runs the configuration, so that the envelope has it."),
+        Column(
+            "shared",
+            "bool",
+            "Whether every model of the benchmark runs the configuration, so that the envelope has it.",
+        ),
         Column("method", "name", "How an answer becomes a score."),
         Column("trials", "int64", "Outcomes: items x replicates, or one of each item by `aggregate`."),
         Column(

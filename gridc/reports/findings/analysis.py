@@ -394,7 +394,7 @@ def _decompositions(spec: Spec, shared: Sequence[CellScore]) -> Iterator[Decompo
             varied = [
                 axis.id for axis in spec.axis if len({score.cell.levels[axis.id] for score in cells}) > 1
             ]
-            if not varied or len(spec.model) < 2:
+            if not varied or len({score.cell.model for score in shared}) < 2:
                 continue
             factors = {MODEL: [score.cell.model for score in cells]}
             factors |= {axis: [score.cell.levels[axis] for score in cells] for axis in varied}

@@ -18,7 +18,7 @@ own TreeSHAP is used.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import lcm
 from typing import Any
 
@@ -124,6 +124,10 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
     seen = _scores(samples)
     if seen is None:
         return "no cell is complete"
+    asked = dict.fromkeys((cell.model, cell.benchmark) for cell in seen.cells)
+    for model, benchmark in product(*(dict.fromkeys(names) for names in zip(*asked, strict=True))):
+        if (model, benchmark) not in asked:
+            return f"{model} was not asked {benchmark}, and all models are compared on the same cells"
     first, second = declared
     table = _table(seen, [model.id for model in spec.model], first, second)
     if isinstance(table, str):

@@ -177,7 +177,6 @@ def _decide(
             [cell for cell in cells if cell.benchmark == benchmark.id],
             measured.samples.stored,
             plan.study.items[benchmark.id],
-            [model.id for model in spec.model if model.id in models],
         )
         for benchmark in spec.benchmark
         if any(cell.benchmark == benchmark.id for cell in cells)

@@ -143,7 +143,7 @@ class ParseRate:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFinding:
-    """Everything about one benchmark. The first scope is the full envelope.
+    """Everything about one benchmark. The first scope is the full envelope, and `models` is the roster.
 
     `items` are asked of the `held` ones that its files hold, or 0 where nobody recorded how many these are.
     `units` groups of items, at the level `unit`, are taken as independent of each other, and worth
@@ -320,16 +320,10 @@ def weighed_findings(
     their claims share families. `complete` says whether the run is; of an interim look nothing is
     certified."""
     plan, spec = samples.plan, samples.plan.study.spec
-    models = [model.id for model in spec.model]
     cells = by_benchmark(spec, scores)
     scopes = {name: _scopes(plan, cell_scores) for name, cell_scores in cells.items()}
     outcomes = {
-        name: gather(
-            [score.cell for score in cell_scores],
-            samples.stored,
-            plan.study.items[name],
-            models,
-        )
+        name: gather([score.cell for score in cell_scores], samples.stored, plan.study.items[name])
         for name, cell_scores in cells.items()
     }
     weighed = claim_evidence(
@@ -369,9 +363,8 @@ def _benchmark(
     complete: bool,
 ) -> BenchmarkFinding:
     plan, spec = samples.plan, samples.plan.study.spec
-    models = [model.id for model in spec.model]
     shared = [cell for cell in cells if cell.cell.shared]
-    by_model = {model: [score for score in shared if score.cell.model == model] for model in models}
+    by_model = {model: [score for score in shared if score.cell.model == model] for model in outcomes.models}
     thresholds = [threshold.at for threshold in spec.analysis.marks(name)]
     items, asked = plan.study.items[name], plan.asked(name)
     stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
@@ -392,7 +385,9 @@ def _benchmark(
         intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),
         scopes=tuple(_scope(name, scope, by_model, weighed, floors, direction) for scope in scopes),
-        models=tuple(_model(spec, model, by_model[model], scopes, thresholds, direction) for model in models),
+        models=tuple(
+            _model(spec, model, own, scopes, thresholds, direction) for model, own in by_model.items()
+        ),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=_best_first(weighed.orderings[name], direction),
@@ -415,7 +410,7 @@ def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tup
 def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
     spec = plan.study.spec
     shared = [score for score in scores if score.cell.shared]
-    cells = [score.cell for score in shared if score.cell.model == spec.model[0].id]
+    cells = [score.cell for score in shared if score.cell.model == shared[0].cell.model]
 
     def where(kind: ScopeKind, name: str, declared: Declared, holds: Sequence[bool]) -> Scope:
         chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)

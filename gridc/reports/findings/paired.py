@@ -33,7 +33,7 @@ def paired_row(
     `directions` says by benchmark which score is the better one: the higher, where it is not named."""
     deltas = pairing.deltas
     models = list(dict.fromkeys(delta.place["model"] for delta in deltas))
-    orderings = _orderings(deltas, models, directions)
+    orderings = _orderings(deltas, directions)
     moved = [delta for delta in deltas if delta.delta]
     reordered = tuple(ordering for ordering in orderings if ordering.left != ordering.right)
     return PairedRow(
@@ -77,16 +77,17 @@ def _named(place: GridPoint) -> str:
     return "/".join([*head, levels or ONLY])
 
 
-def _orderings(
-    deltas: Sequence[Delta], models: Sequence[str], directions: Mapping[str, Direction]
-) -> list[ReorderedRow]:
-    """The orders, best first, of every configuration in which all models are paired."""
+def _orderings(deltas: Sequence[Delta], directions: Mapping[str, Direction]) -> list[ReorderedRow]:
+    """The orders, best first, of every configuration in which all models of its benchmark are paired."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
+    rosters: dict[str | None, dict[str, None]] = {}
     for delta in deltas:
+        rosters.setdefault(delta.place.get("benchmark"), {})[delta.place["model"]] = None
         where = tuple((key, name) for key, name in delta.place.items() if key != "model")
         rows.setdefault(where, {})[delta.place["model"]] = delta
     orderings = []
     for where, row in rows.items():
+        models = list(rosters[dict(where).get("benchmark")])
         if len(row) < len(models) or len(models) < 2:
             continue
         good = directions.get(dict(where).get("benchmark", ""), Direction()).good

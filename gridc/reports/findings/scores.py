@@ -365,11 +365,12 @@ def gather(
     cells: Sequence[Cell],
     stored: Mapping[str, CellOutcomes],
     held: Items,
-    models: Sequence[str],
 ) -> Outcomes:
-    """The outcomes of the shared cells of one benchmark, whose items are these. Where each question was asked
-    as often as every other, in the same calls, one outcome of each is all that they show."""
+    """The outcomes of the shared cells of one benchmark, whose items are these: of its roster. Where each
+    question was asked as often as every other, in the same calls, one outcome of each is all that they
+    show."""
     shared = [cell for cell in cells if cell.shared]
+    models = tuple(dict.fromkeys(cell.model for cell in shared))
     configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
     places = {cell.configuration: cell for cell in shared}
     items = tuple(sorted({item for cell in shared for item in stored[cell.key].items}))
@@ -398,7 +399,7 @@ def gather(
         correct, first, planned = correct[..., alone], first[..., alone], planned[:, alone]
     units = units_of(items, held.units)
     return Outcomes(
-        models=tuple(models),
+        models=models,
         configurations=configurations,
         levels=tuple(places[configuration].levels for configuration in configurations),
         sampled=np.array(

@@ -296,12 +296,25 @@ def _with_limits(record: RunRecord, statistic: Statistic, summary: StatedStatist
 def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> StatedStatistic:
     spec, named = record.plan.study.spec, statistic.benchmarks
     benchmarks = tuple(each for each in spec.benchmark if named is None or each.id in named)
-    models = tuple(model.id for model in spec.model)
+    lacking: dict[str, list[str]] = {}
+    for place in map(record.plan.envelope, [each.id for each in benchmarks]):
+        for model in place.not_asked:
+            lacking.setdefault(model, []).append(place.benchmark)
+    some = [model.id for model in spec.model if len(lacking.get(model.id, ())) < len(benchmarks)]
+    models = tuple(model for model in some if model not in lacking)
     against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
     players = tuple(dict.fromkeys((*models, *against)))
     scope = _Scope(statistic, models, benchmarks, players, level)
-    values: dict[str, dict[str, SummaryValue]] = {model: {} for model in models}
     by_configuration = _configurations(record, scope)
+    values: dict[str, dict[str, SummaryValue]] = {
+        model: {
+            name: SummaryValue.missing(f"it was not asked {', '.join(lacking[model])}")
+            for name in by_configuration
+        }
+        if model in lacking
+        else {}
+        for model in some
+    }
     for name, cells in by_configuration.items():
         for model, value in _under(record, scope, cells):
             values[model][name] = value
@@ -316,7 +329,7 @@ def _configurations(record: RunRecord, scope: _Scope) -> dict[str, list[Cell]]:
     over, names = scope.statistic.over or (), [benchmark.id for benchmark in scope.benchmarks]
     cells: dict[str, list[Cell]] = {}
     for cell in record.plan.cells():
-        if cell.shared and cell.benchmark in names:
+        if cell.shared and cell.benchmark in names and cell.model in scope.models:
             rest = (f"{axis}={level}" for axis, level in cell.levels.items() if axis not in over)
             cells.setdefault(",".join(rest) or ONLY, []).append(cell)
     return cells

@@ -387,6 +387,7 @@ def score_model(
         matrix=tuple(
             matrix_row
             for row in benchmarks
+            if row.benchmark in references
             for matrix_row in _matrix(spec, row, model.id, references[row.benchmark])
         ),
         sensitivity=profile,

@@ -328,6 +328,8 @@ def cells_about(findings: Findings, hypothesis: Any) -> Iterator[Cell]:
     """The cells that a hypothesis is about."""
     spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
     for row in findings.benchmarks:
+        if not set(models or ()).issubset(finding.model for finding in row.models):
+            continue
         for score in row.cells:
             cell = score.cell
             place = grid.place(spec, cell.levels, cell.benchmark, cell.model)

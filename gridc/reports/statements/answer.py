@@ -37,6 +37,7 @@ from gridc.reports.words import (
     best_first,
     conduct_words,
     listed,
+    not_asked,
 )
 from gridc.schema.certificate import GapRow
 from gridc.statistics.clustered_logit import enough_cases
@@ -190,6 +191,8 @@ def _fault_counts(board: Scoreboard) -> dict[str, FaultCounts]:
 def _who(findings: Findings) -> str:
     if len(findings.plan.study.spec.model) < 2:
         return "What does it score?"
+    if all(len(benchmark.models) < 2 for benchmark in findings.benchmarks):
+        return "What does each score?"
     return (
         "Which model is safer?"
         if any(row.rates for row in findings.benchmarks) and _only_conduct(findings)
@@ -464,6 +467,8 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
         yield f"Results on {listed(sizes)}{often}; {findings.recorded.provenance}."
     else:
         yield f"Asked: {listed(sizes)}."
+        for envelope in findings.plan.survey.envelopes:
+            yield from not_asked(envelope)
     yield from _configurations(findings)
     if findings.recorded is not None and findings.recorded.unknown:
         yield f"Not recorded: {'; '.join(findings.recorded.unknown)}."

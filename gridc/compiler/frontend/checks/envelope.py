@@ -9,7 +9,8 @@ from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cells import DistinctCounter, anchored, survey
+from gridc.compiler.grid.cells import DistinctCounter, Envelope, anchored, survey
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import labels
@@ -18,6 +19,7 @@ from gridc.compiler.instrument.setting import DEFAULTS, Setting
 from gridc.diagnostics.errors import Diagnostic, KeyPath, UsageError
 from gridc.schema.base import Selector
 from gridc.schema.effects import Attempts
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
 
 Check = Callable[[Spec, Source], Iterator[Diagnostic]]
@@ -151,17 +153,31 @@ def _key(name: str) -> str:
 
 
 def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Every benchmark keeps a configuration, every exclusion, slice and hypothesis matches something."""
+    """Every benchmark keeps a configuration, every model a benchmark, every exclusion, slice and hypothesis
+    matches something."""
     counts = survey(spec)
     for number, envelope in enumerate(counts.envelopes):
         if envelope.size == 0:
             message = f"no configuration of `{envelope.benchmark}` is left after the exclusions"
+            if envelope.cells:
+                every = ", ".join(f"`{model}`" for model in envelope.models)
+                message = f"no configuration of `{envelope.benchmark}` is run by all of its models ({every})"
             help = f"narrow {_excluding(spec, envelope.benchmark)}, or take one of them out"
             yield source.diagnose("GC301", ("benchmark", number), message, help, at_key=True)
+    idle = [
+        number
+        for number, model in enumerate(spec.model)
+        if not any(model.id in envelope.models for envelope in counts.envelopes)
+    ]
+    for number in idle if any(envelope.cells for envelope in counts.envelopes) else ():
+        message = f"`{spec.model[number].id}` runs no benchmark after the exclusions"
+        way_out = "narrow them, or leave the model out"
+        yield source.diagnose("GC301", ("model", number), message, way_out, at_key=True)
     for number, matched in enumerate(counts.exclude):
         if not matched and spec.draw is None:  # what is drawn keeps away from what is excluded
             yield source.diagnose("GC305", ("exclude", number, "when"), "nothing in the grid matches this")
-    if not all(envelope.size for envelope in counts.envelopes) or not (spec.draw or all(counts.exclude)):
+    whole = all(envelope.size for envelope in counts.envelopes) and not idle
+    if not whole or not (spec.draw or all(counts.exclude)):
         return
     for number, matched in enumerate(counts.slice):
         if not matched:
@@ -170,7 +186,8 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, compared in enumerate(counts.hypothesis):
         if not compared:
             message = f"no planned cell tests `{spec.hypothesis[number].id}`"
-            yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
+            apart = _never_together(spec.hypothesis[number], counts.envelopes)
+            yield source.diagnose("GC307", ("hypothesis", number, "where"), message, apart)
     for number, test in enumerate(spec.falsification):
         if test.criterion is None:
             continue
@@ -190,6 +207,18 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
 
 
+def _never_together(hypothesis: AnyHypothesis, envelopes: Sequence[Envelope]) -> str | None:
+    """What to do where the models that a hypothesis compares run no benchmark together; None where they
+    do."""
+    compared = kind_of(hypothesis).models(hypothesis) or ()
+    about = hypothesis.where.restricted({"benchmark"})
+    here = [envelope for envelope in envelopes if about.matches({"benchmark": envelope.benchmark})]
+    if not compared or not here or any(set(compared) <= {*envelope.models} for envelope in here):
+        return None
+    names = ", ".join(f"`{model}`" for model in compared)
+    return f"no benchmark that it is about is run by all of {names}: compare others, or narrow an [[exclude]]"
+
+
 def _excluding(spec: Spec, benchmark: str) -> str:
     """The exclusions that leave nothing of a benchmark, by what they name."""
     places = (
@@ -203,7 +232,7 @@ def _excluding(spec: Spec, benchmark: str) -> str:
 
 
 def _unanchored(spec: Spec) -> Iterator[str]:
-    """The benchmarks on which the anchor selects no configuration that all models share."""
+    """The benchmarks on which the anchor selects no configuration that all of its models share."""
     if spec.analysis.anchor is None:
         return
     held = {cell.benchmark for cell in cells.cells_of(spec) if cell.shared and anchored(spec, cell)}

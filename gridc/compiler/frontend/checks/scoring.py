@@ -10,7 +10,7 @@ from gridc.compiler.frontend.checks.envelope import exclude, settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cells import cells_of
+from gridc.compiler.grid.cells import cells_of, rosters
 from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
@@ -188,9 +188,11 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """What a statistic is computed of is asked: of several models, of responses that are compared, drawn more
-    than once, or texts; and benchmarks that are taken together say alike which score is better."""
-    for number, statistic in enumerate(spec.statistics):
+    """What a statistic is computed of is asked: of several models that run all its benchmarks, of responses
+    that are compared, drawn more than once, or texts; and benchmarks that are taken together say alike which
+    score is better."""
+    run = rosters(spec)
+    for number, statistic in enumerate(spec.statistics if all(run.values()) else ()):
         named = [
             one for one in spec.benchmark if statistic.benchmarks is None or one.id in statistic.benchmarks
         ]
@@ -201,12 +203,13 @@ def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             for _, setting in settings(spec, model.id, benchmark.id)
         ]
         path: KeyPath = ("statistic", number, "kind")
-        for message, help in _unmeasured(spec, statistic, named, asked):
+        models = [model for model in spec.model if all(model.id in run[one.id] for one in named)]
+        for message, help in _unmeasured(spec, statistic, named, len(models), asked):
             yield source.diagnose("GC105", path, message, help)
 
 
 def _unmeasured(
-    spec: Spec, statistic: Statistic, benchmarks: Sequence[Benchmark], asked: Sequence[Setting]
+    spec: Spec, statistic: Statistic, benchmarks: Sequence[Benchmark], models: int, asked: Sequence[Setting]
 ) -> Iterator[tuple[str, str]]:
     kind = statistic.kind
     if kind in ("macro_mean", "win_rate") and any(one.target is not None for one in benchmarks):
@@ -221,8 +224,11 @@ def _unmeasured(
     if statistic.positive is not None and statistic.predicted is None and scores:
         message = "`scores` say what a response earns, and not whether it says that its item is positive"
         yield message, "predicted = an [[outcome]] that is 1 where a response says so"
-    if kind == "win_rate" and len(spec.model) < 2:
-        yield "a win rate is of one model against others", "two [[model]] tables or more"
+    if not models:
+        yield "no model runs all the benchmarks that it is of", "name fewer in `benchmark`"
+    elif kind == "win_rate" and models < 2:
+        help = "two [[model]] tables or more that run the same benchmarks"
+        yield "a win rate is of one model against others", help
     if kind == "strength" and not all(_compares(spec, setting) for setting in asked):
         message = "strengths are of responses that a judge compares with those of other models"
         yield message, 'method = "judge", and a [[judge]] with `compares` for each opponent'

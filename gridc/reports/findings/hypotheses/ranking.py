@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.cells import Cell
+from gridc.compiler.grid.cells import Cell, rosters
 from gridc.numbers import counted, p_value
 from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, claim_evidence
 from gridc.reports.findings.hypotheses.decision import Decision, beyond_words
@@ -33,8 +33,9 @@ class RankingDecision(Decision[RankingHypothesis]):
         measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
         directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark}
         rows: dict[tuple[str, str], dict[str, CellScore]] = {}
+        here = _run_by_all(spec, hypothesis)
         for score in measured.scores:
-            if _concerns(spec, hypothesis, score.cell):
+            if score.cell.benchmark in here and _concerns(spec, hypothesis, score.cell):
                 rows.setdefault((score.cell.benchmark, score.cell.configuration), {})[score.cell.model] = (
                     score
                 )
@@ -135,10 +136,17 @@ DECISION = RankingDecision()
 def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
     """The shared configurations that a ranking is about, by benchmark."""
     configurations: dict[str, dict[str, None]] = {}
+    here = _run_by_all(spec, hypothesis)
     for cell in cells:
-        if cell.shared and cell.model in hypothesis.order and _concerns(spec, hypothesis, cell):
+        ranked = cell.shared and cell.model in hypothesis.order and cell.benchmark in here
+        if ranked and _concerns(spec, hypothesis, cell):
             configurations.setdefault(cell.benchmark, {})[cell.configuration] = None
     return {name: Region(name, tuple(inside), ASKED) for name, inside in configurations.items()}
+
+
+def _run_by_all(spec: Spec, hypothesis: RankingHypothesis) -> set[str]:
+    """The benchmarks that every model of the order runs: on others nothing is said of it."""
+    return {name for name, models in rosters(spec).items() if set(hypothesis.order).issubset(models)}
 
 
 def _concerns(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
@@ -170,9 +178,8 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
         if some.any():
             stored[cell.key] = outcomes.of_items(some)
     cells = [cell for cell in cells if cell.key in stored]
-    models = [model.id for model in measured.spec.model if any(cell.model == model.id for cell in cells)]
     outcomes_by_benchmark = {
-        name: gather([c for c in cells if c.benchmark == name], stored, held, models)
+        name: gather([c for c in cells if c.benchmark == name], stored, held)
         for name, held in plan.study.items.items()
         if any(cell.benchmark == name for cell in cells)
     }

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gridc.compiler.inputs.logs.records import writable
 from gridc.compiler.inputs.questions import QuestionDigests
@@ -115,7 +115,7 @@ class RecordedSample(NamedTuple):
     score: int
     evidence: str | None
     call: str
-    kind: CallKind
+    kind: CallKind | Literal["recorded"]
     state: AnswerState
     prompt: str | None
     answer: str | None

@@ -26,7 +26,7 @@ from gridc.reports.recorded.cells import (
     recorded_benchmarks,
     recorded_runs,
 )
-from gridc.reports.recorded.compared import ComparedCells, in_a_study
+from gridc.reports.recorded.compared import ComparedCells, compared, in_a_study
 from gridc.reports.recorded.document import certificate
 from gridc.reports.statements import standings
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record
@@ -103,13 +103,16 @@ class LogReport:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What the reports of a study leave out, with the reasons: their store has none of its answers."""
-        return () if self._run is not None else (*in_a_study(self._parts)[1], *_not_compared(self._parts))
+        """What the reports of a study, and their store, leave out, with the reasons."""
+        if self._run is not None:
+            return ()
+        others = (f"{part.name}: {name}: {why}" for part in self._parts for name, why in part.others.items())
+        return tuple(dict.fromkeys((*in_a_study(self._parts)[1], *others)))
 
     def record(self, path: Path) -> dict[str, str]:
         """Write the answers into a new store, which `gridc view` and `gridc sql` read. The reports of a study
         by the names of their files; none where there is no benchmark that a study can have."""
-        benchmarks = [part.benchmark for part in self._parts]
+        benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
         runs = recorded_runs(self._logs, benchmarks, self.left_out)
         about = {
             "id": "logs",
@@ -120,10 +123,11 @@ class LogReport:
             "gridc": __version__,
         }
         items = {
-            one.name: ImportedItems(
-                one.lower, one.items.keys, one.items.ids, one.items.units, one.items.questions
+            part.name: ImportedItems(
+                part.benchmark.lower, known.keys, known.ids, known.units, known.questions
             )
-            for one in benchmarks
+            for part in self._parts
+            for known in [part.benchmark.items]
         }
         parts = [] if self._run is not None else in_a_study(self._parts)[0]
         if parts:
@@ -150,14 +154,6 @@ class LogReport:
         )
         record(path, about, binary, items, cells)
         return {}
-
-
-def _not_compared(parts: Sequence[ComparedCells]) -> Iterator[str]:
-    """Models that are not compared on a benchmark where others are."""
-    for part in parts:
-        yield from (
-            f"{part.benchmark.name}: {model}: {why}" for model, why in part.reasons.items() if part.models
-        )
 
 
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
@@ -238,7 +234,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     benchmarks_read = recorded_benchmarks(read, reading, may_differ, common_only, total)
-    parts = [ComparedCells.of(benchmark) for benchmark in benchmarks_read]
+    parts = [part for benchmark in benchmarks_read for part in compared(benchmark)]
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)

@@ -293,15 +293,18 @@ def _study(deck: CardDeck) -> str:
 
 
 def model_of(deck: CardDeck, wanted: str | None) -> str:
-    """The model whose cards are attached: the only one, or the one that is asked for. Raises `UsageError`
-    (GC000) where neither says."""
-    names = list(dict.fromkeys(card.model for card in deck.cards))
+    """The model whose cards are attached: the only one, or the one that is asked for, by its id or as logs
+    call it. Raises `UsageError` (GC000) where neither says."""
+    names = {
+        card.model: card.model_note if deck.recorded and card.model_note else card.model
+        for card in deck.cards
+    }
     if wanted is None and len(names) == 1:
-        return names[0]
+        return next(iter(names))
     if wanted is None:
         message = "the study has several models, and a model card is about one"
-        raise UsageError([Diagnostic("GC000", message, help=f"--model {' | '.join(names)}")])
-    return wanted
+        raise UsageError([Diagnostic("GC000", message, help=f"--model {' | '.join(names.values())}")])
+    return next((model for model, name in names.items() if name == wanted), wanted)
 
 
 def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dict[str, Any]]:

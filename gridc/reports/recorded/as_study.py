@@ -113,9 +113,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
     """The study of what logs have of these benchmarks. `about` is what their store says of them."""
     model_id, benchmark_id, level_id = _Ids(), _Ids(), _Ids()
     models = list(dict.fromkeys(name for part in parts for name in part.models))
-    cells = [
-        (part, cell) for part in parts for place, cell in part.benchmark.cells.items() if part.has(*place)
-    ]
+    cells = [(part, cell) for part in parts for cell in part.in_study.values()]
     times = {cell.configuration: cell.repetitions for _, cell in cells}
     lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
     lines += [f'tiers = ["{RECORDED}", "not-{RECORDED}"]']  # nobody said how common a configuration is
@@ -127,7 +125,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
         lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
         lines += [f"source = {_text(name)}", *_note(name, model_id(name))]
     for part in parts:
-        name = part.benchmark.name
+        name = part.name
         id, direction = benchmark_id(name), "lower" if part.benchmark.lower else "higher"
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
         lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
@@ -149,7 +147,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
         for name in times:
             lacking = [model_id(model) for model in models if not part.has(model, name)]
             if lacking:
-                where = [f'benchmark = "{benchmark_id(part.benchmark.name)}"']
+                where = [f'benchmark = "{benchmark_id(part.name)}"']
                 where += [f'configuration = "{level_id(name)}"'] if len(times) > 1 else []
                 where += [f"model = {json.dumps(lacking)}"] if len(lacking) < len(models) else []
                 lines += [
@@ -159,7 +157,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
                 ]
     source = parse("\n".join(lines) + "\n", Path("logs.toml"))
     spec = typed(source)
-    items = {benchmark_id(part.benchmark.name): _items(part, list(times)) for part in parts}
+    items = {benchmark_id(part.name): _items(part, list(times)) for part in parts}
     asked = {
         model_id(name): ModelIdentity(visible(writable(name)), unpinned="asked by another package")
         for name in models
@@ -174,19 +172,17 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
     lock = Lock(digest(content), content, created, __version__, None, None)
     checked = CheckedSpec(source, spec, ReferenceFolders(source.path.parent), References({}, {}))
     keys = {
-        (part.benchmark.name, cell.model, cell.configuration): "/".join(
+        (part.name, cell.model, cell.configuration): "/".join(
             (
                 model_id(cell.model),
-                benchmark_id(part.benchmark.name),
+                benchmark_id(part.name),
                 ONLY if len(times) == 1 else f"configuration={level_id(cell.configuration)}",
             )
         )
         for part, cell in cells
     }
     credited = {
-        keys[part.benchmark.name, cell.model, cell.configuration]: dict(
-            _credited(cell, _names(part.benchmark))
-        )
+        keys[part.name, cell.model, cell.configuration]: dict(_credited(cell, _names(part.benchmark)))
         for part, cell in cells
         if cell.states.missing
     }
@@ -219,7 +215,7 @@ def _note(name: str, id: str) -> list[str]:
 
 def _is_binary(part: ComparedCells) -> bool:
     """Whether each answer earns a point or none."""
-    runs = [run for place, cell in part.benchmark.cells.items() if part.has(*place) for run in cell.runs]
+    runs = [run for cell in part.in_study.values() for run in cell.runs]
     scores = [run.column.score for run in runs if run.column is not None]
     return all(bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all()) for score in scores)
 
@@ -233,8 +229,7 @@ def _asked(part: ComparedCells, configuration: str) -> Flags:
 
 def _asked_somewhere(part: ComparedCells) -> Flags:
     """The items that count in some configuration, (items,)."""
-    names = {name for place in part.benchmark.cells for name in place[1:] if part.has(*place)}
-    asked: Flags = np.logical_or.reduce([part.counts(name) for name in sorted(names)])
+    asked: Flags = np.logical_or.reduce([cell.counts for cell in part.in_study.values()])
     return asked
 
 
@@ -267,10 +262,9 @@ def _samples(study: LogStudy, plan: Plan) -> Iterator[RecordedSample]:
     settings = {cell.key: cell.setting for cell in plan.cells()}
     for part in study.parts:
         names = _names(part.benchmark)
-        for (model, configuration), cell in part.benchmark.cells.items():
-            if part.has(model, configuration):
-                key = study.keys[part.benchmark.name, model, configuration]
-                yield from _samples_of(cell, key, settings[key], names, _asked(part, configuration))
+        for (model, configuration), cell in part.in_study.items():
+            key = study.keys[part.name, model, configuration]
+            yield from _samples_of(cell, key, settings[key], names, _asked(part, configuration))
 
 
 def _samples_of(
@@ -295,7 +289,7 @@ def _samples_of(
             points,
             None,
             sha256(f"{key}\n{names[item]}\n{replicate}".encode()).hexdigest(),
-            "generate",
+            RECORDED,
             state if known or state in ("unreadable", "cut", "refused") else "failed",
             prompt,
             NO_ANSWER if answer is None else answer,

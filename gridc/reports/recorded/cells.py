@@ -311,12 +311,6 @@ class RecordedBenchmark:
         return np.array([numbers[unit] for unit in self.units], np.int64)
 
     @property
-    def left_out(self) -> int:
-        """The items that some model has in a configuration and that do not count there."""
-        out = [cell.held & ~cell.counted for cell in self.cells.values() if cell.counted is not None]
-        return int(np.logical_or.reduce(out).sum()) if out else 0
-
-    @property
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(model for model, _ in self.cells))
 

@@ -12,7 +12,7 @@ import numpy as np
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import Outcomes, units_of
 from gridc.reports.findings.standings import most_compared
-from gridc.reports.recorded.cells import RecordedBenchmark
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.statistics.arrays import Flags, Whole
 
 DECIMALS = 6
@@ -24,42 +24,45 @@ counts as a whole number of parts of so many."""
 
 @dataclass(frozen=True, eq=False)
 class ComparedCells:
-    """The models and configurations of a benchmark that are compared: every one of these models has all of
-    these configurations, and was asked from one list. `reasons` says of every other model why it is not."""
+    """Models of a benchmark that are compared, each with the others in all of these configurations. They were
+    asked from one list. `others` are models of which nothing can be compared, with the reasons. `name` is the
+    benchmark's, with a number where these are not its first models."""
 
     benchmark: RecordedBenchmark
+    name: str
     models: tuple[str, ...]
     configurations: tuple[str, ...]
-    reasons: Mapping[str, str]
+    others: Mapping[str, str]
 
-    @classmethod
-    def of(cls, benchmark: RecordedBenchmark) -> "ComparedCells":
-        reasons: dict[str, str] = {}
-        lists: dict[int, list[str]] = {}
-        for model in benchmark.models:
-            if (reason := _why_not(benchmark, model)) is not None:
-                reasons[model] = reason
-            else:
-                lists.setdefault(benchmark.lists[model], []).append(model)
-        together = max(lists.values(), key=len, default=[])
-        held = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in together]
-        over, places = most_compared(
-            np.array(held, np.bool_).reshape(len(together), len(benchmark.configurations))
-        )
-        models = [together[place] for place in places]
-        for model in benchmark.models:
-            if model in together and model not in models:
-                reasons[model] = "it lacks a configuration of the others; two that differ are non-equivalent"
-            elif model not in models:
-                reasons.setdefault(model, "it shares no item with the models that are compared")
-        configurations = tuple(benchmark.configurations[place] for place in over)
-        return cls(benchmark, tuple(models), configurations, reasons)
+    @property
+    def is_first(self) -> bool:
+        """Whether these are the first models of their benchmark: what is said of it is said there."""
+        return self.name == self.benchmark.name
 
-    @cached_property
-    def asked(self) -> Flags:
-        """The items that count in each configuration, (configurations, items)."""
-        asked: Flags = np.array([self.counts(name) for name in self.configurations], np.bool_)
-        return asked
+    @property
+    def cells(self) -> list[RecordedCell]:
+        """All cells of its models."""
+        return [
+            cell for (model, _), cell in self.benchmark.cells.items() if model in {*self.models, *self.others}
+        ]
+
+    @property
+    def in_study(self) -> dict[tuple[str, str], RecordedCell]:
+        """The cells of the models that are compared that have scores, compared or only described."""
+        return {place: cell for place, cell in self.benchmark.cells.items() if self.has(*place)}
+
+    @property
+    def items(self) -> Flags:
+        """The items that some model of it was asked or lacks, (items,); all, where no log has any."""
+        every = [cell.held | cell.counts for cell in self.cells if cell.itemised]
+        items: Flags = np.logical_or.reduce(every or [np.ones(self.benchmark.count, np.bool_)])
+        return items
+
+    @property
+    def left_out(self) -> int:
+        """How many items some model has in a configuration where they do not count."""
+        out = [cell.held & ~cell.counts for cell in self.cells if cell.itemised]
+        return int(np.logical_or.reduce(out).sum()) if out else 0
 
     def has(self, model: str, configuration: str) -> bool:
         """Whether a model that is compared has scores in a configuration, compared or not."""
@@ -69,6 +72,12 @@ class ComparedCells:
         """The items that count in a configuration, (items,)."""
         model = next(model for model in self.models if self.has(model, configuration))
         return self.benchmark.cells[model, configuration].counts
+
+    @cached_property
+    def asked(self) -> Flags:
+        """The items that count in each configuration that is compared, (configurations, items)."""
+        asked: Flags = np.array([self.counts(name) for name in self.configurations], np.bool_)
+        return asked
 
     def mean(self, model: str, configuration: str) -> Fraction:
         """A score, what is missing being wrong."""
@@ -124,6 +133,37 @@ class ComparedCells:
             credited=lost if lost.any() else None,
             credit=credit,
         )
+
+
+def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
+    """A benchmark's models as they are compared, the most comparisons first: those that lack a configuration
+    of the others, or were asked from another list, are compared among themselves."""
+    others: dict[str, str] = {}
+    lists: dict[int, list[str]] = {}
+    for model in benchmark.models:
+        if (reason := _why_not(benchmark, model)) is not None:
+            others[model] = reason
+        else:
+            lists.setdefault(benchmark.lists[model], []).append(model)
+    groups: list[tuple[list[str], list[str]]] = []
+    for rest in lists.values():
+        while rest:
+            held = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in rest]
+            over, places = most_compared(np.array(held, np.bool_))
+            names = [benchmark.configurations[place] for place in over]
+            groups.append(([rest[place] for place in places], names))
+            rest = [model for place, model in enumerate(rest) if place not in places]
+    groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
+    return [
+        ComparedCells(
+            benchmark,
+            benchmark.name if number == 0 else f"{benchmark.name} ({number + 1})",
+            tuple(models),
+            tuple(names),
+            others if number == 0 else {},
+        )
+        for number, (models, names) in enumerate(groups or [([], [])])
+    ]
 
 
 class _Points(NamedTuple):
@@ -188,11 +228,10 @@ def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tup
     times: dict[str, int] = {}
     kept, reasons = [], []
     for part in parts:
-        name = part.benchmark.name
-        cells = [cell for place, cell in part.benchmark.cells.items() if part.has(*place)]
+        name, cells = part.name, part.in_study.values()
         often = [times.setdefault(cell.configuration, cell.repetitions) for cell in cells]
         if not part.models:
-            reasons += [f"{name}: {why}" for why in [*part.reasons.values()][:1]]
+            reasons += [f"{name}: {why}" for why in [*part.others.values()][:1]]
         elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):
             reasons.append(f"{name}: some items were asked more often than others")
         elif often != [cell.repetitions for cell in cells]:

@@ -55,9 +55,7 @@ def certificate(
     """All benchmarks of some logs; `exported` has the stamp of the study that gridc exported as these, and
     where it comes from, in words. The claims of all pairs of all benchmarks share `alpha`, as in a study's
     certificate."""
-    claims = exact_claims(
-        {part.benchmark.name: part.outcomes for part in parts if len(part.models) > 1}, alpha
-    )
+    claims = exact_claims({part.name: part.outcomes for part in parts if len(part.models) > 1}, alpha)
     runs = recorded_runs(logs)
     return LogCertificate.of(
         runs,
@@ -78,24 +76,24 @@ def _benchmark(
         part.benchmark,
         Direction.of("lower_is_better" if part.benchmark.lower else "higher_is_better"),
     )
-    cells, units = benchmark.cells.values(), benchmark.unit_numbers
+    cells, units = part.cells, benchmark.unit_numbers
     compared = len(part.models) > 1
     return LogBenchmarkRow(
-        benchmark=benchmark.name,
-        items=benchmark.count,
-        units=len(set(benchmark.units)),
-        left_out=benchmark.left_out,
+        benchmark=part.name,
+        items=int(part.items.sum()),
+        units=len(np.unique(units[part.items])),
+        left_out=part.left_out,
         lower_is_better=benchmark.lower,
         itemised=any(cell.itemised for cell in cells),
-        configurations=benchmark.configurations,
+        configurations=tuple(dict.fromkeys(cell.configuration for cell in cells)),
         scores=tuple(_score(cell, units) for cell in cells),
         readings=tuple(reading for cell in cells for reading in _others(cell)),
         standings=standings(part.outcomes, direction, alpha) if compared else None,
-        pairs=tuple(_pair(part, a, b, claims[benchmark.name, a, b]) for a, b in combinations(part.models, 2)),
-        not_compared=tuple(f"{model}: {part.reasons[model]}" for model in part.reasons),
-        between_models=benchmark.between,
-        warnings=tuple(map(writable, benchmark.warnings)),
-        matching=benchmark.items.matching,
+        pairs=tuple(_pair(part, a, b, claims[part.name, a, b]) for a, b in combinations(part.models, 2)),
+        not_compared=tuple(f"{model}: {why}" for model, why in part.others.items()),
+        between_models=benchmark.between if part.is_first else (),
+        warnings=tuple(map(writable, benchmark.warnings)) if part.is_first else (),
+        matching=benchmark.items.matching if part.is_first else None,
     )
 
 

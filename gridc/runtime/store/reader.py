@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from sqlite_utils import Database
 
@@ -18,7 +18,7 @@ from gridc.runtime.store.opening import open_to_read
 from gridc.schema.canonical import digest, each_key_once
 from gridc.schema.spec import Spec
 
-RECORDED = "recorded"
+RECORDED: Literal["recorded"] = "recorded"
 """How the scores of imported logs came about, and the key of their study's document that says where from."""
 
 LOGGED, NO_PROMPT = "as the log has it", "(The log does not have the prompt.)"

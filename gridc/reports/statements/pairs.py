@@ -38,8 +38,9 @@ def strongest(findings: Findings) -> Iterator[Statement]:
 def other_pairs(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
     pairs = compared(findings)
+    first = _strongest(pairs) if pairs else None
     for benchmark, pair in pairs:
-        if (benchmark, pair) != _strongest(pairs):
+        if (benchmark, pair) != first:
             yield _of_pair(benchmark, pair)
 
 

@@ -98,8 +98,9 @@ def _inverted(values: Floats, counts: Floats, logarithms: Floats) -> float:
     # The product of 1 - i height x ratio, each as often as it counts: near 0 the series of its logarithm, and
     # elsewhere what is alone is multiplied, which is twenty times as fast as its logarithm.
     begin = int((heights * float(np.abs(ratio).max()) < NEAR).sum())
-    terms = [float(counts @ ratio**power) / power for power in range(TERMS, 0, -1)]
-    first, heights_left = np.exp(np.polyval([*terms, 0.0], 1j * heights[:begin])), heights[begin:, None]
+    powers = np.multiply.accumulate(np.broadcast_to(ratio, (TERMS, len(ratio))), axis=0)
+    terms = np.append((powers @ counts / np.arange(1, TERMS + 1))[::-1], 0.0)
+    first, heights_left = np.exp(np.polyval(terms, 1j * heights[:begin])), heights[begin:, None]
     alone = counts == 1
     turned = heights_left * ratio[~alone]
     size = np.exp(-0.5 * (np.log1p(turned * turned) @ counts[~alone]))

@@ -5,14 +5,15 @@ pair x benchmark on the full envelope; every pair on every other scope that was 
 strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
 reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was chosen after the
 data were seen has no claims of its own: it holds what the names of the full envelope imply, so that no choice
-of scope can buy a claim.
+of scope can buy a claim. Of more than `MOST_FLIPPED` pairs of models nothing is tested by joint flips, and so
+nothing is supported.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, compress, islice
+from itertools import combinations, compress, islice, repeat
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -342,6 +343,8 @@ def p_digits(p: Floats) -> Floats:
 
 PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
+MOST_FLIPPED = 2_000
+"""Pairs of models of a study up to which joint flips test them: each needs flips in the number of pairs."""
 HELD = 200_000_000
 """Bytes of sums under flips that are held at once."""
 FULL: ClaimFamily = "full envelope"
@@ -419,7 +422,8 @@ def claim_evidence(
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
-    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
+    flipped_too = len(pairs) <= MOST_FLIPPED
+    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1) if flipped_too else flips
     members: dict[ClaimFamily, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
     raw: dict[tuple[Region, str, str], Weights] = {}
     for place, (name, benchmark_outcomes) in enumerate(outcomes.items()):
@@ -436,7 +440,11 @@ def claim_evidence(
         signs = sign_flips.flips(benchmark_outcomes.unit_count, number, seed + place)
         for flipped in _in_blocks(own, signs, sought.values()):
             for region, contrasts in sought.items():
-                hints = flipped.weights(contrasts, sizes[region.family], alpha)
+                hints = (
+                    flipped.weights(contrasts, sizes[region.family], alpha)
+                    if flipped_too
+                    else repeat(Weight(NOTHING, NOTHING), len(flipped.pairs))
+                )
                 alike = flipped.identical(contrasts.at)
                 for pair, weight, same in zip(flipped.pairs, hints, alike, strict=True):
                     key, chosen = (name, pair.a, pair.b), contrasts.chosen
@@ -448,7 +456,7 @@ def claim_evidence(
     rows = {}
     for family, inside in members.items():
         exact_kinds: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
-        joint: list[Test] = ["joint_flips"] * len(inside)
+        joint: list[Test] = ["joint_flips" if flipped_too else "not_tested"] * len(inside)
         certified = _strengths(
             [family_member.weights.certified for family_member in inside],
             inside,

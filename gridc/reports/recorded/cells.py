@@ -593,8 +593,9 @@ def _repeats_alike(column: LogColumn, count: int) -> bool:
     return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1
 
 
-MOST_PAIRS = 200
-"""Pairs of models that the reports of a study tell one by one."""
+MOST_PAIRS = 5_000
+"""Pairs of models up to which the reports of a study are made: they test every one, and their certificate has
+all."""
 
 
 def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
@@ -613,7 +614,7 @@ def why_no_grid(benchmarks: Sequence[RecordedBenchmark]) -> tuple[str, ...]:
 def _why_not(one: RecordedBenchmark) -> str | None:
     cells, models = list(one.cells.values()), len(one.models)
     if (pairs := models * (models - 1) // 2) > MOST_PAIRS:
-        return f"{models:,} models are {pairs:,} pairs, each of which such a report tells"
+        return f"{models:,} models are {pairs:,} pairs, and such a report tests up to {MOST_PAIRS:,}"
     if not all(cell.itemised for cell in cells):
         return "a run has a score and no items"
     if not all(cell.bounded for cell in cells):

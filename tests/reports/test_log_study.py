@@ -505,4 +505,4 @@ def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -
     cards = (many / "gridcard.md").read_text()
     assert f"Of {PAIRS} pairs of models the {TOLD} with the strongest evidence are listed." in cards
     tables = (many / "tables.tex").read_text()
-    assert rest in tables and len(re.findall(r"(?m)^org-m\d+ & org-m", tables)) == TOLD
+    assert rest in tables and len(re.findall(r"(?m)^org\{-\}m\d+ & org", tables)) == TOLD

@@ -500,7 +500,7 @@ def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -
     tiers = [tier[pair] for pair in listed]
     assert tiers == sorted(tiers, key=("certified", "supported", "descriptive").index)
     claimed = list(tier.values()).count("certified")
-    assert 0 < claimed and tiers.count("certified") == min(TOLD, claimed)
+    assert claimed > 0 and tiers.count("certified") == min(TOLD, claimed)
     assert len(re.findall(r'data-name="quiz-surface-[^"]+"', page)) == TOLD + 1  # one stands in the overview
     cards = (many / "gridcard.md").read_text()
     assert f"Of {PAIRS} pairs of models the {TOLD} with the strongest evidence are listed." in cards

@@ -52,6 +52,15 @@ class ScoreDifference:
         interval = None if self.interval is None else Interval(*self.interval)
         return NumberNeededRow.of(number_needed(float(self.difference), interval, rounding))
 
+    def same_as(self, other: "ScoreDifference") -> bool:
+        """Whether both are one difference with one interval, but for rounding."""
+        ends, others = self.interval or (), other.interval or ()
+        return (
+            self.difference == other.difference
+            and len(ends) == len(others)
+            and not any(decimals(one - two) for one, two in zip(ends, others, strict=True))
+        )
+
     @property
     def side(self) -> int:
         """-1 where the interval lies below 0, 1 where it lies above, 0 where it holds 0 or there is none."""

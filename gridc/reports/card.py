@@ -28,6 +28,7 @@ from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
+from gridc.reports.told import MOST, named
 from gridc.reports.words import (
     ASSUMED,
     FAULTS,
@@ -354,8 +355,39 @@ def _claims(claims: Sequence[tuple[str, Claimed | None]]) -> str:
     for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
         names = [where for where, own in claims if own == claim]
         if names:
-            told.append(f"{words} of {'; '.join(names)}")
+            told.append(f"{words} of {_named(names)}")
     return ", and ".join(told)
+
+
+def _named(names: Sequence[str]) -> str:
+    return named(names) if len(names) <= MOST else f"{len(names):,} pairs of models ({named(names)})"
+
+
+def against_words(card: Card) -> str:
+    """A model against all others in a sentence, where they are too many pairs to be told one by one."""
+    rows = card.ranking_stability.pairs
+    if len(rows) * (len(rows) + 1) // 2 <= MOST:
+        return ""
+    ahead, behind = sum(row.higher > row.lower for row in rows), sum(row.higher < row.lower for row in rows)
+    certified = sum(row.certified is not None for row in rows)
+    supported = sum(row.certified is None and row.supported is not None for row in rows)
+    more = f", and {LIKELY} against {supported} more" if supported else ""
+    return (
+        f"more often higher than {ahead} of {len(rows)} models, more often lower than {behind}; established "
+        f"against {certified}{more}"
+    )
+
+
+def table_pairs(deck: CardDeck) -> list[CardPair]:
+    """The rows of the table of pairs: every model against every other, and where they are too many to be told
+    one by one, the pairs with the strongest evidence once."""
+    few = [card for card in deck.cards if not against_words(card)]
+    every = [CardPair(card, row) for card in few for row in card.ranking_stability.pairs]
+    return [*every, *_many(deck)[:MOST]]
+
+
+def _many(deck: CardDeck) -> list[CardPair]:
+    return comparisons([card for card in deck.cards if against_words(card)])
 
 
 def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
@@ -423,6 +455,10 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
         targets={card.benchmark: card.target for card in deck.cards if card.target is not None},
         stated=list(dict.fromkeys(text for card in deck.cards for text in card.scope_statement.stated)),
         receipts=receipts(deck),
+        against_words=against_words,
+        table_pairs=table_pairs(deck),
+        many=len(_many(deck)),
+        most=MOST,
         units_words=units_words,
         limits=LIMITS,
         assumed=ASSUMED,

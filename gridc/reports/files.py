@@ -20,6 +20,7 @@ from gridc.reports.page import as_html, drawn_curves, lay_out
 from gridc.reports.rendering import TextTable, as_latex, markdown, render, table_markdown
 from gridc.reports.scorecard import document as scorecard
 from gridc.reports.scorecard.document import scorecard_tables
+from gridc.reports.told import told_rows, untold
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
@@ -146,19 +147,15 @@ def _pair_tables(certificate: Certificate) -> Iterator[TextTable]:
                 f"{pair.size}",
                 f"{'≥ ' if pair.measured < pair.size else ''}{number(pair.rho_flip)}",
                 pair.evidence.certified.claim or "nothing",
-                (not pair.evidence.certified.claim and pair.evidence.supported.claim) or "nothing",
+                (not pair.evidence.certified.claim and pair.evidence.supported.claim)
+                or ("nothing" if pair.evidence.supported.tested else "not tested"),
                 pair.words,
             )
-            for pair in row.scopes[0].pairs
+            for pair in told_rows(row)
         )
-        yield TextTable(
-            f"pairs-{row.benchmark}",
-            f"Pairs on {row.benchmark}",
-            columns,
-            rows,
-            frozenset(columns[2:7]),
-            "Established, likely: for new items of the same kind; likely by an approximation.",
-        )
+        note = untold(row.benchmark, row.scopes[0].pairs)
+        title = f"Pairs on {row.benchmark}"
+        yield TextTable(f"pairs-{row.benchmark}", title, columns, rows, frozenset(columns[2:7]), note)
 
 
 def _range_table(deck: CardDeck) -> TextTable:

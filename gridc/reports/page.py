@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
@@ -15,6 +15,7 @@ from gridc.compiler.grid.cells import ONLY, Envelope
 from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import FEW_UNITS, hundredths, number, p_value, percent
 from gridc.reports import figures, page_links
+from gridc.reports.card import against_words
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
@@ -29,18 +30,28 @@ from gridc.reports.statements.answer import answer, beside
 from gridc.reports.statements.pairs import beyond, strength_of
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
+from gridc.reports.told import told, untold
 from gridc.reports.words import (
     ASSUMED,
     BY_APPROXIMATION,
     effects,
     not_asked,
+    possible_words,
     selected,
     term_name,
     units_words,
 )
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
-from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
+from gridc.schema.certificate import (
+    BenchmarkRow,
+    BetweenRow,
+    Certificate,
+    PairGapsRow,
+    PairRow,
+    ScopeRow,
+    WitnessRow,
+)
 from gridc.schema.spec import Benchmark
 from gridc.statistics import envelope
 from gridc.statistics.envelope import Direction, Order
@@ -59,7 +70,8 @@ SHOWN_DEPARTURES = 5
 class BenchmarkSection:
     """One benchmark as the page lays it out: its finding, its row of the certificate, its figures.
 
-    `first` and `further` part the scopes into those that are shown and those that are folded away.
+    `first` and `further` part the scopes into those that are shown and those that are folded away. `told` are
+    the places of the pairs of models that are told one by one, and each of these has a surface.
     """
 
     spec: Benchmark
@@ -72,6 +84,7 @@ class BenchmarkSection:
     cells: Mapping[str, tuple[CellScore | None, ...]]
     missing: int
     planned: Envelope
+    told: tuple[int, ...]
     surfaces: tuple[figures.Figure, ...]
     rates: tuple[figures.Figure, ...]
     ranges: figures.Figure
@@ -86,6 +99,25 @@ class BenchmarkSection:
         """Every figure of the section."""
         rest = (self.ranges, self.ordered, self.standings, self.shares, self.curves, self.readable)
         return (*self.surfaces, *self.rates, *(figure for figure in rest if figure is not None))
+
+    @property
+    def pairs(self) -> list[PairRow]:
+        """Those that are told, over the full envelope."""
+        return self.pairs_of(self.row.scopes[0])
+
+    def pairs_of(self, scope: ScopeRow) -> list[PairRow]:
+        """The same in a scope."""
+        return [scope.pairs[place] for place in self.told]
+
+    def of_told(self, rows: Iterable[PairGapsRow | BetweenRow]) -> list[PairGapsRow | BetweenRow]:
+        """Of rows for each pair those of the pairs that are told."""
+        by_pair = {(row.a, row.b): row for row in rows}
+        return [by_pair[pair.a, pair.b] for pair in self.pairs if (pair.a, pair.b) in by_pair]
+
+    @property
+    def untold(self) -> str:
+        """How many more pairs there are."""
+        return untold(self.row.benchmark, self.row.scopes[0].pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +150,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         bang=index_asked(spec),
         viewer=page_links.server(),
         strongest=_strongest(findings, sections),
-        compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
-        answers=_answers(certificate),
+        compared=[(section.row, pair) for section in sections for pair in section.pairs],
+        answers=_answers(certificate, sections),
         shown_rows=SHOWN_ROWS,
         shown_departures=SHOWN_DEPARTURES,
         certificate=certificate,
@@ -161,6 +193,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         pair_scores=pair_scores,
         standings_words=standings,
+        possible_words=possible_words,
+        against_words=against_words,
         units_words=units_words,
         not_asked=not_asked,
         differing_words=differing_words,
@@ -172,17 +206,19 @@ def _statements(findings: Findings, *parts: DocumentPart) -> list[Statement]:
     return [statement for _, statement in choose(findings, *parts)]
 
 
-def _answers(certificate: Certificate) -> dict[tuple[str, ...], list[tuple[str, str]]]:
+def _answers(
+    certificate: Certificate, sections: Sequence[BenchmarkSection]
+) -> dict[tuple[str, ...], list[tuple[str, str]]]:
     """By what a statement about a pair is about: (the model that leads, the viewer's page of the items that
     differ) in the configuration that shows it, for each of both models that leads somewhere."""
     return {
-        (row.benchmark, f"{pair.a}/{pair.b}"): [
-            (model, page_links.pair(certificate.stamp, row.benchmark, seen.configuration, pair.a, pair.b))
+        (benchmark, f"{pair.a}/{pair.b}"): [
+            (model, page_links.pair(certificate.stamp, benchmark, seen.configuration, pair.a, pair.b))
             for model, seen in ((pair.a, pair.witness_plus), (pair.b, pair.witness_minus))
             if seen is not None
         ]
-        for row in certificate.benchmarks
-        for pair in row.scopes[0].pairs
+        for benchmark, pairs in ((section.row.benchmark, section.pairs) for section in sections)
+        for pair in pairs
     }
 
 
@@ -233,18 +269,18 @@ def _drawn(findings: Findings) -> str:
 def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:
     """The surface of the pair that the first sentence is about."""
     surfaces = [
-        (strength_of(pair), surface)
+        (strength_of(benchmark.full.pairs[place]), surface)
         for benchmark, section in zip(findings.benchmarks, sections, strict=True)
-        for pair, surface in zip(benchmark.full.pairs, section.surfaces, strict=True)
+        for place, surface in zip(section.told, section.surfaces, strict=True)
     ]
     return max(surfaces, key=lambda each: each[0])[1] if surfaces else None
 
 
 def _numbers(section: BenchmarkSection) -> Iterator[Number]:
-    """Every count and score of a benchmark with the digest of its rows; the certificate has the digests in
-    full and the rows' counts."""
+    """Every count and score of a benchmark with the digest of its rows, of pairs those of which are told; the
+    certificate has the digests in full and the rows' counts."""
     for scope in section.row.scopes:
-        for pair in scope.pairs:
+        for pair in section.pairs_of(scope):
             name = f"{pair.a}, {pair.b}, {scope.name}"
             counts = f"{pair.plus}, {pair.minus}, {pair.ties} of {pair.size}"
             yield Number(f"{name}: N+, N−, N0", counts, pair.rows)
@@ -259,12 +295,14 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
             )
             evidence = pair.evidence
             for by, strength in (("", evidence.certified), (BY_APPROXIMATION, evidence.supported)):
+                if not strength.tested:
+                    continue
                 p = f"{p_value(strength.reversal.adjusted)}, {p_value(strength.order.adjusted)}"
                 yield Number(f"{name}: p of reversal, of order{by} (Holm)", p, pair.rows)
             same = f"{number(evidence.identical.mean)}, {number(evidence.identical.upper)}"
             yield Number(f"{name}: models that agree on average, mean and 95 %", same, pair.rows)
         seen, rows = scope.orderings, digest([pair.rows for pair in scope.pairs])
-        orders = f"{seen.strict}, {seen.weak}, {seen.by_name} of {seen.possible}"
+        orders = f"{seen.strict}, {seen.weak}, {seen.by_name} of {possible_words(seen.possible)}"
         yield Number(f"{scope.name}: orders strict, with ties, by name", orders, rows)
         yield Number(
             f"{scope.name}: tau_R, mismatch", f"{number(scope.tau_r)}, {number(scope.mismatch)}", rows
@@ -329,6 +367,7 @@ def _section(
         cells=cells,
         missing=sum(not cell.complete for cell in finding.cells if cell.cell.shared),
         planned=findings.plan.envelope(finding.benchmark),
+        told=tuple(told(finding)),
         surfaces=tuple(surfaces),
         rates=tuple(figures.flip_rates(finding)),
         ranges=figures.score_ranges(finding, "anchor" if findings.recorded is None else "first"),

@@ -15,6 +15,7 @@ import gridc
 from gridc.compiler.instrument.refusals import ERROR_ON_WRITTEN, ERRORS
 from gridc.numbers import FEW_UNITS, FORMS, figures, percent
 from gridc.reports import quantities
+from gridc.reports.told import told_rows, untold
 from gridc.reports.words import STRENGTHS, better_score_words, model_at
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.certificate import Certificate, Floor, PairedRow
@@ -124,6 +125,8 @@ def _environment() -> Environment:
         "refusal_error": refusal_error_words(),
         "needed_note": quantities.NUMBER_NEEDED,
         "few_units": FEW_UNITS,
+        "told_rows": told_rows,
+        "untold": untold,
     }
     environment.filters |= FORMS | {
         "in_its_measure": quantities.in_its_measure,

@@ -66,6 +66,11 @@ def units_words(unit: UnitLevel, units: int) -> str:
     return f"{units:,} {one if units == 1 else PLURAL[unit]}"
 
 
+def possible_words(orders: int) -> str:
+    """How many orders there are: `24`, `over 10^78`."""
+    return str(orders) if orders < 10**7 else f"over 10^{len(str(orders)) - 1}"
+
+
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -114,7 +114,7 @@ class Part(BaseModel):
 Tier = Literal["certified", "supported", "descriptive"]
 Claimed = Literal["reversal", "order"]
 ClaimFamily = Literal["full envelope", "other scopes", "chosen after the data"]
-Test = Literal["mcnemar", "betting", "joint_flips"]
+Test = Literal["mcnemar", "betting", "joint_flips", "not_tested"]
 
 
 class ClaimTestRow(Part):
@@ -151,7 +151,8 @@ class StrengthRow(Part):
         Test,
         Field(
             description="mcnemar: exact, on replicate 0. betting: e-values on units of several items. "
-            "joint_flips: max-T over configurations and levels, whole units flipped."
+            "joint_flips: max-T over configurations and levels, whole units flipped. not_tested: of so many "
+            "pairs of models joint flips are not made, every p is 1, and nothing is supported."
         ),
     ]
     reversal: ClaimTestRow
@@ -172,6 +173,11 @@ class StrengthRow(Part):
     ]
     levels_minus: tuple[str, ...]
     named_among: Annotated[int, Field(ge=1, description="How many names could have been given.")]
+
+    @property
+    def tested(self) -> bool:
+        """Whether the test of this strength was made."""
+        return self.test != "not_tested"
 
 
 class IdenticalRow(Part):

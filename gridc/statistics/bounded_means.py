@@ -28,6 +28,7 @@ units in place of one make it no better and find less: docs/sizes.md has the fig
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -45,6 +46,10 @@ ROUGH = LOGARITHMS[::3]
 """The same to three digits at worst."""
 COARSE = np.arange(-13.0, 5.0, 0.25)
 """The same to five digits, for many samples at once."""
+VANISHED = 80.0
+"""The logarithm by which the integrand has vanished, and the product does not overflow."""
+NEAR, TERMS = 0.02, 10
+"""Up to which turn a logarithm is summed by its series, and by how many terms."""
 LEAST = 1e-300
 """No p-value is printed as 0."""
 MOST_KINDS = 2000
@@ -88,23 +93,31 @@ def _inverted(values: Floats, counts: Floats, logarithms: Floats) -> float:
     ratio = values / (1 - place * values)
     curvature = math.sqrt(float((counts * ratio**2).sum()))
     heights = np.exp(logarithms) / curvature
+    heights = heights[: bisect_left(heights, VANISHED, key=lambda at: _lost(at * ratio, counts))]
     base = -float((counts * np.log1p(-place * values)).sum())
-    # The product of 1 - i height x ratio, each as often as it counts: what is alone is multiplied, which is
-    # twenty times as fast as its logarithm. It overflows only where the integrand has vanished.
+    # The product of 1 - i height x ratio, each as often as it counts: near 0 the series of its logarithm, and
+    # elsewhere what is alone is multiplied, which is twenty times as fast as its logarithm.
+    begin = int((heights * float(np.abs(ratio).max()) < NEAR).sum())
+    powers = np.multiply.accumulate(np.broadcast_to(ratio, (TERMS, len(ratio))), axis=0)
+    terms = np.append((powers @ counts / np.arange(1, TERMS + 1))[::-1], 0.0)
+    first, heights_left = np.exp(np.polyval(terms, 1j * heights[:begin])), heights[begin:, None]
     alone = counts == 1
-    turned = heights[:, None] * ratio[~alone]
+    turned = heights_left * ratio[~alone]
     size = np.exp(-0.5 * (np.log1p(turned * turned) @ counts[~alone]))
     angle = np.arctan(turned) @ counts[~alone]
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.multiply.reduce(1 - 1j * (heights[:, None] * ratio[alone]), axis=1)
-        line = size * np.exp(1j * angle) / product
-        # The real part of exp(i angle) / (place + i height).
-        real = (line / (place + 1j * heights)).real
-    integrand = np.nan_to_num(real, nan=0.0, posinf=0.0, neginf=0.0) * heights
+    product = np.multiply.reduce(1 - 1j * (ratio[alone][:, None] * heights_left.T), axis=0)
+    line = np.append(first, size * np.exp(1j * angle) / product)
+    # The real part of exp(i angle) / (place + i height).
+    integrand = (line / (place + 1j * heights)).real * heights
     step = float(logarithms[1] - logarithms[0])
     mass = float(integrand.sum()) * step / math.pi * math.exp(base)
     probability = -mass if place < 0 else 1 - mass
     return min(1.0, max(LEAST, probability))
+
+
+def _lost(turned: Floats, counts: Floats) -> float:
+    """The logarithm of the size of the product of 1 - i `turned`, (K,), each as often as it counts."""
+    return 0.5 * float(counts @ np.log1p(turned * turned))
 
 
 def _saddle(values: Floats, counts: Floats) -> float:

@@ -246,7 +246,7 @@ def _flipped(differences: Whole, alpha: float, span: int) -> Floats:
     for at in range(0, len(differences), CHUNK):
         some = differences[at : at + CHUNK]
         alone = np.eye(len(some), dtype=np.int64)
-        found = sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs)
+        found = sign_flips.max_t_alone(some, alone, signs)
         p_parts.append(sign_flips.where_seen(found, some, alone, span).plus_alone)
     return np.concatenate(p_parts)
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,21 +49,27 @@ def can_support(sizes: ArrayLike) -> bool:
 
 def flips(units: int, number: int, seed: int) -> Signs:
     """Random signs, shape (units, number): one joint flip a column."""
-    bits = np.random.default_rng(seed).integers(0, 2, size=(units, number), dtype=np.int8)
-    signs: Signs = 2 * bits - 1
+    signs: Signs = np.random.default_rng(seed).integers(0, 2, size=(units, number), dtype=np.int8)
+    signs *= 2
+    signs -= 1
     return signs
 
 
 def flipped_sums(differences: Whole, signs: Signs) -> Floats:
-    """The sum of each configuration's differences under each flip, (configurations, units) and (units, flips)
-    -> (configurations, flips). Whole numbers, exact. Raises `ValueError` where they would not be."""
+    """The sum of each row's differences under each flip, (rows, units) and (units, flips) -> (rows, flips).
+    Whole numbers, exact. Raises `ValueError` where they would not be."""
     largest = int(np.abs(differences).sum(axis=1).max(initial=0))
     if largest >= 1 << 53:
         raise ValueError("too large for exact sums")
-    kind = np.float32 if largest < 1 << 24 else np.float64
-    held = differences.astype(kind)
-    chunks = [held @ signs[:, at : at + CHUNK].astype(kind) for at in range(0, signs.shape[1], CHUNK)]
-    sums: Floats = np.hstack(chunks).astype(np.float64) if chunks else np.zeros((len(held), 0))
+    return flipped(differences.astype(np.float32 if largest < 1 << 24 else np.float64), signs)
+
+
+def flipped(rows: NDArray[np.floating[Any]], signs: Signs) -> Floats:
+    """The sum of each row under each flip, (rows, units) and (units, flips) -> (rows, flips), added up in the
+    precision of the rows. Many rows at once cost little more than one: the signs are converted once."""
+    sums: Floats = np.empty((len(rows), signs.shape[1]), np.float64)
+    for at in range(0, signs.shape[1], CHUNK):
+        sums[:, at : at + CHUNK] = rows @ signs[:, at : at + CHUNK].astype(rows.dtype)
     return sums
 
 
@@ -78,14 +85,24 @@ class MaxT:
     minus_alone: Floats
 
 
-def max_t(differences: Whole, sums: Floats, groups: Whole, signs: Signs) -> MaxT:
+def cubes(differences: Whole, groups: Whole) -> Floats:
+    """The cube of each unit's share in a contrast, (contrasts, units): of its difference over the root of the
+    sum of all squares. 0 in a contrast without any difference."""
+    grouped = (groups @ differences).astype(np.float64)
+    norms = np.sqrt((grouped * grouped).sum(axis=1))
+    shares: Floats = grouped / np.where(norms > 0, norms, 1.0)[:, None]
+    return shares**3
+
+
+def max_t(differences: Whole, sums: Floats, groups: Whole, flipped_cubes: Floats) -> MaxT:
     """Tests of the sums over groups of configurations, by Student's t without its skewness (`without_skew`).
 
-    `differences` (configurations, units) and their `sums` under the flips `signs`, (configurations, flips)
-    and (units, flips); `groups` (contrasts, configurations) says with which weight, 0 or more, a contrast
-    takes each configuration: a weighted average above 0 implies a configuration above 0. A contrast without
-    any difference has p-values of 1. The observed data count as one more flip (Phipson & Smyth 2010). Values
-    that agree in nine digits are ties, so that what rounding makes of them decides nothing."""
+    `differences` (configurations, units) and their `sums` under flips, (configurations, flips); `groups`
+    (contrasts, configurations) says with which weight, 0 or more, a contrast takes each configuration: a
+    weighted average above 0 implies a configuration above 0. `flipped_cubes` (contrasts, flips) are the sums
+    of `cubes` under the same flips. A contrast without any difference has p-values of 1. The observed data
+    count as one more flip (Phipson & Smyth 2010). Values that agree in nine digits are ties, so that what
+    rounding makes of them decides nothing."""
     grouped = (groups @ differences).astype(np.float64)
     norms = np.sqrt((grouped * grouped).sum(axis=1))
     live = norms > 0
@@ -93,14 +110,10 @@ def max_t(differences: Whole, sums: Floats, groups: Whole, signs: Signs) -> MaxT
     evidence = MaxT(one, one.copy(), one.copy(), one.copy())
     if not live.any():
         return evidence
-    shares = grouped[live] / norms[live, None]
-    cubes = shares**3
-    t = without_skew(shares.sum(axis=1), cubes.sum(axis=1), signs.shape[0])
+    shares, units = grouped[live] / norms[live, None], differences.shape[1]
+    t = without_skew(shares.sum(axis=1), (shares**3).sum(axis=1), units)
     drawn_sums = (groups[live].astype(np.float64) @ sums) / norms[live, None]
-    drawn_cubes = [
-        cubes @ signs[:, at : at + CHUNK].astype(np.float64) for at in range(0, signs.shape[1], CHUNK)
-    ]
-    under = without_skew(drawn_sums, np.hstack([np.zeros((len(cubes), 0)), *drawn_cubes]), signs.shape[0])
+    under = without_skew(drawn_sums, flipped_cubes[live], units)
     total = sums.shape[1] + 1
     for side, alone, observed, drawn in (
         (evidence.plus, evidence.plus_alone, t, under),
@@ -111,6 +124,12 @@ def max_t(differences: Whole, sums: Floats, groups: Whole, signs: Signs) -> MaxT
         side[live] = (reached + 1) / total
         alone[live] = ((drawn >= tied[:, None]).sum(axis=1) + 1) / total
     return evidence
+
+
+def max_t_alone(differences: Whole, groups: Whole, signs: Signs) -> MaxT:
+    """`max_t` of one pair, of which nothing is flipped yet."""
+    flipped_cubes = flipped(cubes(differences, groups), signs)
+    return max_t(differences, flipped_sums(differences, signs), groups, flipped_cubes)
 
 
 def where_seen(found: MaxT, differences: Whole, groups: Whole, span: int) -> MaxT:
@@ -164,12 +183,12 @@ def identical(sums: Floats, observed: Fraction) -> IdenticalModels:
     """The reference distribution from the flipped sums of the configurations of a scope."""
     size, number = sums.shape
     least = np.minimum((sums > 0).sum(axis=0), (sums < 0).sum(axis=0))
-    ordered = np.sort(least)
+    place = min(number - 1, int(0.95 * number))
     reached = int((least * observed.denominator >= observed.numerator * size).sum())
     return IdenticalModels(
         number,
         digits(int(least.sum()) / number / size),
-        digits(int(ordered[min(number - 1, int(0.95 * number))]) / size),
+        digits(int(np.partition(least, place)[place]) / size),
         digits((reached + 1) / (number + 1)),
     )
 

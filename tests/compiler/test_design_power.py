@@ -283,7 +283,7 @@ def test_more_of_everything_is_more_power() -> None:
 def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     """Units of three items: what the simulation finds is found again with other draws."""
     from gridc.statistics.betting import log_e_values, p_values, stakes
-    from gridc.statistics.sign_flips import flipped_sums, flips, max_t
+    from gridc.statistics.sign_flips import flips, max_t_alone
 
     sizes, tests = (3,) * 60, 4
     found = detectable_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
@@ -298,9 +298,7 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
         p = p_values(log_e_values(units, 3, stakes(3)))
     else:
         signs, one = flips(60, 1999, 5), np.ones((1, 1), dtype=int)
-        p = np.array(
-            [max_t(row[None], flipped_sums(row[None], signs), one, signs).plus_alone[0] for row in units]
-        )
+        p = np.array([max_t_alone(row[None], one, signs).plus_alone[0] for row in units])
     share = (p <= 0.025).mean()
     both = sqrt(found.error**2 + tests**2 * share * (1 - share) / runs)
     assert 1 - tests * (1 - share) == pytest.approx(POWER, abs=3 * both + tests / FLIPPED)

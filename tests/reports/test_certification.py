@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gridc.reports.certificate import certify
+from gridc.reports.findings import certification
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scores import Outcomes
@@ -104,6 +105,25 @@ def test_units_of_several_items_are_bet_on() -> None:
     assert (row.certified.test, row.units, row.supported.test) == ("betting", 2, "joint_flips")
     assert row.certified.reversal.p == pytest.approx(1 / e.mean())
     assert row.certified.order.p == 1.0
+
+
+def test_pairs_that_are_flipped_together_have_the_same_evidence_as_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = study(np.random.default_rng(5).integers(0, 2, size=(4, 3, 50)))
+    together = weighed(found).pairs
+    monkeypatch.setattr(certification, "HELD", 1)
+    assert weighed(found).pairs == together
+
+
+def test_of_too_many_pairs_nothing_is_flipped_and_the_row_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = only(clear())
+    monkeypatch.setattr(certification, "MOST_FLIPPED", 0)
+    row = only(clear())
+    assert row.certified == before.certified
+    assert (row.supported.test, row.supported.tested, row.supported.claim) == ("not_tested", False, None)
+    assert row.supported.named_plus == row.supported.named_minus == ()
+    assert row.identical == before.identical
 
 
 def test_replicates_are_bet_on_and_flipped_but_mcnemar_reads_the_first() -> None:

@@ -32,6 +32,7 @@ def table(
     parts: int = 1,
     lost: float = 0.0,
     units: int | None = None,
+    step: float = 0.2,
 ) -> Path:
     """A table of scores, of models that differ."""
     with path.open("w", newline="") as file:
@@ -41,7 +42,7 @@ def table(
             for framing in range(framings):
                 for item in range(items):
                     for repeat in range(repeats):
-                        rate = 0.35 + 0.2 * model + 0.05 * framing
+                        rate = 0.35 + step * model + 0.05 * framing
                         score: Any = sum(rng.random() < rate for _ in range(parts)) / parts
                         if rng.random() < lost:
                             if rng.random() < 0.5:
@@ -415,19 +416,15 @@ def test_no_report_of_other_logs_stays_in_the_folder(tmp_path: Path) -> None:
     studies.certify([one], axes=["framing"], unit="family").write(tmp_path / "out")
     assert (tmp_path / "out" / "report.html").exists()
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    rows = one.read_text().splitlines()
-    ragged = [row for row in rows if not ("m0" in row and ",f1," in row)]
-    (tmp_path / "two.csv").write_text("\n".join(ragged) + "\n")
-    done = command(
-        "certify", "--from", "two.csv", "--axis", "framing", "--unit", "family", "--out", "out", "--json",
-        cwd=tmp_path,
-    )  # fmt: skip
+    rows = ["model,benchmark,item,score", "a,bits,1,2.5", "b,bits,1,7"]
+    (tmp_path / "two.csv").write_text("\n".join(rows) + "\n")
+    done = command("certify", "--from", "two.csv", "--out", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "no reports of a study are made of these logs: quiz: not every model has every" in done.stderr
+    assert "not in the reports: bits: scores outside of 0 to 1 are described and not tested" in done.stderr
     json.loads(done.stdout)
     left = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"logs.html", "logs.json", "gridcard.md", "notes.txt"} <= left
-    assert not left & {"report.html", "certificate.json", "gridcard.json", "scorecard.md", "tables.tex"}
+    assert {"logs.json", "logs.md", "store.sqlite", "notes.txt"} <= left
+    assert not left & {"report.html", "certificate.json", "gridcard.json", "gridcard.md", "tables.tex"}
 
 
 HOSTILE = '<script>alert(1)</script>|@team \u202e[x](http://evil.example) "q"'
@@ -467,3 +464,54 @@ def test_names_in_logs_are_text_wherever_they_stand(tmp_path: Path) -> None:
         assert "](http://evil" not in text
         assert "\u202e" not in text
         assert not re.search(r"(?<![\w\u2060\u200b\\])@team", text)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reports of 25 models, which are 300 pairs."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = random.Random(25)
+    log = table(folder / "quiz.csv", rng, models=25, framings=1, items=30, step=0.025)
+    report = studies.certify([log], axes=["framing"], unit="family")
+    assert report.left_out == ()
+    report.write(folder / "out")
+    return folder / "out"
+
+
+PAIRS = 300
+TOLD = 40
+
+
+def test_the_certificate_of_many_models_has_every_pair(many: Path) -> None:
+    certificate = json.loads((many / "certificate.json").read_text())
+    (row,) = certificate["benchmarks"]
+    names = {(pair["a"], pair["b"]) for pair in row["scopes"][0]["pairs"]}
+    assert len(names) == PAIRS
+    for rows in (row["tests"], row["intervals"]["gaps"], row["between"]):
+        assert {(each["a"], each["b"]) for each in rows} == names
+
+
+def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -> None:
+    """In each list as many pairs as it says, the certified ones first."""
+    certificate = json.loads((many / "certificate.json").read_text())
+    (row,) = certificate["benchmarks"]
+    tier = {f"{pair['a']}, {pair['b']}": pair["evidence"]["tier"] for pair in row["scopes"][0]["pairs"]}
+    rest = f"Of {PAIRS} pairs of models on quiz, {TOLD} are told one by one"
+    other = f"certificate.json has the other {PAIRS - TOLD} too."
+    told = [text for text in certificate["statements"] if re.match(r"On quiz, org-m\d+ ", text)]
+    assert len(told) == TOLD
+    assert any(text.startswith(rest) and text.endswith(other) for text in certificate["statements"])
+    page = (many / "report.html").read_text()
+    assert page.count(rest) == page.count(other) >= 5
+    overview = page.split('aria-label="Overview"')[1].split("</section>")[0]
+    listed = re.findall(r'<td class="nowrap">(org-m\d+, org-m\d+)</td>', overview)
+    assert len(listed) == TOLD
+    tiers = [tier[pair] for pair in listed]
+    assert tiers == sorted(tiers, key=("certified", "supported", "descriptive").index)
+    claimed = list(tier.values()).count("certified")
+    assert claimed > 0 and tiers.count("certified") == min(TOLD, claimed)
+    assert len(re.findall(r'data-name="quiz-surface-[^"]+"', page)) == TOLD + 1  # one stands in the overview
+    cards = (many / "gridcard.md").read_text()
+    assert f"Of {PAIRS} pairs of models the {TOLD} with the strongest evidence are listed." in cards
+    tables = (many / "tables.tex").read_text()
+    assert rest in tables and len(re.findall(r"(?m)^org\{-\}m\d+ & org", tables)) == TOLD

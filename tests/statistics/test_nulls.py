@@ -52,7 +52,7 @@ def supported(
 ) -> tuple[float, float]:
     """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
     signs = sign_flips.flips(differences.shape[1], flips, seed)
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts, signs)
+    found = sign_flips.max_t_alone(differences, contrasts, signs)
     found = sign_flips.where_seen(found, differences, contrasts, span or int(np.abs(differences).max()))
     up, down = float(found.plus.min()), float(found.minus.min())
     return max(up, down), 2 * min(up, down)

@@ -35,7 +35,7 @@ def test_max_t_is_the_share_of_all_flips_whose_largest_t_is_as_large(rows: list[
     differences = np.array(rows)
     groups = np.vstack([np.eye(len(rows), dtype=np.int64), np.ones((1, len(rows)), dtype=np.int64)])
     drawn = every_flip(5)
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, drawn), groups, drawn)
+    found = sign_flips.max_t_alone(differences, groups, drawn)
     contrasts = (groups @ differences).tolist()
     live = [place for place, row in enumerate(contrasts) if any(row)]
 
@@ -66,16 +66,15 @@ def test_a_loss_that_is_rare_and_seen_once_counts_for_those_that_were_not() -> N
     signs, one = sign_flips.flips(60, 1_999, 1), np.ones((1, 1), dtype=np.int64)
     sums = sign_flips.flipped_sums(skewed, signs)
     assert (1 + int((sums[0] >= skewed.sum()).sum())) / 2_000 < 0.002
-    found = sign_flips.max_t(skewed, sums, one, signs)
+    found = sign_flips.max_t_alone(skewed, one, signs)
     assert found.plus[0] > 0.03
-    assert sign_flips.max_t(-skewed, -sums, one, signs).minus[0] == found.plus[0]
+    assert sign_flips.max_t_alone(-skewed, one, signs).minus[0] == found.plus[0]
 
 
 def test_a_single_configuration_of_items_is_an_exact_test_of_their_signs() -> None:
     """Five gains and no loss among ten items: 1 in 32, whatever the skewness."""
     differences, signs = np.array([[1] * 5 + [0] * 5]), every_flip(10)
-    sums = sign_flips.flipped_sums(differences, signs)
-    assert sign_flips.max_t(differences, sums, np.ones((1, 1), dtype=np.int64), signs).plus[0] == 1 / 32
+    assert sign_flips.max_t_alone(differences, np.ones((1, 1), dtype=np.int64), signs).plus[0] == 1 / 32
 
 
 def test_an_average_finds_what_no_configuration_shows_alone() -> None:
@@ -83,7 +82,7 @@ def test_an_average_finds_what_no_configuration_shows_alone() -> None:
     differences = random.choice([-1, 0, 1], p=[0.22, 0.42, 0.36], size=(12, 60))
     signs = sign_flips.flips(60, 9_999, 1)
     groups = np.vstack([np.eye(12, dtype=np.int64), np.ones((1, 12), dtype=np.int64)])
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), groups, signs)
+    found = sign_flips.max_t_alone(differences, groups, signs)
     assert found.plus.argmin() == 12
 
 
@@ -121,7 +120,7 @@ def test_a_tie_of_two_contrasts_is_a_tie_whatever_rounding_makes_of_it() -> None
     """The same differences in other units of measure."""
     row, signs = np.array([1, 2, 1, 1, -1, 3]), every_flip(6)
     differences, groups = np.stack([row, 7 * row, 11 * row, 49 * row]), np.eye(4, dtype=np.int64)
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), groups, signs)
+    found = sign_flips.max_t_alone(differences, groups, signs)
     assert np.ptp(found.plus) == np.ptp(found.minus) == 0
     assert np.array_equal(found.plus, found.plus_alone)
 
@@ -165,7 +164,7 @@ def checked(differences: list[int], span: int) -> tuple[float, float]:
     """p of "above 0" by flips, and where units that go against it have to be seen."""
     row, one = np.array([differences]), np.ones((1, 1), dtype=np.int64)
     signs = sign_flips.flips(row.shape[1], 999, 1)
-    found = sign_flips.max_t(row, sign_flips.flipped_sums(row, signs), one, signs)
+    found = sign_flips.max_t_alone(row, one, signs)
     held = sign_flips.where_seen(found, row, one, span)
     assert held.plus[0] == held.plus_alone[0] and held.minus[0] == max(found.minus[0], held.minus[0])
     return float(found.plus[0]), float(held.plus[0])

@@ -32,6 +32,7 @@ from gridc.reports.figures.drawing import (
 )
 from gridc.reports.findings.analysis import VarianceShares
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding, ParseRate, Scope, ScopeFinding
+from gridc.reports.told import told
 from gridc.statistics.envelope import FlipRate, Order
 
 SCORE_ROW, SCORE_WIDTH = 23, 228
@@ -120,10 +121,10 @@ ROW, WIDTH = 19, 150
 
 
 def flip_rates(benchmark: BenchmarkFinding) -> list[Figure]:
-    """For each pair, rho_flip in every scope against its ceiling; the orange mark is the mean of models
-    that agree on average."""
+    """For each pair that is told, rho_flip in every scope against its ceiling; the orange mark is the mean of
+    models that agree on average."""
     scopes = distinct(benchmark.scopes)
-    return [_rates(benchmark.benchmark, scopes, place) for place in range(len(benchmark.full.pairs))]
+    return [_rates(benchmark.benchmark, scopes, place) for place in told(benchmark)]
 
 
 def _rates(benchmark: str, scopes: Sequence[ScopeFinding], place: int) -> Figure:
@@ -229,28 +230,39 @@ BAR_ROW, BAR_WIDTH = 19, 210
 SHARES = (("model", LOWER[1]), ("axes", HIGHER[1]), ("interactions", TIE), ("residual", PAPER))
 
 
+MOST_ORDERS = 40
+"""Orders that the figure draws; the table beside it has all."""
+LONGEST_ORDER = 120
+"""Characters of an order that stands beside its bar; a longer one stands in the table alone."""
+
+
 def order_counts(
     benchmark: str, size: int, orders: Sequence[tuple[Order, int]], certified: set[str]
 ) -> Figure:
     """In how many configurations of the full envelope each order of the models is seen; a filled mark where
-    some configuration is certified to show it (`certified` holds those orders as `a > b > c`)."""
+    some configuration is certified to show it (`certified` holds those orders as `a > b > c`). Of more than
+    `MOST_ORDERS` the most frequent, and orders of many models by their number."""
+    shown, left_out = orders[:MOST_ORDERS], len(orders) - MOST_ORDERS
     canvas, across = Canvas(), Scale(0, max(size, 1), 0, BAR_WIDTH)
-    bottom = max(len(orders), 1) * BAR_ROW
+    bottom = max(len(shown), 1) * BAR_ROW
     ticks = sorted({0, size // 2, size})
     axis(
         canvas, across, [(t, str(t)) for t in ticks], 0, bottom, "configurations; ◆ established for new items"
     )
     words, widest = [], 10
-    for row, (order, count) in enumerate(orders):
+    for row, (order, count) in enumerate(shown):
         name = order_name(order)
+        label = name if len(name) <= LONGEST_ORDER else f"order {row + 1}"
         y = row * BAR_ROW + 4
         canvas.rect(0, y, across(count), 11, MUTED if any(len(group) > 1 for group in order) else INK)
         canvas.text(across(count) + 6, y + 5.5, str(count), fill=INK)
         if name in certified:
             canvas.diamond(across(count) + 26, y + 5.5, 4, HIGHER[1])
-        canvas.text(-6, y + 5.5, name, fill=INK, anchor="end")
-        widest = max(widest, len(name))
-        words.append(f"{name}: {count} of {size}{', established' if name in certified else ''}")
+        canvas.text(-6, y + 5.5, label, fill=INK, anchor="end")
+        widest = max(widest, len(label))
+        words.append(f"{label}: {count} of {size}{', established' if name in certified else ''}")
+    if left_out > 0:
+        words.append(f"{left_out:,} further orders are not drawn")
     return figure(
         f"{benchmark}-orders",
         canvas,

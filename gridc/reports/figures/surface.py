@@ -20,6 +20,7 @@ from gridc.reports.figures.drawing import (
     mixed,
 )
 from gridc.reports.findings.findings import BenchmarkFinding
+from gridc.reports.told import told
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.envelope import PairCounts
 
@@ -31,12 +32,12 @@ Gaps = Mapping[str, Fraction | None]
 
 
 def flip_surfaces(spec: Spec, findings: Sequence[BenchmarkFinding]) -> dict[str, list[Figure]]:
-    """For each benchmark and pair, every configuration of the full envelope with the gap in percentage
-    points. One colour scale serves all pages, so that they can be compared."""
+    """For each benchmark and pair that is told, every configuration of the full envelope with the gap in
+    percentage points. One colour scale serves all pages, so that they can be compared."""
     return {
         benchmark.benchmark: [
             _surface(spec, benchmark, pair.counts, _gaps(benchmark, pair.counts))
-            for pair in benchmark.full.pairs
+            for pair in (benchmark.full.pairs[place] for place in told(benchmark))
         ]
         for benchmark in findings
     }

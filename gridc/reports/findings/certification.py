@@ -5,14 +5,15 @@ pair x benchmark on the full envelope; every pair on every other scope that was 
 strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
 reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was chosen after the
 data were seen has no claims of its own: it holds what the names of the full envelope imply, so that no choice
-of scope can buy a claim.
+of scope can buy a claim. Of more than `MOST_FLIPPED` pairs of models nothing is tested by joint flips, and so
+nothing is supported.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations, compress, islice, repeat
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -205,70 +206,34 @@ class PairEvidence:
 
 
 @dataclass(frozen=True, eq=False)
-class JointFlips:
-    """A pair under joint flips of its units by `signs`, (units, flips): `sums` of every configuration,
-    (configurations, flips)."""
+class Contrasts:
+    """What joint flips look for in a region of a benchmark: every configuration, then every level that
+    several of them share and others do not. `groups`, (contrasts, configurations), has their weights, of the
+    configurations `at` these places; of a part that was `chosen` after the data all of the full envelope."""
 
-    pair: PairEvidence
-    signs: sign_flips.Signs
+    at: Whole
+    chosen: bool
+    carriers: tuple[CarrierRow, ...]
+    groups: Whole
 
-    @cached_property
-    def sums(self) -> Floats:
-        return sign_flips.flipped_sums(self.pair.differences, self.signs)
-
-    def weight(self, at: Whole, members: int, alpha: float, chosen: bool) -> Weight:
-        """What is supported over these configurations and the levels of the axes in them. A name pays for
-        both directions and for the `members` pairs of its family. Of a part that was `chosen` after the
-        data only what single configurations of the full envelope imply. Nothing of too few or too unequal
-        units, unless each is an item, and nothing where copies are taken as independent or outcomes have no
-        score."""
-        outcomes = self.pair.outcomes
-        all_scored = outcomes.is_whole(self.pair.a, self.pair.b)
-        if outcomes.copied or not all_scored or not sign_flips.can_support(outcomes.items_of_units):
-            return Weight(NOTHING, NOTHING)
+    @classmethod
+    def of(cls, outcomes: Outcomes, at: Whole, chosen: bool) -> "Contrasts":
         if chosen:
-            every = np.eye(len(self.sums), dtype=np.int64)
-            whole = self._max_t(slice(None), every)
-            paid = (np.minimum(1.0, 2 * members * p_digits(p)) for p in (whole.plus, whole.minus))
-            return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
-        contrasts = list(self._contrasts(at))
-        groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        max_t = self._max_t(at, groups)
-        sides = []
-        for raw, alone in ((max_t.plus, max_t.plus_alone), (max_t.minus, max_t.minus_alone)):
-            p, alone = p_digits(raw), p_digits(alone)
-            place = int(p.argmin())
-            best = contrasts[place][0].model_copy(update={"p": digits(p[place])}) if p[place] < 1 else None
-            named: dict[str, list[str]] = {"configuration": [], "level": []}
-            for (carrier, _), own in zip(contrasts, p, strict=True):
-                if 2 * members * own <= alpha:
-                    named[carrier.kind].append(carrier.name)
-            everywhere = float(alone[: len(at)].max(initial=0.0))
-            sides.append(
-                DirectionEvidence(
-                    float(p.min()), everywhere, best, tuple(named["configuration"]), tuple(named["level"])
-                )
-            )
-        return Weight(*sides)
+            return cls(at, True, (), np.eye(len(outcomes.configurations), dtype=np.int64))
+        found = list(cls._found(outcomes, at))
+        return cls(
+            at,
+            False,
+            tuple(carrier for carrier, _ in found),
+            np.array([weights for _, weights in found], dtype=np.int64),
+        )
 
-    def _max_t(self, at: Whole | slice, groups: Whole) -> sign_flips.MaxT:
-        differences = self.pair.differences[at]
-        found = sign_flips.max_t(differences, self.sums[at], groups, self.signs)
-        return sign_flips.where_seen(found, differences, groups, self.pair.span)
-
-    def identical(self, at: Whole) -> sign_flips.IdenticalModels:
-        """The reference beside the observed rho_flip of these configurations."""
-        signs = np.sign(self.pair.differences[at].sum(axis=1))
-        observed = Fraction(int(min((signs > 0).sum(), (signs < 0).sum())), len(at))
-        return sign_flips.identical(self.sums[at], observed)
-
-    def _contrasts(self, at: Whole) -> Iterator[tuple[CarrierRow, Whole]]:
-        """Every configuration, then every level that several of them share and others do not, with the
-        weights of the configurations."""
+    @staticmethod
+    def _found(outcomes: Outcomes, at: Whole) -> Iterator[tuple[CarrierRow, Whole]]:
         for weights in np.eye(len(at), dtype=np.int64):
-            name = self.pair.outcomes.configurations[at[int(weights.argmax())]]
+            name = outcomes.configurations[at[int(weights.argmax())]]
             yield CarrierRow(kind="configuration", name=name, p=1.0), weights
-        places = [self.pair.outcomes.levels[place] for place in at]
+        places = [outcomes.levels[place] for place in at]
         seen: set[bytes] = set()
         for axis in dict.fromkeys(name for place in places for name in place):
             for level in dict.fromkeys(place[axis] for place in places):
@@ -276,6 +241,99 @@ class JointFlips:
                 if 1 < weights.sum() < len(at) and weights.tobytes() not in seen:
                     seen.add(weights.tobytes())
                     yield CarrierRow(kind="level", name=f"{axis}={level}", p=1.0), weights
+
+    @property
+    def searched(self) -> Whole | slice:
+        """The configurations that the contrasts weigh."""
+        return slice(None) if self.chosen else self.at
+
+
+@dataclass(frozen=True, eq=False)
+class JointFlips:
+    """Some pairs of a benchmark under joint flips of their units by `signs`, (units, flips). What is summed
+    of all of them is summed in one product of matrices."""
+
+    pairs: Sequence[PairEvidence]
+    signs: sign_flips.Signs
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Of every configuration, (pairs, configurations, flips)."""
+        rows = np.concatenate([pair.differences for pair in self.pairs])
+        return sign_flips.flipped_sums(rows, self.signs).reshape(len(self.pairs), -1, self.signs.shape[1])
+
+    def weights(self, contrasts: Contrasts, members: int, alpha: float) -> Iterator[Weight]:
+        """What is supported of each pair over the configurations of these contrasts and the levels of their
+        axes. A name pays for both directions and for the `members` pairs of its family. Of a part that was
+        chosen after the data only what single configurations of the full envelope imply."""
+        able = [_can_support(pair) for pair in self.pairs]
+        rows = [
+            sign_flips.cubes(pair.differences[contrasts.searched], contrasts.groups)
+            for pair in compress(self.pairs, able)
+        ]
+        cubes = iter(
+            sign_flips.flipped(np.concatenate(rows), self.signs).reshape(len(rows), -1, self.signs.shape[1])
+            if rows
+            else ()
+        )
+        for pair, sums, tested in zip(self.pairs, self.sums, able, strict=True):
+            if not tested:
+                yield Weight(NOTHING, NOTHING)
+                continue
+            differences, groups = pair.differences[contrasts.searched], contrasts.groups
+            found = sign_flips.max_t(differences, sums[contrasts.searched], groups, next(cubes))
+            yield _supported(
+                pair, contrasts, sign_flips.where_seen(found, differences, groups, pair.span), members, alpha
+            )
+
+    def identical(self, at: Whole) -> Iterator[sign_flips.IdenticalModels]:
+        """The reference beside the observed rho_flip of these configurations, of each pair."""
+        for pair, sums in zip(self.pairs, self.sums, strict=True):
+            signs = np.sign(pair.differences[at].sum(axis=1))
+            observed = Fraction(int(min((signs > 0).sum(), (signs < 0).sum())), len(at))
+            yield sign_flips.identical(sums[at], observed)
+
+
+def _can_support(pair: PairEvidence) -> bool:
+    """Not of too few or too unequal units, unless each is an item, and not where copies are taken as
+    independent or outcomes have no score."""
+    outcomes = pair.outcomes
+    scored = outcomes.is_whole(pair.a, pair.b)
+    return not outcomes.copied and scored and sign_flips.can_support(outcomes.items_of_units)
+
+
+def _supported(
+    pair: PairEvidence, contrasts: Contrasts, found: sign_flips.MaxT, members: int, alpha: float
+) -> Weight:
+    if contrasts.chosen:
+        paid = (np.minimum(1.0, 2 * members * p_digits(p)) for p in (found.plus, found.minus))
+        return Weight(*(pair.implied(contrasts.at, adjusted, alpha) for adjusted in paid))
+    sides = []
+    for raw, raw_alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
+        p, alone = p_digits(raw), p_digits(raw_alone)
+        place = int(p.argmin())
+        best = contrasts.carriers[place].model_copy(update={"p": digits(p[place])}) if p[place] < 1 else None
+        named: dict[str, list[str]] = {"configuration": [], "level": []}
+        for carrier, own in zip(contrasts.carriers, p, strict=True):
+            if 2 * members * own <= alpha:
+                named[carrier.kind].append(carrier.name)
+        everywhere = float(alone[: len(contrasts.at)].max(initial=0.0))
+        sides.append(
+            DirectionEvidence(
+                float(p.min()), everywhere, best, tuple(named["configuration"]), tuple(named["level"])
+            )
+        )
+    return Weight(*sides)
+
+
+def _in_blocks(
+    pairs: Sequence[PairEvidence], signs: sign_flips.Signs, contrasts: Iterable[Contrasts]
+) -> Iterator[JointFlips]:
+    """The pairs of a benchmark, as many at once as `HELD` bytes hold the flipped rows of."""
+    rows = len(pairs[0].outcomes.configurations) + max(len(each.groups) for each in contrasts)
+    size = max(1, HELD // (8 * signs.shape[1] * rows))
+    for at in range(0, len(pairs), size):
+        yield JointFlips(pairs[at : at + size], signs)
 
 
 def p_digits(p: Floats) -> Floats:
@@ -285,6 +343,10 @@ def p_digits(p: Floats) -> Floats:
 
 PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
+MOST_FLIPPED = 2_000
+"""Pairs of models of a study up to which joint flips test them: each needs flips in the number of pairs."""
+HELD = 200_000_000
+"""Bytes of sums under flips that are held at once."""
 FULL: ClaimFamily = "full envelope"
 CHOSEN: ClaimFamily = "chosen after the data"
 ASKED: Literal["hypotheses"] = "hypotheses"
@@ -356,34 +418,46 @@ def claim_evidence(
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
-    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
+    flipped_too = len(pairs) <= MOST_FLIPPED
+    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1) if flipped_too else flips
     members: dict[ClaimFamily, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
     raw: dict[tuple[Region, str, str], Weights] = {}
     for place, (name, benchmark_outcomes) in enumerate(outcomes.items()):
+        own = [pair for key, pair in pairs.items() if key[0] == name]
+        sought = {
+            region: Contrasts.of(
+                benchmark_outcomes, own[0].places(region.configurations), region.family == CHOSEN
+            )
+            for region in (*regions, *hypothesis_regions)
+            if own and region.benchmark == name
+        }
+        if not sought:
+            continue
         signs = sign_flips.flips(benchmark_outcomes.unit_count, number, seed + place)
-        for key, pair in pairs.items():
-            if key[0] != name:
-                continue
-            flipped = JointFlips(pair, signs)
-            for region in (*regions, *hypothesis_regions):
-                if region.benchmark == name:
-                    at, chosen = pair.places(region.configurations), region.family == CHOSEN
-                    weights = Weights(
-                        pair.weight(at, names.plus[key], names.minus[key], alpha, chosen),
-                        flipped.weight(at, sizes[region.family], alpha, chosen),
-                    )
-                    raw[region, key[1], key[2]] = weights
+        for flipped in _in_blocks(own, signs, sought.values()):
+            for region, contrasts in sought.items():
+                hints = (
+                    flipped.weights(contrasts, sizes[region.family], alpha)
+                    if flipped_too
+                    else repeat(Weight(NOTHING, NOTHING), len(flipped.pairs))
+                )
+                alike = flipped.identical(contrasts.at)
+                for pair, weight, same in zip(flipped.pairs, hints, alike, strict=True):
+                    key, chosen = (name, pair.a, pair.b), contrasts.chosen
+                    exact = pair.weight(contrasts.at, names.plus[key], names.minus[key], alpha, chosen)
+                    weights = Weights(exact, weight)
+                    raw[region, pair.a, pair.b] = weights
                     if region.family != "hypotheses":
-                        members[region.family].append(_Member(region, key, weights, flipped.identical(at)))
+                        members[region.family].append(_Member(region, key, weights, same))
     rows = {}
     for family, inside in members.items():
-        exact: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
-        joint: list[Test] = ["joint_flips"] * len(inside)
+        exact_kinds: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
+        joint: list[Test] = ["joint_flips" if flipped_too else "not_tested"] * len(inside)
         certified = _strengths(
             [family_member.weights.certified for family_member in inside],
             [family_member.key for family_member in inside],
             family,
-            exact,
+            exact_kinds,
             alpha,
             final,
             names.among,

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from math import isclose, lcm
+from math import lcm
 from statistics import fmean
 
 import numpy as np
@@ -52,11 +52,13 @@ class ScoreDifference:
         interval = None if self.interval is None else Interval(*self.interval)
         return NumberNeededRow.of(number_needed(float(self.difference), interval, rounding))
 
-    def equals(self, other: "ScoreDifference") -> bool:
+    def same_as(self, other: "ScoreDifference") -> bool:
         """Whether both are one difference with one interval, but for rounding."""
-        mine, theirs = ([each.difference, *(each.interval or ())] for each in (self, other))
-        return len(mine) == len(theirs) and all(
-            isclose(a, b, rel_tol=0, abs_tol=1e-8) for a, b in zip(mine, theirs, strict=True)
+        ends, others = self.interval or (), other.interval or ()
+        return (
+            self.difference == other.difference
+            and len(ends) == len(others)
+            and not any(decimals(one - two) for one, two in zip(ends, others, strict=True))
         )
 
     @property

@@ -22,6 +22,10 @@ MOST_REPETITIONS = 5_040
 counts as a whole number of parts of so many."""
 
 
+MOST_PAIRS = 5_000
+"""Pairs of models of a benchmark up to which the reports of a study are made: they test every one."""
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedCells:
     """Models of a benchmark that are compared, each with the others in all of these configurations. They were
@@ -230,7 +234,10 @@ def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tup
     for part in parts:
         name, cells = part.name, part.in_study.values()
         often = [times.setdefault(cell.configuration, cell.repetitions) for cell in cells]
-        if not part.models:
+        pairs = len(part.models) * (len(part.models) - 1) // 2
+        if pairs > MOST_PAIRS:
+            reasons.append(f"{name}: {pairs:,} pairs of models, and such reports test up to {MOST_PAIRS:,}")
+        elif not part.models:
             reasons += [f"{name}: {why}" for why in [*part.others.values()][:1]]
         elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):
             reasons.append(f"{name}: some items were asked more often than others")

@@ -39,7 +39,7 @@ def integrity(findings: Findings) -> Iterator[IntegrityRow]:
     with unreadable answers and without, and by each two rules that score the same answers."""
     for benchmark in findings.benchmarks:
         for change in benchmark.changes:
-            if len(change.levels) == 1 and change.pp is not None and not change.pp.equals(change.itt):
+            if len(change.levels) == 1 and change.pp is not None and not change.pp.same_as(change.itt):
                 yield _integrity(benchmark, change, change.levels, (ITT, PP), (change.itt, change.pp))
         for row in benchmark.reread:
             names = (f"{row.axis} = {row.left}", f"{row.axis} = {row.right}")

@@ -9,17 +9,24 @@ from fractions import Fraction
 from typing import Literal
 
 from gridc.numbers import counted, number, p_in_text, percent, stated
+from gridc.reports.findings.certification import MOST_FLIPPED
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import Backing, Statement, of_benchmark, of_study
-from gridc.reports.words import ASSUMED, LIKELY, LIMITS, PLURAL, STRENGTHS, units_words
+from gridc.reports.told import named, strength, told, untold
+from gridc.reports.words import ASSUMED, LIKELY, LIMITS, PLURAL, STRENGTHS, possible_words, units_words
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
-from gridc.schema.rows import EvidenceRow, StrengthRow
+from gridc.schema.rows import ClaimTestRow, EvidenceRow, StrengthRow
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
 from gridc.statistics.envelope import Direction, Orderings, PairCounts
 
+UNTESTED = Statement(
+    f"Joint sign flips are not made of more than {MOST_FLIPPED:,} pairs of models. So nothing is called likely "
+    "here, which is not the result of a test.",
+    "limit",
+)
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
 NONE = "none"
@@ -30,7 +37,7 @@ WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 @of_study("strongest_pair", "leading", 30)
 def strongest(findings: Findings) -> Iterator[Statement]:
     """The pair with the strongest evidence."""
-    pairs = compared(findings)
+    pairs = _told(findings)
     if pairs:
         yield _of_pair(*_strongest(pairs))
 
@@ -38,15 +45,27 @@ def strongest(findings: Findings) -> Iterator[Statement]:
 @of_study("other_pairs", "leading", 80)
 def other_pairs(findings: Findings) -> Iterator[Statement]:
     """Every other pair."""
-    pairs = compared(findings)
+    pairs = _told(findings)
+    first = _strongest(pairs) if pairs else None
     for benchmark, pair in pairs:
-        if (benchmark, pair) != _strongest(pairs):
+        if (benchmark, pair) != first:
             yield _of_pair(benchmark, pair)
+    for benchmark in findings.benchmarks:
+        if text := untold(benchmark.benchmark, benchmark.full.pairs):
+            yield Statement(text, about=(benchmark.benchmark,))
 
 
 def compared(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
     """Every pair of models on every benchmark, over its full envelope."""
     return [(benchmark, pair) for benchmark in findings.benchmarks for pair in benchmark.full.pairs]
+
+
+def _told(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
+    return [
+        (benchmark, benchmark.full.pairs[place])
+        for benchmark in findings.benchmarks
+        for place in told(benchmark)
+    ]
 
 
 def _strongest(
@@ -74,7 +93,7 @@ def readings_differ(findings: Findings) -> Iterator[Statement]:
         empty = f" ({counted(lost, 'configuration')} without any)" if lost else ""
         yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
-            f"holds throughout, of {'; '.join(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
+            f"holds throughout, of {named(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
             "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
             f"{scores}.",
             short=f"{pair.counts.a} and {pair.counts.b} compare differently on {benchmark.benchmark} without "
@@ -121,11 +140,12 @@ def claims(findings: Findings) -> Iterator[Statement]:
         for benchmark, pair in pairs
         if beyond(pair.evidence) == "levels"
     ]
-    if not any(beyond(pair.evidence) in ("certified", "supported") for _, pair in pairs):
+    tested = all(pair.evidence.supported.tested for _, pair in pairs)
+    if tested and not any(beyond(pair.evidence) in ("certified", "supported") for _, pair in pairs):
         yield _no_claim(among, f"{drawn}, or {also}", alpha, by_level)
     else:
         yield _claimed(pairs, "certified", among, drawn, alpha)
-        yield _claimed(pairs, "supported", f"the same {comparisons}", also, alpha)
+        yield _claimed(pairs, "supported", f"the same {comparisons}", also, alpha) if tested else UNTESTED
     yield Statement(
         "Every other count is a fact about the items that were asked: models that agree on average also "
         "reverse on a finite sample.",
@@ -165,7 +185,7 @@ def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> 
     which a direction is likely on average over a level of an axis."""
     found = ""
     if by_level:
-        found = f" Averaged over a level of an axis, a direction is {LIKELY}, of {'; '.join(by_level)}."
+        found = f" Averaged over a level of an axis, a direction is {LIKELY}, of {named(by_level)}."
     return Statement(
         "Neither a reversal nor one order throughout is established, or likely by an approximation, at level "
         f"{alpha} over {among}: assuming {assumed}, these items show neither for any pair, beyond "
@@ -188,12 +208,9 @@ def limits(findings: Findings) -> Iterator[Statement]:
         )
 
 
-def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
-    """The strongest evidence first, reversals before orders, then by how much reverses."""
-    evidence = pair.evidence
-    claim = evidence.certified.claim or evidence.supported.claim
-    tiers = ("descriptive", "supported", "certified")
-    return tiers.index(evidence.tier), (None, "order", "reversal").index(claim), pair.counts.rho_flip
+def strength_of(pair: PairFinding) -> tuple[int, int, Fraction | float]:
+    """The stronger, the greater."""
+    return strength(pair.evidence, pair.counts.rho_flip)
 
 
 def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Strong) -> Iterator[str]:
@@ -206,7 +223,7 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
             if getattr(pair.evidence, strength).claim == claim
             and (strength == "certified" or pair.evidence.certified.claim != claim)
         ]
-        yield f"{len(names)} ({'; '.join(names)})" if names else NONE
+        yield f"{len(names):,} ({named(names)})" if names else NONE
 
 
 Beyond = Literal["certified", "supported", "levels"]
@@ -315,15 +332,18 @@ def _strength_words(unit: UnitLevel, pair: PairFinding) -> str:
         return " ".join(parts) or "Not established."
     if not (counts.plus and counts.minus):
         return (
-            "Only for these items: for new ones no order is established "
-            f"({p_in_text(exact.order.adjusted)}), and by an approximation none is likely "
-            f"({p_in_text(flips.order.adjusted)})."
+            f"Only for these items: for new ones no order is established ({p_in_text(exact.order.adjusted)})"
+            f"{_nor_likely(flips, flips.order)}."
         )
     return (
         "Only for these items: for new ones no reversal is established "
-        f"({p_in_text(exact.reversal.adjusted)}), and by an approximation none is likely "
-        f"({p_in_text(flips.reversal.adjusted)}): {reference_words(evidence)}"
+        f"({p_in_text(exact.reversal.adjusted)}){_nor_likely(flips, flips.reversal)}: "
+        f"{reference_words(evidence)}"
     )
+
+
+def _nor_likely(flips: StrengthRow, claim: ClaimTestRow) -> str:
+    return f", and by an approximation none is likely ({p_in_text(claim.adjusted)})" if flips.tested else ""
 
 
 def reference_words(found: EvidenceRow) -> str:
@@ -459,8 +479,8 @@ def orders(findings: Findings) -> Iterator[Statement]:
     verb = "is" if len(seen.strict) == 1 else "are"
     reached = "reachable by choosing a configuration" if findings.complete else "seen so far"
     yield Statement(
-        f"On {widest.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
-        f"{seen.models} models {verb} {reached}{in_core}.",
+        f"On {widest.benchmark}, {len(seen.strict)} of the {possible_words(seen.possible)} strict orders of "
+        f"the {seen.models} models {verb} {reached}{in_core}.",
         about=(widest.benchmark,),
         short=f"On {widest.benchmark}, {_orders_briefly(seen)}." if findings.complete else "",
     )
@@ -473,7 +493,8 @@ def _orders_briefly(seen: Orderings) -> str:
         return f"every configuration has a tie among {models}"
     if strict == 1:
         return f"every configuration without a tie puts {models} in the same order"
-    return f"configurations put {models} in {strict} different orders, of {seen.possible} without a tie"
+    possible = possible_words(seen.possible)
+    return f"configurations put {models} in {strict} different orders, of {possible} without a tie"
 
 
 RESULTS = {"fail": "failed", "partial": "passed in part", "open": "undecided", "pass": "passed"}

@@ -202,7 +202,7 @@ class LogFile:
     def suffix(self) -> str:
         return suffix_of(self.path)
 
-    @property
+    @cached_property
     def stem(self) -> str:
         packed = suffix_of(self.path) != self.path.suffix.lower()
         return Path(self.path.stem).stem if packed else self.path.stem

@@ -23,8 +23,8 @@ from gridc.statistics.clustered_logit import FLOOR, enough_cases
 from gridc.statistics.envelope import Direction, Orderings, PairCounts
 
 UNTESTED = Statement(
-    f"Joint sign flips are not made of more than {MOST_FLIPPED:,} pairs of models. So nothing is called likely "
-    "here, which is not the result of a test.",
+    f"Joint sign flips are not made of more than {MOST_FLIPPED:,} pairs of models. So nothing is called "
+    "likely here, which is not the result of a test.",
     "limit",
 )
 LOWER = "There a lower score is the better one."

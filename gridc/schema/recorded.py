@@ -114,7 +114,9 @@ class LogBenchmarkRow(Part):
         StandingsRow | None, Field(description="Null where fewer than two models are compared.")
     ]
     pairs: tuple[LogPairRow, ...]
-    not_compared: Annotated[tuple[str, ...], Field(description="Models, each with the reason.")]
+    not_compared: Annotated[
+        tuple[str, ...], Field(description="Models, or those of another row, with the reason.")
+    ]
     between_models: Annotated[
         tuple[str, ...], Field(description="In what models differ beside their names, as the logs have it.")
     ]

@@ -113,7 +113,9 @@ class LogReport:
         """Write the answers into a new store, which `gridc view` and `gridc sql` read. The reports of a study
         by the names of their files; none where there is no benchmark that a study can have."""
         benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
-        runs = recorded_runs(self._logs, benchmarks, self.left_out)
+        notes = [f"not in these reports: {what}" for what in self.left_out]
+        notes += [f"{part.name}: not compared with {part.apart}" for part in self._parts if part.apart]
+        runs = recorded_runs(self._logs, benchmarks, notes)
         about = {
             "id": "logs",
             "title": "Imported logs",

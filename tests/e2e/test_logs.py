@@ -144,9 +144,9 @@ def test_models_of_one_list_are_compared(tmp_path: Path) -> None:
     (row,) = report.certificate.benchmarks
     assert len(placed(row).order) == 3 and row.not_compared == ()
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line[0] != "c") + "\n")
-    (row,) = gridc.certify(path).certificate.benchmarks
-    assert row.standings is None and row.pairs == ()
-    assert row.not_compared == ("b: it shares no item with the models that are compared",)
+    row, other = gridc.certify(path).certificate.benchmarks
+    assert row.standings is None and row.pairs == () and [score.model for score in row.scores] == ["a"]
+    assert other.benchmark == "b (2)" and other.not_compared == ("the models of b: they share no item",)
     rows = [f"m{number},b,{n},{'xy'[n > 2]},1" for number in (0, 1) for n in range(6)]
     path.write_text("\n".join(["model,benchmark,item,framing,score", *rows]) + "\n")
     (row,) = gridc.certify(path, axes=["framing"]).certificate.benchmarks
@@ -231,9 +231,9 @@ def test_what_a_list_leaves_out_it_did_not_resolve(tmp_path: Path) -> None:
 
 def test_framings_that_differ_by_model_are_refused_unless_asked_for(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", {("a", "x"): 0.6, ("b", "y"): 0.3})
-    (row,) = gridc.certify(path).certificate.benchmarks
+    row, other = gridc.certify(path).certificate.benchmarks
     assert not row.pairs and row.standings is None
-    assert "non-equivalent" in row.not_compared[0]
+    assert "non-equivalent" in other.not_compared[0]
     (row,) = gridc.certify(path, may_differ=["framing"]).certificate.benchmarks
     assert row.between_models == ("framing",) and len(row.pairs) == 1
     with pytest.raises(gridc.GridcError, match="no log has the axis"):
@@ -343,10 +343,12 @@ def test_a_run_that_is_compared_with_itself_is_said(tmp_path: Path) -> None:
 def test_models_that_share_no_item_are_not_compared(tmp_path: Path) -> None:
     rows = [f"{model},b,{n},1" for model, ends in {"a": (0, 9), "b": (9, 18)}.items() for n in range(*ends)]
     (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,item,score", *rows]))
-    (row,) = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
+    row, _ = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
     assert row.standings is None
     done = command("certify", "--from", "t.csv", cwd=tmp_path)
-    assert "not compared: b: it shares no item" in done.stdout and "tie groups" not in done.stdout
+    assert (
+        "not compared: the models of b: they share no item" in done.stdout and "tie groups" not in done.stdout
+    )
     both = [f"b,b,{n},1" for n in range(9)]
     (tmp_path / "t.csv").write_text("\n".join(["model,benchmark,item,score", *rows, *both]))
     (row,) = gridc.certify(tmp_path / "t.csv").certificate.benchmarks
@@ -384,12 +386,10 @@ def test_a_model_that_lacks_configurations_costs_the_others_none(tmp_path: Path)
     rates = {(f"m{number}", framing): 0.3 + 0.06 * number for number in range(4) for framing in "xyz"}
     path = table(tmp_path / "t.csv", rates | {("late", "x"): 0.5})
     report = gridc.certify(path, axes=["framing"])
-    (row,) = report.certificate.benchmarks
+    row, late = report.certificate.benchmarks
     assert (len(placed(row).over), len(placed(row).order), len(row.pairs)) == (3, 4, 6)
-    assert row.not_compared == (
-        "late: it lacks a configuration of the others; two that differ are non-equivalent",
-    )
-    assert {score.model for score in row.scores} == {"late", *(f"m{number}" for number in range(4))}
+    assert late.not_compared == ("the models of b: they lack a configuration that those have",)
+    assert [score.model for score in late.scores] == ["late"]
     path = table(tmp_path / "t.csv", {place: rate for place, rate in rates.items() if place != ("m0", "z")})
     (row,) = gridc.certify(path, axes=["framing"]).certificate.benchmarks
     assert (len(placed(row).over), len(placed(row).order)) == (2, 4) and row.not_compared == ()
@@ -476,8 +476,8 @@ def test_models_that_share_no_item_lack_nothing_of_each_others(tmp_path: Path) -
     def scores(*lines: str, **stated: Any) -> dict[str, tuple[float | None, int]]:
         path = tmp_path / "t.csv"
         path.write_text("\n".join(["model,benchmark,item,score", *lines]) + "\n")
-        (row,) = gridc.certify(path, **stated).certificate.benchmarks
-        return {one.model: (one.score, one.states.absent) for one in row.scores}
+        parts = gridc.certify(path, **stated).certificate.benchmarks
+        return {one.model: (one.score, one.states.absent) for row in parts for one in row.scores}
 
     apart = [*rows("left", range(10)), *rows("right", range(10, 20))]
     assert scores(*apart) == {"left": (0.5, 0), "right": (0.5, 0)}
@@ -647,15 +647,15 @@ def test_items_of_two_packages_match_by_what_is_asked(tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     (tmp_path / "inspect.json").write_text(json.dumps(log))
-    (row,) = gridc.certify(tmp_path).certificate.benchmarks
-    assert row.items == 5 + 4 - 2
+    row, other = gridc.certify(tmp_path).certificate.benchmarks
+    assert {row.items, other.items} == {5, 4}
     assert row.matching is not None
     assert "2 items match by text, choices, target" in row.matching
     assert "2 of inspect_ai and 3 of lm-eval have no match" in row.matching
     assert "2 of lm-eval because their own log asks the same more than once" in row.matching
     assert not any("another question" in warning for warning in row.warnings), "each package has its own ids"
-    (row,) = gridc.certify(tmp_path, models={"one": ["m", "other"]}).certificate.benchmarks
-    assert {score.model for score in row.scores} == {"one"}
+    rows_of_one = gridc.certify(tmp_path, models={"one": ["m", "other"]}).certificate.benchmarks
+    assert {score.model for row in rows_of_one for score in row.scores} == {"one"}
 
 
 def test_a_store_and_a_log_match_by_what_is_asked(finished: Path, tmp_path: Path) -> None:

@@ -307,6 +307,11 @@ def model_of(deck: CardDeck, wanted: str | None) -> str:
     return next((model for model, name in names.items() if name == wanted), wanted)
 
 
+def _called(deck: CardDeck) -> dict[str, str]:
+    """What the models are called, in logs too, by their ids."""
+    return {card.model: (deck.recorded and card.model_note) or card.model for card in deck.cards}
+
+
 def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dict[str, Any]]:
     """The `model-index` of one model's point scores, made by huggingface_hub's own classes. Cells that are
     not measured have no entry."""
@@ -342,7 +347,9 @@ def certificate_urn(deck: CardDeck) -> str:
 def _deck_of(deck: CardDeck, model: str) -> CardDeck:
     own = tuple(card for card in deck.cards if card.model == model)
     if not own:
-        names = ", ".join(dict.fromkeys(card.model for card in deck.cards))
+        names = ", ".join(
+            dict.fromkeys((deck.recorded and card.model_note) or card.model for card in deck.cards)
+        )
         raise UsageError([Diagnostic("GC000", f"the study has no model `{model}`", help=f"it has {names}")])
     return deck.model_copy(update={"cards": own})
 

@@ -81,10 +81,10 @@ def _without_name(value: Any, model: str) -> object:
 
 
 def recorded_runs(
-    logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = (), left_out: Iterable[str] = ()
+    logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = (), further: Iterable[str] = ()
 ) -> RecordedRuns:
-    """What was read, what was seen of these benchmarks, what is left out, and what the logs do not say."""
-    seen = [*logs.notes, *(f"not in these reports: {what}" for what in left_out)]
+    """What was read, what was seen of these benchmarks, and what it does not say; with `further` notes."""
+    seen = [*logs.notes, *further]
     for one in benchmarks:
         differs = f"models also differ in: {', '.join(one.between)}"
         readings = list(dict.fromkeys(run.reading for cell in one.cells.values() for run in cell.runs))

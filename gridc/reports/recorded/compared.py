@@ -30,13 +30,15 @@ MOST_PAIRS = 5_000
 class ComparedCells:
     """Models of a benchmark that are compared, each with the others in all of these configurations. They were
     asked from one list. `others` are models of which nothing can be compared, with the reasons. `name` is the
-    benchmark's, with a number where these are not its first models."""
+    benchmark's, with a number where these are not its first models; `apart` says why they are not among
+    those."""
 
     benchmark: RecordedBenchmark
     name: str
     models: tuple[str, ...]
     configurations: tuple[str, ...]
     others: Mapping[str, str]
+    apart: str = ""
 
     @property
     def is_first(self) -> bool:
@@ -158,16 +160,17 @@ def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
             groups.append(([rest[place] for place in places], names))
             rest = [model for place, model in enumerate(rest) if place not in places]
     groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
-    return [
-        ComparedCells(
-            benchmark,
-            benchmark.name if number == 0 else f"{benchmark.name} ({number + 1})",
-            tuple(models),
-            tuple(names),
-            others if number == 0 else {},
-        )
-        for number, (models, names) in enumerate(groups or [([], [])])
-    ]
+    first, *more = groups or [([], [])]
+    parts = [ComparedCells(benchmark, benchmark.name, tuple(first[0]), tuple(first[1]), others)]
+    for number, (models, names) in enumerate(more, start=2):
+        shared = benchmark.lists[models[0]] == benchmark.lists[first[0][0]]
+        why = "no configuration is the same, and two that differ are non-equivalent"
+        if set(names) & set(first[1]):
+            why = "they lack a configuration that those have"
+        apart = f"the models of {benchmark.name}: {why if shared else 'they share no item'}"
+        name = f"{benchmark.name} ({number})"
+        parts.append(ComparedCells(benchmark, name, tuple(models), tuple(names), {}, apart))
+    return parts
 
 
 class _Points(NamedTuple):

@@ -90,7 +90,10 @@ def _benchmark(
         readings=tuple(reading for cell in cells for reading in _others(cell)),
         standings=standings(part.outcomes, direction, alpha) if compared else None,
         pairs=tuple(_pair(part, a, b, claims[part.name, a, b]) for a, b in combinations(part.models, 2)),
-        not_compared=tuple(f"{model}: {why}" for model, why in part.others.items()),
+        not_compared=(
+            *(f"{model}: {why}" for model, why in part.others.items()),
+            *([part.apart] if part.apart else []),
+        ),
         between_models=benchmark.between if part.is_first else (),
         warnings=tuple(map(writable, benchmark.warnings)) if part.is_first else (),
         matching=benchmark.items.matching if part.is_first else None,

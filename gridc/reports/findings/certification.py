@@ -9,10 +9,10 @@ of scope can buy a claim. Of more than `MOST_FLIPPED` pairs of models nothing is
 nothing is supported.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, compress, islice, repeat
 from math import ceil
 from typing import Literal, NamedTuple
@@ -111,10 +111,10 @@ class PairEvidence:
         point or none, else bets on all of it, which parts of points do not harm. Of a question the first copy
         counts; no direction is shown that the scores of all copies do not have. Where an outcome has no score
         it speaks against either direction."""
-        tests = self._tests(self._of(designated=True), self.differences)
+        tests = self._tests(self._of(designated=True), lambda: self.differences)
         if not self.outcomes.is_whole(self.a, self.b):
             sides = (
-                self._tests(*(self._claimed(first, designated) for designated in (True, False)))
+                self._tests(self._claimed(first, True), partial(self._claimed, first, False))
                 for first in (True, False)
             )
             tests = replace(tests, plus=next(sides).plus, minus=next(sides).minus)
@@ -122,16 +122,17 @@ class PairEvidence:
             tests = replace(tests, plus=np.ones_like(tests.plus), minus=np.ones_like(tests.minus))
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
-    def _tests(self, designated: Whole, differences: Whole) -> exact_tests.PairTests:
-        """Of differences (configurations, units) of replicate 0, and of all in units of 1 / `span`."""
+    def _tests(self, designated: Whole, differences: Callable[[], Whole]) -> exact_tests.PairTests:
+        """Of differences (configurations, units) of replicate 0, and of all in units of 1 / `span`, where it
+        takes these."""
         if self.outcomes.discordant_or_not:
             tests = exact_tests.mcnemar(designated)
             if self.outcomes.designated is not None:
-                ahead = differences.sum(axis=1)
+                ahead = differences().sum(axis=1)
                 plus, minus = np.where(ahead > 0, tests.plus, 1.0), np.where(ahead < 0, tests.minus, 1.0)
                 tests = replace(tests, plus=plus, minus=minus)
             return tests
-        return exact_tests.betting_tests(differences, self.span, self.outcomes.items_per_unit)
+        return exact_tests.betting_tests(differences(), self.span, self.outcomes.items_per_unit)
 
     @cached_property
     def discordance(self) -> Floats:

@@ -160,10 +160,15 @@ class RecordedCell:
     @cached_property
     def outcomes(self) -> CellOutcomes:
         """Of every item of the benchmark, the repetitions in their order."""
-        return self.to_decimals(None)
+        return self._outcomes(None)
 
-    def to_decimals(self, decimals: int | None) -> CellOutcomes:
+    def to_decimals(self, decimals: int) -> CellOutcomes:
         """The same of scores that are rounded one by one."""
+        scores = [run.column.score for run in self.runs if run.column is not None]
+        exact = all(np.array_equal(score, np.round(score, decimals), equal_nan=True) for score in scores)
+        return self.outcomes if exact else self._outcomes(decimals)
+
+    def _outcomes(self, decimals: int | None) -> CellOutcomes:
         columns = [run.column for run in self.runs if run.column is not None]
         orders = [np.argsort(column.epoch, kind="stable") for column in columns]
         item, score, state = (

@@ -14,6 +14,7 @@ from scipy.stats import binom, binomtest
 from statsmodels.stats.multitest import multipletests
 
 import gridc
+from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.lookup import BUILTIN_BENCHMARKS
 from gridc.schema import jsonschema
 from gridc.schema.recorded import LogBenchmarkRow
@@ -679,3 +680,31 @@ def test_a_store_and_a_log_match_by_what_is_asked(finished: Path, tmp_path: Path
     assert {row.aspect for row in report.comparison.instrument.differences if not row.allowed} >= {
         "request", "score", "code",
     }  # fmt: skip
+
+
+def test_a_study_written_as_a_table_has_its_places(finished: Path, tmp_path: Path) -> None:
+    """What gridc ran, as another package might have kept it: the same order, tests, places and tie groups."""
+    results = finished / "results" / "small"
+    certificate = json.loads((results / "certificate.json").read_text())
+    with sqlite3.connect(results / "store.sqlite") as db:
+        rows = db.execute(
+            "SELECT cell.model, cell.benchmark, configuration, item, replicate, score FROM sample "
+            "JOIN cell ON cell.id = cell"
+        ).fetchall()
+    study = compile_spec(finished / "gridcard.toml", None).study
+    units = {name: held.units for name, held in study.items.items()}
+    lines = ["model,benchmark,framing,item,replicate,score,unit"]
+    lines += [",".join(f'"{value}"' for value in (*row, units[row[1]][row[3]])) for row in rows]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    report = gridc.certify(tmp_path / "t.csv", axes=["framing"], unit="unit")
+    logs = {row.benchmark: row for row in report.certificate.benchmarks}
+    for row in certificate["benchmarks"]:
+        mine, theirs = row["standings"], placed(logs[row["benchmark"]]).model_dump(mode="json")
+        assert len(mine["over"]) == len(theirs["over"]) and mine["test"] == theirs["test"]
+        assert mine["tie_groups"] == theirs["tie_groups"]
+        for part in ("order", "neighbours"):
+            for one, other in zip(mine[part], theirs[part], strict=True):
+                assert one.pop("interval", []) == pytest.approx(other.pop("interval", []))
+                names = {key: one.pop(key) for key in ("model", "a", "b") if key in one}
+                assert names == {key: other.pop(key) for key in names}
+                assert one == pytest.approx(other)

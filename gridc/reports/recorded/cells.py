@@ -244,13 +244,6 @@ class RecordedCell:
         """The same, what is missing being right."""
         return self._counting(np.round(self._ends[1], 12))
 
-    def first_ends(self) -> tuple[Floats, Floats]:
-        """The worst and the best score of every item's first repetition, (items,)."""
-        first = np.where(np.isnan(self.scores), np.nan, self.outcomes.first)
-        worst, best = (1.0, 0.0) if self.lower else (0.0, 1.0)
-        least, most = (self._counting(np.where(np.isnan(first), end, first)) for end in (worst, best))
-        return least, most
-
     def _counting(self, scores: Floats) -> Floats:
         return scores if self.counted is None else np.where(self.counted, scores, np.nan)
 

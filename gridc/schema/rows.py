@@ -152,7 +152,7 @@ class StrengthRow(Part):
         Field(
             description="mcnemar: exact, on replicate 0. betting: e-values on units of several items. "
             "joint_flips: max-T over configurations and levels, whole units flipped. not_tested: of so many "
-            "pairs of models joint flips are not made, every p is 1, and nothing is supported."
+            "pairs and units joint flips are not made, and every p is 1."
         ),
     ]
     reversal: ClaimTestRow

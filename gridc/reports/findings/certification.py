@@ -5,8 +5,8 @@ pair x benchmark on the full envelope; every pair on every other scope that was 
 strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
 reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was chosen after the
 data were seen has no claims of its own: it holds what the names of the full envelope imply, so that no choice
-of scope can buy a claim. Of more than `MOST_FLIPPED` pairs of models nothing is tested by joint flips, and so
-nothing is supported.
+of scope can buy a claim. Where joint flips would be more than `MOST_FLIPPED` products they are not made, and
+there is no claim of that strength.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -344,8 +344,8 @@ def p_digits(p: Floats) -> Floats:
 
 PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
-MOST_FLIPPED = 2_000
-"""Pairs of models of a study up to which joint flips test them: each needs flips in the number of pairs."""
+MOST_FLIPPED = 500_000_000_000
+"""Pairs x configurations x units x flips of a study up to which joint flips are made, in a minute or two."""
 HELD = 200_000_000
 """Bytes of sums under flips that are held at once."""
 FULL: ClaimFamily = "full envelope"
@@ -419,8 +419,10 @@ def claim_evidence(
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
-    flipped_too = len(pairs) <= MOST_FLIPPED
-    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1) if flipped_too else flips
+    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
+    differences = sum(pair.outcomes.asked.shape[0] * pair.outcomes.unit_count for pair in pairs.values())
+    flipped_too = differences * number <= MOST_FLIPPED
+    number = number if flipped_too else flips
     members: dict[ClaimFamily, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
     raw: dict[tuple[Region, str, str], Weights] = {}
     for place, (name, benchmark_outcomes) in enumerate(outcomes.items()):

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Literal
 
 from gridc.numbers import counted, number, p_in_text, percent, stated
-from gridc.reports.findings.certification import MOST_FLIPPED
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import sentence
@@ -23,8 +22,8 @@ from gridc.statistics.clustered_logit import FLOOR, enough_cases
 from gridc.statistics.envelope import Direction, Orderings, PairCounts
 
 UNTESTED = Statement(
-    f"Joint sign flips are not made of more than {MOST_FLIPPED:,} pairs of models. So nothing is called "
-    "likely here, which is not the result of a test.",
+    "There are too many pairs, configurations and units for joint sign flips. So nothing is called likely "
+    "here, which is not the result of a test.",
     "limit",
 )
 LOWER = "There a lower score is the better one."

@@ -8,8 +8,8 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.schema.rows import StandingsRow
 
-SHOWN = 40
-"""How many tie groups are listed; the JSON has all."""
+SHOWN = 6
+"""Up to how many tie groups are listed. More overlap so much that the places of models say more."""
 LISTED = 8
 """The largest tie group of which every model is named."""
 COLUMNS = ("place", "model", "score [95 %]", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
@@ -39,8 +39,10 @@ def sentences(row: StandingsRow) -> Iterator[str]:
     )
     if row.tie_groups:
         groups = ["{" + ", ".join(_abridged(group)) + "}" for group in row.tie_groups]
-        more = f"; and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
-        yield f"tie groups (no two told apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}{more}"
+        listed = (
+            "; ".join(groups) if len(groups) <= SHOWN else f"{len(groups):,}, shown by the places of models"
+        )
+        yield f"tie groups (no two told apart, all pairs, Holm): {listed}"
     tied = {pair for group in row.tie_groups for pair in combinations(group, 2)}
     both = [f"{a} and {b}" for a, b in apart if (a, b) in tied]
     if both:

@@ -22,8 +22,11 @@ class Pair:
         each = benchmark.configurations
         measured = [None not in (benchmark.score(a, c), benchmark.score(b, c)) for c in each]
 
-        def of(designated: bool) -> Any:
-            rows = [benchmark.by_unit(a, c, designated) - benchmark.by_unit(b, c, designated) for c in each]
+        def of(designated: bool, first: int | None = None, second: int | None = None) -> Any:
+            rows = [
+                benchmark.by_unit(a, c, designated, first) - benchmark.by_unit(b, c, designated, second)
+                for c in each
+            ]
             return np.array(rows) * np.array(measured)[:, None]
 
         self.is_item = len(benchmark.items) == benchmark.G and benchmark.scale == 1
@@ -40,6 +43,15 @@ class Pair:
         self.higher, self.lower = (self.tested > 0).sum(axis=1), (self.tested < 0).sum(axis=1)
         self.kind = "mcnemar" if self.is_item else "betting"
         sides = [[self.p(sign * row) for row in self.tested] for sign in (1, -1)]
+        if any(benchmark.lost(model, c) for model in (a, b) for c in each):
+            # Each claim is tested as if its model had earned nothing there, and the other one all.
+            scale, times = benchmark.scale, [[common // r] for r in benchmark.replicates]
+            claimed = [of(self.is_item, *ends) for ends in ((0, scale), (scale, 0))]
+            claimed = claimed if self.is_item else [rows * np.array(times) for rows in claimed]
+            sides = [
+                [self.p(sign * row) for row in rows] for sign, rows in zip((1, -1), claimed, strict=True)
+            ]
+            self.enough = False
         self.p_plus, self.p_minus = np.array(sides[0]), np.array(sides[1])
 
     def p(self, row: Any) -> float:

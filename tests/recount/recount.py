@@ -32,7 +32,7 @@ from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
-    r"recorded",  # None: gridc asked, and nobody's logs
+    r"recorded(\..*)?",  # which logs: their names and digests
     r"falsifications\.\d+\.(id|category|test|criterion|kept\..*|result)",  # verdicts: test_falsification.py
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store
@@ -65,6 +65,18 @@ def groups_in(folder: Path, spec: Json) -> Groups:
     return of
 
 
+def groups_of(store: Path, stamp: str) -> Groups:
+    """Of logs: the groups that the store has."""
+
+    def of(benchmark: str, level: str) -> Mapping[str, str]:
+        rows = sqlite3.connect(store).execute(
+            f"SELECT item, {level} FROM item WHERE stamp = ? AND benchmark = ?", [stamp, benchmark]
+        )
+        return dict(rows.fetchall())
+
+    return of
+
+
 def rows_in(folder: Path, source: str) -> int:
     """How many rows a benchmark's own file holds: of JSONL its lines, of CSV those below the header."""
     path = folder / source.partition(":")[2]
@@ -83,7 +95,9 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     (content,) = (
         sqlite3.connect(store).execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
     )
-    study = Study(store, stamp, groups_in(folder, json.loads(content)["spec"]))
+    document = json.loads(content)
+    groups = groups_of(store, stamp) if "recorded" in document else groups_in(folder, document["spec"])
+    study = Study(store, stamp, groups)
     units = {row["benchmark"]: row["unit"] for row in certificate["benchmarks"]}
     benchmarks = {row["id"]: Benchmark(study, row["id"], units[row["id"]]) for row in study.spec["benchmark"]}
     mine = "id IN (SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?)"
@@ -104,7 +118,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     ]
     ((early,),) = study.db.execute(
         f"SELECT count(*) FROM call WHERE julianday(finished) < julianday(?) AND {mine}",
-        [created[-1], study.stamp],
+        [(created or [None])[-1], study.stamp],
     )
     unscored = sum(score is None for cell in study.cells for *_, score in cell["samples"])
     complete = answered == calls and not unscored
@@ -123,7 +137,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "calls": calls,
         "near_ties": near + close,
         "calls_before_stamp": early,
-        "noise_floors": rows,
+        "noise_floors": [] if study.recorded else rows,
         "hypotheses": hypotheses,
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
         "statistics": [statistic(row, study, benchmarks) for row in study.spec.get("statistic") or ()],
@@ -131,7 +145,12 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [
-            benchmark_row(benchmark, weighed, measured, rows_in(folder, benchmark.row["source"]))
+            benchmark_row(
+                benchmark,
+                weighed,
+                measured,
+                len(benchmark.items) if study.recorded else rows_in(folder, benchmark.row["source"]),
+            )
             | {"standings": standings(benchmark, complete)}
             for benchmark in benchmarks.values()
         ],
@@ -216,7 +235,7 @@ def benchmark_row(
             )
         ],
         "rates": list(rates(benchmark)),
-        "endings": list(endings(benchmark)),
+        "endings": [] if benchmark.study.recorded else list(endings(benchmark)),
         "intervals": spread,
         "scopes": scopes,
         "tests": [weighed[benchmark.name, "tests", a, b] for a, b in pairs],

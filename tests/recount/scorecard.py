@@ -356,7 +356,7 @@ def _claims(export: Export, certificate: Json) -> Iterator[Json]:
         shared: Json = {"cases": items, "models": len({cell.model for cell in cells})}
         if pairs:
             yield shared | {
-                "answer": f"{certified} of {len(pairs)} pair{'s' * (len(pairs) > 1)} certified",
+                "answer": f"established for {certified} of {len(pairs)} pair{'s' * (len(pairs) > 1)}",
                 "configurations": len({cell.configuration for cell in cells}),
             }
         for scope in row["scopes"]:

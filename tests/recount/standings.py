@@ -15,28 +15,37 @@ from tests.recount.unit_limits import limits
 
 def standings(benchmark: Benchmark, complete: bool) -> Json | None:
     """Over the configurations in which every model gave a readable answer; each counts as much as another."""
-    models, alpha = benchmark.study.models, benchmark.study.alpha
+    models, alpha = benchmark.models, benchmark.study.alpha
     if benchmark.target is not None or not complete or len(models) < 2:
         return None
     over = list(benchmark.configurations)
-    n, points = np.zeros(benchmark.G), {model: np.zeros(benchmark.G) for model in models}
+    n, counts = np.zeros(benchmark.G), []
     for c in over:
         asked = np.zeros(benchmark.G)
         for item in {item for item, *_ in benchmark.at[models[0], c]["samples"]}:
             asked[benchmark.unit_of[item]] += 1
+        counts.append(asked.sum())
         n += asked / asked.sum()
-        for model in models:
-            times = len(benchmark.at[model, c]["samples"]) / asked.sum()
-            points[model] += benchmark.by_unit(model, c, False) / benchmark.scale / times / asked.sum()
-    size = np.mean([len({i for i, *_ in benchmark.at[models[0], c]["samples"]}) for c in over])
-    n, points = n * size / len(over), {m: (each * size / len(over)).round(9) for m, each in points.items()}
+    n *= np.mean(counts) / len(over)
+
+    def earned(model: str, lost_as: int) -> Any:
+        """By unit, where what has no score in the logs earned so much."""
+        points = np.zeros(benchmark.G)
+        for c in over:
+            samples = len(benchmark.at[model, c]["samples"])
+            points += benchmark.by_unit(model, c, False, lost_as) / benchmark.scale / samples
+        return (points * np.mean(counts) / len(over)).round(9)
+
+    ends = {model: (earned(model, 0), earned(model, benchmark.scale)) for model in models}
+    points = {model: high if benchmark.lower else low for model, (low, high) in ends.items()}
     sign = -1 if benchmark.lower else 1
     order = sorted(models, key=lambda model: (-sign * round(float(points[model].sum()), 6), model))
     exact = len(over) == 1 and benchmark.replicates == [1] and len(benchmark.items) == benchmark.G
     exact = exact and benchmark.scale == 1
 
     def p(a: str, b: str) -> float:
-        moved = sign * (points[a] - points[b])
+        """What is missing speaks against a."""
+        moved = ends[a][0] - ends[b][1] if sign > 0 else ends[b][0] - ends[a][1]
         if exact:
             up, down = int((moved > 0).sum()), int((moved < 0).sum())
             return float(binom.sf(up - 1, up + down, 0.5)) if up + down else 1.0

@@ -24,6 +24,7 @@ class Study:
         self.db, self.groups = sqlite3.connect(path), groups
         (content,) = self.db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
         self.stamp, self.document = stamp, json.loads(content)
+        self.recorded = "recorded" in self.document
         self.spec = self.document["spec"]
         self.models = [model["id"] for model in self.spec["model"]]
         self.alpha = self.spec["analysis"].get("alpha") or 0.05
@@ -36,7 +37,8 @@ class Study:
                 "SELECT item, replicate, choice, score FROM sample WHERE cell = ? ORDER BY item, replicate",
                 [cell["id"]],
             ).fetchall()
-            cell["levels"] = dict(part.split("=", 1) for part in cell["configuration"].split(","))
+            parts = [part.split("=", 1) for part in cell["configuration"].split(",") if "=" in part]
+            cell["levels"] = dict(parts)
 
     def effect(self, cell: Mapping[str, Any], key: str, default: Json) -> Json:
         """The value of a key for a cell: of the axis level, else of benchmark, model or study."""
@@ -129,17 +131,22 @@ class Benchmark:
             "SELECT item, text, choices FROM question WHERE stamp = ? AND benchmark = ?", [study.stamp, name]
         )
         questions = {(text, choices) for item, text, choices in asked if item in self.unit_of}
-        self.distinct = len(questions) if 0 < len(questions) < len(self.items) else 0
+        several = 0 < len(questions) < len(self.items) and not study.recorded
+        self.distinct = len(questions) if several else 0
         self.first = [self.at[self.models[0], configuration] for configuration in self.configurations]
         self.levels = [cell["levels"] for cell in self.first]
         self.method = [study.effect(cell, "method", "extract") for cell in self.first]
         self.replicates = [
             1 + max(replicate for _, replicate, _, _ in cell["samples"]) for cell in self.first
         ]
-        self.sampled = [
-            study.effect(cell, "temperature", 0.0) > 0 and method not in RANKS
-            for cell, method in zip(self.first, self.method, strict=True)
-        ]
+        self.sampled = (
+            [True] * len(self.first)
+            if study.recorded
+            else [
+                study.effect(cell, "temperature", 0.0) > 0 and method not in RANKS
+                for cell, method in zip(self.first, self.method, strict=True)
+            ]
+        )
         self.scales = {key: self.scale_of(cell) for key, cell in self.at.items()}
         self.scale = lcm(*self.scales.values())
         self.tallies = {
@@ -153,7 +160,9 @@ class Benchmark:
         }
 
     def scale_of(self, cell: Mapping[str, Any]) -> int:
-        """The common denominator of what an answer can earn in a cell."""
+        """The common denominator of what an answer can earn in a cell; in logs 1, or 10,000."""
+        if self.study.recorded:
+            return 10**4 if self.study.effect(cell, "method", "") == "number_as_logged" else 1
         return lcm(*(each.denominator for each in values_of(self.study.effect(cell, "scores", {}))))
 
     def score(self, model: str, configuration: str) -> Fraction | None:
@@ -172,19 +181,36 @@ class Benchmark:
         read = found["correct"] - found["credit"] * (found["trials"] - found["parsed"])
         return Fraction(read, found["parsed"] * found["scale"]) if found["parsed"] else None
 
-    def by_unit(self, model: str, configuration: str, designated: bool) -> Any:
+    def lost(self, model: str, configuration: str) -> set[tuple[str, int]]:
+        """The samples, by item and replicate, that have no score in the logs."""
+        if not self.study.recorded:
+            return set()
+        rows = self.study.db.execute(
+            """SELECT item, replicate FROM trace JOIN call ON call.id = trace.call
+               WHERE trace.cell = ? AND json_extract(answer, '$.error') IS NOT NULL""",
+            [self.at[model, configuration]["id"]],
+        )
+        return set(rows)
+
+    def by_unit(self, model: str, configuration: str, designated: bool, lost_as: int | None = None) -> Any:
         """Outcomes summed over the items of each unit, in units of 1 / the benchmark's scale: of replicate 0,
-        or over replicates."""
+        or over replicates. What has no score in the logs earns `lost_as`, and so does the first replicate of
+        an item of which any has none."""
         parts = self.scale // self.scales[model, configuration]
+        lost = self.lost(model, configuration) if lost_as is not None else set()
+        items = {item for item, _ in lost}
         sums = np.zeros(self.G, dtype=np.int64)
         for item, replicate, _, score in self.at[model, configuration]["samples"]:
             if score is not None and (replicate == 0 or not designated):
-                sums[self.unit_of[item]] += parts * score
+                gone = item in items if designated else (item, replicate) in lost
+                sums[self.unit_of[item]] += (lost_as or 0) if gone else parts * score
         return sums
 
     def scopes(self) -> list[tuple[str, str, bool, list[str]]]:
         """Kind, name, whether named before the data, configurations."""
         spec, all_of = self.study.spec, self.configurations
+        if self.study.recorded:  # nobody said before the data what is compared
+            return [("full", "full envelope", True, all_of)]
         found = [("full", "full envelope", True, all_of)]
         for tier in ("core", "stress"):
             found.append(

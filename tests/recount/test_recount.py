@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import random
 import shutil
 import sqlite3
 import sys
@@ -21,6 +22,7 @@ from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
 from tests.recount.recount import differences, leaves, recount
 from tests.recount.studies import SHIPPED, corners, graded
+from tests.reports.test_log_study import table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -188,6 +190,27 @@ def test_a_wrong_or_a_new_number_is_found(name: str, counted: tuple[Any, Any]) -
     document, expected = deepcopy(counted)
     BREAK[name](document)
     assert list(differences(document, expected))
+
+
+LOGS: dict[str, dict[str, Any]] = {
+    "single answers": {},
+    "parts of a point": {"parts": 4},
+    "repeated": {"repeats": 3},
+    "one configuration": {"framings": 1, "models": 4},
+    "grouped": {"units": 9},
+    "answers missing": {"lost": 0.06},
+    "grouped and missing": {"units": 9, "lost": 0.06},
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs_of_another_package(name: str, tmp_path: Path) -> None:
+    """Their certificate is that of a study, and so is its recount."""
+    log = table(tmp_path / "scores.csv", random.Random(name), **LOGS[name])
+    gridc.certify(log, axes=["framing"], unit="family").write(tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert document["benchmarks"][0]["standings"]["order"]
+    assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", tmp_path))) == []
 
 
 @pytest.mark.slow

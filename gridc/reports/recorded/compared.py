@@ -13,10 +13,9 @@ from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import Outcomes, units_of
 from gridc.reports.findings.standings import most_compared
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.schema.scores import DIGITS, UNIT
 from gridc.statistics.arrays import Flags, Whole
 
-DECIMALS = 6
-"""Of a score, so that sums are exact whatever their order."""
 MOST_REPETITIONS = 5_040
 """Repetitions are kept apart where their numbers have a common multiple of at most this; else each of them
 counts as a whole number of parts of so many."""
@@ -98,7 +97,7 @@ class ComparedCells:
         cells = self.benchmark.cells
         asked, some = self.asked, self.asked.any(axis=0)
         runs = {
-            (model, name): cells[model, name].to_decimals(DECIMALS)
+            (model, name): cells[model, name].to_decimals(DIGITS)
             for model in self.models
             for name in self.configurations
         }
@@ -106,7 +105,7 @@ class ComparedCells:
             _repetitions(runs[model, name].trials[asked[at]] for model in self.models)
             for at, name in enumerate(self.configurations)
         ]
-        scale = 1 if all(map(_is_binary, runs.values())) else 10**DECIMALS
+        scale = 1 if all(map(_is_binary, runs.values())) else UNIT
         credit = scale if self.benchmark.lower else 0
         rows = {
             (model, name): _points(runs[model, name], asked[at], times[at], scale, credit)

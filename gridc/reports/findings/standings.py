@@ -8,7 +8,7 @@ as worse; neighbours in the order of which no two are told apart are a tie group
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
@@ -23,20 +23,29 @@ from gridc.statistics.exact_tests import holm
 from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.unit_intervals import share_limits
 
+MOST_SETS = 10_000
+"""Sets of configurations that some models share which are looked at."""
+
 
 def most_compared(held: Flags) -> tuple[list[int], list[int]]:
     """Of what each model has, (models, configurations): the configurations that are compared, and the models
-    that have all of these, so that there are as many comparisons of two models as can be."""
-    rows = np.unique(held, axis=0)[::-1]
-    best, most = np.zeros(held.shape[1], np.bool_), (0, 0, 0)
-    for one, other in combinations_with_replacement(rows, 2):
-        shared = one & other
-        models, size = int(held[:, shared].all(axis=1).sum()), int(shared.sum())
-        found = (models * (models - 1) * size, models, size) if size else most
-        if found > most:
-            best, most = shared, found
-    models_with_all = held[:, best].all(axis=1) & best.any()
-    return np.flatnonzero(best).tolist(), np.flatnonzero(models_with_all).tolist()
+    that have all of these, so that there are as many comparisons of two models as can be, of equally many
+    those of more models."""
+    own = [sum(1 << place for place in np.flatnonzero(row).tolist()) for row in held]
+    shared: dict[int, None] = {}
+    for one in dict.fromkeys(own):
+        shared |= dict.fromkeys([*(one & other for other in shared), one])
+        if len(shared) > MOST_SETS:
+            break
+
+    def comparisons(configurations: int) -> tuple[int, int, int]:
+        size = configurations.bit_count()
+        models = sum(configurations & each == configurations for each in own) if size else 0
+        return models * (models - 1) * size, models, size
+
+    best = max(shared, key=comparisons, default=0)
+    over = [place for place in range(held.shape[1]) if best >> place & 1]
+    return over, [place for place, each in enumerate(own) if best and best & each == best]
 
 
 @dataclass(frozen=True, eq=False)
